@@ -6,6 +6,7 @@ import { doctor } from "./commands/doctor.ts"
 import { endpoints } from "./commands/endpoints.ts"
 import { keys } from "./commands/keys.ts"
 import { listen } from "./commands/listen.ts"
+import { rotateMasterKeyCommand } from "./commands/masterKey.ts"
 import { migrate } from "./commands/migrate.ts"
 import { models } from "./commands/models.ts"
 import { rebuildUsage, reconcile } from "./commands/operator.ts"
@@ -23,7 +24,10 @@ import { version } from "./Version.ts"
 export const gateway = Command.make("gateway").pipe(
   Command.withDescription("Runs a Generation Gateway, and works with one"),
   Command.withSubcommands([
-    { group: "Service", commands: [serve, migrate, doctor, backup, restore, catalog] },
+    {
+      group: "Service",
+      commands: [serve, migrate, doctor, backup, restore, rotateMasterKeyCommand, catalog]
+    },
     { group: "Use", commands: [runModel, models, tasks, keys, endpoints, listen, redeliver] },
     { group: "Operator", commands: [users, topUp, reconcile, rebuildUsage] }
   ]),

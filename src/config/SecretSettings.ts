@@ -1,16 +1,25 @@
 import { Effect, Option, Redacted, Schema } from "effect"
+import type { Array as Arr } from "effect"
 import { fault } from "./Setting.ts"
 
 export const masterKeyRemedy =
-  "set 32 bytes as Base64, such as the output of: openssl rand -base64 32"
+  "set 32 bytes as Base64, such as the output of: openssl rand -base64 32; several keys are separated by commas"
 
 const adminTokenCharactersMin = 16
 
 export const isAdminToken = (token: string): boolean => token.length >= adminTokenCharactersMin
 
-/** 32 bytes of Base64. */
-export const isMasterKey = (base64: string): boolean =>
-  Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
+/** The keys of `MASTER_KEY`: the first encrypts, every one decrypts. ADR 0222 */
+export const masterKeysOf = (text: string): Arr.NonEmptyReadonlyArray<string> => {
+  const [first = "", ...others] = text.split(",").map((key) => key.trim())
+  return [first, ...others]
+}
+
+/** One or several of 32 bytes of Base64. */
+export const isMasterKey = (text: string): boolean =>
+  masterKeysOf(text).every((base64) =>
+    Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
+  )
 const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
 
 /**

@@ -1,4 +1,5 @@
-import { Config, Effect, Schema } from "effect"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { Config, Effect, FileSystem, Option, Redacted, Schema } from "effect"
 
 /**
  * A wrong variable in one line: name, fault, remedy. It stops the start.
@@ -18,5 +19,32 @@ export const read = <A>(name: string, config: Config.Config<A>, remedy: string) 
     return fault(name, issue.charAt(0).toLowerCase() + issue.slice(1), remedy)
   })
 
+/**
+ * A secret: the value of `name`, or the content of the file that `name_FILE` names.
+ * docs/reference/configuration.md#secrets-in-files
+ */
 export const readSecret = (name: string, remedy: string) =>
-  read(name, Config.option(Config.Redacted(name)), remedy)
+  Effect.gen(function* () {
+    const given = yield* read(name, Config.option(Config.Redacted(name)), remedy)
+    const variable = `${name}_FILE`
+    const file = yield* read(variable, Config.option(Config.NonEmptyString(variable)), fileRemedy)
+    if (Option.isNone(file)) return given
+    if (Option.isSome(given)) {
+      return yield* fault(variable, `${name} is set too`, "set one of the two")
+    }
+    return Option.some(yield* readSecretFile(variable, file.value))
+  })
+
+const fileRemedy = "set the path of a file that the service can read"
+
+const readSecretFile = (variable: string, file: string) =>
+  Effect.gen(function* () {
+    const { readFileString } = yield* FileSystem.FileSystem
+    const text = yield* Effect.mapError(readFileString(file), ({ message }) =>
+      fault(variable, message, fileRemedy)
+    )
+    // Editors, and echo, end the last line
+    const secret = text.replace(/[\r\n]+$/u, "")
+    if (secret === "") return yield* fault(variable, `${file} is empty`, fileRemedy)
+    return Redacted.make(secret)
+  }).pipe(Effect.provide(NodeFileSystem.layer))

@@ -1,12 +1,26 @@
 import type { ProblemCode } from "./Problem.ts"
 
-/** What a code means and what a client can do about it. Shown by `/docs/errors`. */
+/** Whether the same request, or the same task, may be sent again by a program. */
+export type Retry =
+  /** Not before something else has changed. */
+  | "no"
+  /** After `Retry-After`, else with growing waits; a create with the same `Idempotency-Key`. */
+  | "later"
+  /** The task exists, and a second request would buy another one: GET it. */
+  | "get"
+
+/** What a code means and what a client can do about it. Shown by `/docs/errors` and docs/errors.md. */
 export interface ErrorHelp {
   readonly meaning: string
   readonly remedy: string
+  readonly retry: Retry
 }
 
-const help = (meaning: string, remedy: string): ErrorHelp => ({ meaning, remedy })
+const help = (meaning: string, remedy: string, retry: Retry = "no"): ErrorHelp => ({
+  meaning,
+  remedy,
+  retry
+})
 
 /** docs/reference/errors.md#problem-codes */
 export const problemHelp: Record<ProblemCode, ErrorHelp> = {
@@ -44,7 +58,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   1102: help(
     "The API key has a spend limit, and what is left of it (remaining) is lower than the price. Nothing was made.",
-    "Wait until the limit resets, as Retry-After says where there is one, or have the limit of the key raised."
+    "Wait until the limit resets, as Retry-After says where there is one, or have the limit of the key raised.",
+    "later"
   ),
   1103: help(
     "The price, or what would be held for the call, is higher than the X-Service-Max-Cost of the request. Nothing was made.",
@@ -52,15 +67,18 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   1201: help(
     "The key, or all keys of its user together, sent as many requests as they may in a minute; or an endpoint was sent as many test events as it may in a day.",
-    "Wait as long as Retry-After says. RateLimit-Remaining tells in advance how many are left."
+    "Wait as long as Retry-After says. RateLimit-Remaining tells in advance how many are left.",
+    "later"
   ),
   1202: help(
     "The key, or all keys of its user together, have as many unfinished tasks as they may. No task was made.",
-    "Wait until one has ended (Retry-After is a guess), or cancel one."
+    "Wait until one has ended (Retry-After is a guess), or cancel one.",
+    "later"
   ),
   1203: help(
     "The vendor has said that its rate for this model is used up. Other models are not concerned.",
-    "Wait as long as Retry-After says, or call another model."
+    "Wait as long as Retry-After says, or call another model.",
+    "later"
   ),
   2001: help(
     "One parameter or several are missing, unknown, of the wrong type or out of range.",
@@ -113,7 +131,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   2015: help(
     "The request did not arrive in time; the connection was closed.",
-    "Send it again over a faster connection, or with smaller media by URL instead of Base64."
+    "Send it again over a faster connection, or with smaller media by URL instead of Base64.",
+    "later"
   ),
   2016: help(
     "All headers together are larger than 16 KiB; the connection was closed.",
@@ -121,7 +140,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   2017: help(
     "A request in OpenAI's shape waits for its task, and the task had not ended in time, or its result could not be read. The task is there and goes on.",
-    "Do not send the request again without its Idempotency-Key: GET the task at the URL that the problem names, or ask for Prefer: respond-async."
+    "Do not send the request again without its Idempotency-Key: GET the task at the URL that the problem names, or ask for Prefer: respond-async.",
+    "get"
   ),
   2018: help(
     "The task behind a request in OpenAI's shape failed because of its content, parameters or media. Nothing was charged.",
@@ -133,19 +153,23 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   5000: help(
     "Something failed inside the service.",
-    "Try again; if it stays, report the Traceparent of the answer."
+    "Try again; if it stays, report the Traceparent of the answer.",
+    "later"
   ),
   5002: help(
     "The upstream vendor could not be reached or answered nonsense.",
-    "Try again shortly with growing waits."
+    "Try again shortly with growing waits.",
+    "later"
   ),
   5003: help(
     "The service is starting or overloaded, its store is away, or the vendor is not configured.",
-    "Try again as Retry-After says; create requests with an Idempotency-Key are safe to repeat."
+    "Try again as Retry-After says; create requests with an Idempotency-Key are safe to repeat.",
+    "later"
   ),
   5004: help(
     "The upstream vendor did not answer in time.",
-    "Try again with growing waits, or ask for less."
+    "Try again with growing waits, or ask for less.",
+    "later"
   )
 }
 
@@ -161,19 +185,23 @@ export const taskErrorHelp = {
   ),
   3002: help(
     "The upstream was too busy for this job, also after several tries.",
-    "Create the task again later."
+    "Create the task again later.",
+    "later"
   ),
   3003: help(
     "The upstream gave the job up for its time.",
-    "Create the task again, or ask for less."
+    "Create the task again, or ask for less.",
+    "later"
   ),
   3004: help(
     "The result was lost, or it is not known whether the upstream took the job; it was not bought twice.",
-    "Create the task again."
+    "Create the task again.",
+    "later"
   ),
   3005: help(
     "The upstream failed while it ran the job.",
-    "Create the task again; if it stays, report the task id."
+    "Create the task again; if it stays, report the task id.",
+    "later"
   ),
   4002: help(
     "Input media could not be downloaded.",
@@ -182,10 +210,25 @@ export const taskErrorHelp = {
   4004: help("The task was cancelled by its owner.", "Nothing to do: the hold was released."),
   4005: help(
     "The task did not end before its deadline.",
-    "Create the task again, or ask the operator for a longer TASK_DEADLINE."
+    "Create the task again, or ask the operator for a longer TASK_DEADLINE.",
+    "later"
   ),
   4008: help(
     "The service's own account at the vendor is misconfigured or unpaid, or the vendor no longer offers the model.",
     "Wait for the operator, who has been told."
   )
 } as const satisfies Record<number, ErrorHelp>
+
+/** `task_info.error.title`. */
+export const taskErrorTitles: Readonly<Record<keyof typeof taskErrorHelp, string>> = {
+  400: "Invalid Parameter",
+  3001: "Content Error",
+  3002: "Upstream Rate Limited",
+  3003: "Upstream Timeout",
+  3004: "Result Unavailable",
+  3005: "Upstream Provider Error",
+  4002: "Input Media Error",
+  4004: "Cancelled",
+  4005: "Deadline Passed",
+  4008: "Service Configuration Error"
+}

@@ -1,4 +1,14 @@
-import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
+import {
+  Array as Arr,
+  Context,
+  Effect,
+  FileSystem,
+  Layer,
+  Option,
+  Path,
+  Redacted,
+  Schema
+} from "effect"
 import {
   createCipheriv,
   createDecipheriv,
@@ -9,9 +19,9 @@ import {
   timingSafeEqual
 } from "node:crypto"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
-import { isAdminToken, isMasterKey } from "../config/SecretSettings.ts"
+import { isAdminToken, isMasterKey, masterKeysOf } from "../config/SecretSettings.ts"
 
-/** Ciphertext that this key cannot open: the wrong `MASTER_KEY`, or damage. */
+/** Ciphertext that no key opens: the wrong `MASTER_KEY`, or damage. */
 export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
   "SecretUnreadable",
   {}
@@ -28,11 +38,21 @@ export class Secrets extends Context.Service<
     readonly isAdminToken: (token: string) => boolean
     /** Changes with `ADMIN_TOKEN` and with `MASTER_KEY`. */
     readonly adminTokenMac: string
-    /** AES-256-GCM; the result is 12 bytes of nonce, 16 bytes of tag, then the ciphertext. */
+    /**
+     * AES-256-GCM under the first master key; the result is 12 bytes of nonce, 16 bytes of tag, then
+     * the ciphertext.
+     */
     readonly encrypt: (text: string) => Uint8Array
+    /** Under any of the master keys. ADR 0222 */
     readonly decrypt: (bytes: Uint8Array) => Effect.Effect<string, SecretUnreadable>
-    /** HMAC-SHA256 as hex, with a key derived for this purpose. */
+    /** The same text under the first master key; none when it is under it. */
+    readonly reencrypt: (
+      bytes: Uint8Array
+    ) => Effect.Effect<Option.Option<Uint8Array>, SecretUnreadable>
+    /** HMAC-SHA256 as hex, with a key derived from the first master key for this purpose. */
     readonly mac: (purpose: string, text: string) => string
+    /** Constant-time comparison with the MACs under all master keys. */
+    readonly isMac: (purpose: string, text: string, mac: string) => boolean
     /** The operator's token, when this start generated it; it is shown once. */
     readonly generatedAdminToken: Option.Option<Redacted.Redacted>
   }
@@ -128,8 +148,9 @@ const writeAtomically = (fs: FileSystem.FileSystem, file: string, text: string) 
 const nonceBytes = 12
 const tagBytes = 16
 
-const makeSecrets = (token: LoadedSecret, masterBase64: string): Secrets["Service"] => {
-  const master = Buffer.from(masterBase64, "base64")
+/** All that is derived from one master key. */
+const makeMasterKey = (base64: string) => {
+  const master = Buffer.from(base64, "base64")
   const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", master, "", purpose, 32))
   const encryptionKey = derive("encryption at rest")
   const macKeys = new Map<string, Buffer>()
@@ -138,18 +159,14 @@ const makeSecrets = (token: LoadedSecret, masterBase64: string): Secrets["Servic
     macKeys.set(purpose, key)
     return key
   }
-  const digest = (text: string) => createHash("sha256").update(text).digest()
-  const tokenDigest = digest(token.value)
-  return Secrets.of({
-    isAdminToken: (candidate) => timingSafeEqual(digest(candidate), tokenDigest),
-    adminTokenMac: createHmac("sha256", macKey("operator")).update(token.value).digest("hex"),
-    encrypt: (text) => {
+  return {
+    encrypt: (text: string): Uint8Array => {
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv("aes-256-gcm", encryptionKey, nonce)
       const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()])
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
     },
-    decrypt: (bytes) =>
+    decrypt: (bytes: Uint8Array) =>
       Effect.try({
         try: () => {
           const nonce = bytes.subarray(0, nonceBytes)
@@ -162,7 +179,40 @@ const makeSecrets = (token: LoadedSecret, masterBase64: string): Secrets["Servic
         },
         catch: () => new SecretUnreadable()
       }),
-    mac: (purpose, text) => createHmac("sha256", macKey(purpose)).update(text).digest("hex"),
+    mac: (purpose: string, text: string) =>
+      createHmac("sha256", macKey(purpose)).update(text).digest("hex")
+  }
+}
+
+const isSameText = (a: string, b: string): boolean => {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+const makeSecrets = (token: LoadedSecret, masterKeys: string): Secrets["Service"] => {
+  const [first, ...others] = Arr.map(masterKeysOf(masterKeys), makeMasterKey)
+  const digest = (text: string) => createHash("sha256").update(text).digest()
+  const tokenDigest = digest(token.value)
+  const decryptByOthers = (bytes: Uint8Array) =>
+    Effect.firstSuccessOf([
+      ...others.map((key) => key.decrypt(bytes)),
+      Effect.fail(new SecretUnreadable())
+    ])
+  return Secrets.of({
+    isAdminToken: (candidate) => timingSafeEqual(digest(candidate), tokenDigest),
+    adminTokenMac: first.mac("operator", token.value),
+    encrypt: first.encrypt,
+    decrypt: (bytes) => Effect.catch(first.decrypt(bytes), () => decryptByOthers(bytes)),
+    reencrypt: (bytes) =>
+      first.decrypt(bytes).pipe(
+        Effect.as(Option.none()),
+        Effect.catch(() =>
+          Effect.map(decryptByOthers(bytes), (text) => Option.some(first.encrypt(text)))
+        )
+      ),
+    mac: first.mac,
+    isMac: (purpose, text, candidate) =>
+      [first, ...others].some((key) => isSameText(candidate, key.mac(purpose, text))),
     generatedAdminToken: token.generated ? Option.some(Redacted.make(token.value)) : Option.none()
   })
 }

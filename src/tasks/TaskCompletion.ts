@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric } from "effect"
 import type { Option } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { TaskView } from "../db/TaskRow.ts"
@@ -71,6 +71,7 @@ export class TaskCompletion extends Context.Service<
           now
         })
         if (finished._tag === "Fenced") return false
+        yield* countEnded(task, outcome)
         yield* Effect.uninterruptible(
           Effect.all(
             [
@@ -91,4 +92,15 @@ export class TaskCompletion extends Context.Service<
       })
     })
   )
+}
+
+const endedTotal = Metric.counter("gateway_tasks_ended_total", {
+  description: "Tasks that ended, by vendor, model and outcome; cause: the code of a failure",
+  incremental: true
+})
+
+const countEnded = ({ model, vendor }: TaskView, outcome: Finish["outcome"]) => {
+  const cause = outcome.status === "failed" ? String(outcome.error.code) : ""
+  const labels = { vendor, model, outcome: outcome.status, cause }
+  return Metric.update(Metric.withAttributes(endedTotal, labels), 1)
 }

@@ -1,4 +1,4 @@
-import { Cause, Clock, DateTime, Duration, Effect, Exit, Option } from "effect"
+import { Cause, Clock, Context, DateTime, Duration, Effect, Exit, Metric, Option } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
@@ -75,6 +75,7 @@ export const makeAttempts = Effect.gen(function* () {
 
   const end = (claimed: ClaimedDelivery, observer: AttemptObserver, outcome: AttemptOutcome) =>
     Effect.map(Clock.currentTimeMillis, (millis) => {
+      countAttempt(outcome.failure ?? "delivered")
       observer.ended(millis)
       const endedAt = DateTime.makeUnsafe(millis)
       records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
@@ -193,3 +194,12 @@ const makeDecrypt = Effect.gen(function* () {
     })
   }
 })
+
+const attemptsTotal = Metric.counter("gateway_delivery_attempts_total", {
+  description: "Webhook attempts that ended, by outcome: delivered, or the class of the failure",
+  incremental: true
+})
+const none = Context.empty()
+
+const countAttempt = (outcome: string): void =>
+  Metric.withAttributes(attemptsTotal, { outcome }).updateUnsafe(1, none)

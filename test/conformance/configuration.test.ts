@@ -14,6 +14,7 @@ const faultOf = (env: Readonly<Record<string, string>>) =>
   Effect.map(Effect.flip(settingsOf(env)), ({ message }) => message)
 
 const masterKey = Buffer.alloc(32, 1).toString("base64")
+const otherKey = Buffer.alloc(32, 2).toString("base64")
 
 const defaults: { readonly [name: string]: (it: Settings) => readonly [unknown, unknown] } = {
   PORT: (it) => [it.port, 8080],
@@ -97,6 +98,11 @@ const given: ReadonlyArray<
     { MASTER_KEY: masterKey },
     (it) => Option.map(it.masterKey, Redacted.value),
     Option.some(masterKey)
+  ],
+  [
+    { MASTER_KEY: `${masterKey},${otherKey}` },
+    (it) => Option.map(it.masterKey, Redacted.value),
+    Option.some(`${masterKey},${otherKey}`)
   ]
 ]
 
@@ -109,6 +115,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ["DB_POOL", "many", /^DB_POOL: .+; set a whole number from 2 to 1000/u],
   ["ADMIN_TOKEN", "too-short", /^ADMIN_TOKEN: is too short; set a secret of at least 16/u],
   ["MASTER_KEY", "AAAA", /^MASTER_KEY: is not 32 bytes of Base64; set 32 bytes as Base64/u],
+  ["MASTER_KEY", `${masterKey},`, /^MASTER_KEY: is not 32 bytes of Base64; .* by commas$/u],
   ["SIMULATOR_DELAY", "soon", /^SIMULATOR_DELAY: .+; set one duration or two/u],
   [
     "SIMULATOR_DELAY",

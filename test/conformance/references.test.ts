@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
 
-const textTypes = new Set([".ts", ".sql", ".md", ".json", ".py", ".go"])
+const textTypes = new Set([".ts", ".sql", ".md", ".json", ".py", ".go", ".yml", ".yaml"])
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -18,7 +18,9 @@ const files = [
   "README.md",
   "ARCHITECTURE.md",
   "CHANGELOG.md",
-  ...["src", "schema", "test", "bench", "docs", "examples"].flatMap(filesIn)
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  ...["src", "schema", "test", "bench", "deploy", "docs", "examples"].flatMap(filesIn)
 ]
 const documents = files.filter((path) => path.endsWith(".md"))
 
@@ -71,7 +73,7 @@ const citedIn = (text: string): ReadonlyArray<Reference> =>
     ...text
       .replaceAll(/\]\([^)\s]+\)/gu, "]")
       .matchAll(
-        /(?<![\w./-])((?:docs|bench|examples)\/[\w./-]+\.md|(?:ARCHITECTURE|README|CHANGELOG)\.md)(?:#([\w-]+))?/gu
+        /(?<![\w./-])((?:docs|bench|examples)\/[\w./-]+\.md|(?:ARCHITECTURE|README|CHANGELOG|CONTRIBUTING|SECURITY)\.md)(?:#([\w-]+))?/gu
       )
   ].map(([, path = "", anchor]) => ({ path, anchor }))
 

@@ -40,19 +40,20 @@ export const errorsPage = HttpServerResponse.html(
     "<code>code</code>. Quote the <code>Traceparent</code> header when you report one.</p>",
     "<h2>Problems</h2>",
     table(
-      ["code", "status", "title", "meaning", "what to do"],
+      ["code", "status", "title", "meaning", "what to do", "send again"],
       problems.map(({ code, status, title }) => {
         const help = helps.get(code)
-        return row(code, [code, String(status), title, help?.meaning ?? "", help?.remedy ?? ""])
+        const cells = help === undefined ? [] : [help.meaning, help.remedy, help.retry]
+        return row(code, [code, String(status), title, ...cells])
       })
     ),
     "<h2>Errors of tasks</h2><p>A task that fails is no HTTP error: GET answers 200 with ",
     "<code>task_info.status</code> <code>failed</code> and one of these in ",
     "<code>task_info.error.code</code>. Nothing is charged.</p>",
     table(
-      ["code", "meaning", "what to do"],
-      Object.entries(taskErrorHelp).map(([code, { meaning, remedy }]) =>
-        row(code, [code, meaning, remedy])
+      ["code", "meaning", "what to do", "create again"],
+      Object.entries(taskErrorHelp).map(([code, { meaning, remedy, retry }]) =>
+        row(code, [code, meaning, remedy, retry])
       )
     ),
     "</html>"

@@ -13,6 +13,7 @@ import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
 import { problemBody } from "./Problems.ts"
+import { measureRequest } from "./RequestMetrics.ts"
 import { traceOf } from "./RequestTrace.ts"
 
 /** Limits of the time and the size of a request before it reaches the routes. ADR 0043. */
@@ -114,6 +115,7 @@ export const makeListener = (
       request instanceof IncomingMessage &&
       response instanceof ServerResponse
     ) {
+      measureRequest(request, response)
       drain.onRequest(request, response)
       if (!admit(request, response)) return true
       if (interceptor(request, response)) return true

@@ -57,7 +57,10 @@ export const makeOverloadGuard = (
 /** Ends a turn of a limiter, and writes its metrics. */
 const measuredBy = (limiter: AdmissionLimiter, cause: string) => {
   const refused = Metric.withAttributes(refusedTotal, { cause })
+  // From the start, so that a rate sees the first refusal
+  refused.updateUnsafe(0, Context.empty())
   const delay = Metric.withAttributes(delaySeconds, { cause })
+  delay.updateUnsafe(0, Context.empty())
   return (nowMillis: number, tookMillis: number) => {
     const before = limiter.delay
     limiter.turn(nowMillis, tookMillis)

@@ -1,4 +1,4 @@
-import { Cause, Effect, Option } from "effect"
+import { Cause, Context, Effect, Metric, Option } from "effect"
 import { HttpServerError, HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiError } from "effect/http-api"
@@ -10,8 +10,18 @@ import { vendorError } from "./VendorErrors.ts"
 export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
   request.originalUrl.replace(/^https?:\/\/[^/?]*/iu, "").split("?", 1)[0] ?? "/"
 
-/** The RFC 9457 body. docs/reference/errors.md#problem-body */
+const problemsTotal = Metric.counter("gateway_problems_total", {
+  description: "Responses with a problem, by code",
+  incremental: true
+})
+const none = Context.empty()
+
+const countProblem = (code: number): void =>
+  Metric.withAttributes(problemsTotal, { code: String(code) }).updateUnsafe(1, none)
+
+/** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
 export const problemBody = (fault: Problem, path: string) => {
+  countProblem(fault.code)
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
   const task = fault.task === undefined ? {} : { task: fault.task }

@@ -1,0 +1,41 @@
+import { Console, Data, Effect, Layer } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import * as Gateway from "../../Gateway.ts"
+import { MasterKeyRotation } from "../../process/MasterKeyRotation.ts"
+import { Secrets } from "../../process/Secrets.ts"
+
+/** Values that none of the keys opens; each was printed. */
+export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{
+  readonly message: string
+}> {}
+
+/** The rotation on the store of this scope, with its progress on stderr. */
+export const rotateStore = Effect.gen(function* () {
+  const { rotate } = yield* MasterKeyRotation
+  const { rewritten, unreadable } = yield* rotate((values) =>
+    Console.error(`Encrypted ${values} values under the first key`)
+  )
+  for (const value of unreadable) yield* Console.error(`${value} can be read with none of the keys`)
+  if (unreadable.length > 0) {
+    return yield* new ValuesUnreadable({
+      message: `MASTER_KEY: ${unreadable.length} values can be read with none of its keys; add the key that they were made with, and run the command again`
+    })
+  }
+  return { rewritten }
+})
+
+/**
+ * `gateway rotate-master-key`: reads the variables of the service, and works on its store. An embedded
+ * store is opened by one process, so that the service has to be stopped.
+ * docs/operating.md#rotating-master_key
+ */
+export const rotateMasterKey = Effect.scoped(rotateStore).pipe(
+  Effect.provide(
+    MasterKeyRotation.layer.pipe(
+      Layer.provide(Secrets.layer),
+      Layer.provide(Gateway.database),
+      Layer.provide(AppConfig.layer),
+      Layer.provide(Gateway.platform)
+    )
+  )
+)

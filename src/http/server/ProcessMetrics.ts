@@ -1,0 +1,54 @@
+import { performance } from "node:perf_hooks"
+
+/** A metric in Prometheus' text format: its samples by labels. */
+export interface MetricFamily {
+  readonly name: string
+  readonly type: "counter" | "gauge"
+  readonly help: string
+  readonly samples: ReadonlyArray<
+    readonly [labels: Readonly<Record<string, string>>, value: number]
+  >
+}
+
+/**
+ * The process itself, by the names that dashboards for Node know. Read when they are asked for: nothing is
+ * sampled meanwhile, so that an idle process stays idle.
+ */
+export const processMetrics = (): ReadonlyArray<MetricFamily> => {
+  const { arrayBuffers, external, heapUsed, rss } = process.memoryUsage()
+  const { system, user } = process.cpuUsage()
+  const metric = (
+    type: MetricFamily["type"],
+    name: string,
+    help: string,
+    value: number
+  ): MetricFamily => ({ name, type, help, samples: [[{}, value]] })
+  return [
+    metric(
+      "counter",
+      "process_cpu_seconds_total",
+      "CPU time of the process, all threads.",
+      (user + system) / 1e6
+    ),
+    metric(
+      "gauge",
+      "process_start_time_seconds",
+      "When the process was started.",
+      performance.timeOrigin / 1000
+    ),
+    metric("gauge", "process_resident_memory_bytes", "Memory of the process.", rss),
+    metric("gauge", "nodejs_heap_size_used_bytes", "JavaScript objects.", heapUsed),
+    metric(
+      "gauge",
+      "nodejs_external_memory_bytes",
+      "Buffers and native objects beside the heap.",
+      Math.max(external, arrayBuffers)
+    ),
+    metric(
+      "counter",
+      "nodejs_eventloop_active_seconds_total",
+      "Time in which the event loop worked; near 1 a second it is full.",
+      performance.eventLoopUtilization().active / 1000
+    )
+  ]
+}

@@ -1,0 +1,88 @@
+import { Context, Effect, Layer, Option } from "effect"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { SealedValueStore, sealedColumns } from "./SealedValueStore.ts"
+import type { SealedColumn, SealedValue } from "./SealedValueStore.ts"
+import { Secrets } from "./Secrets.ts"
+
+/** A value that no key opens, as `table.column key`. */
+export type UnreadableValue = string
+
+/** What a whole rotation came to: nothing that can be read is left under another key than the first. */
+export interface RotationOutcome {
+  readonly rewritten: number
+  readonly unreadable: ReadonlyArray<UnreadableValue>
+}
+
+/**
+ * Encrypts everything at rest under the first key of `MASTER_KEY`. Any number of values may be done
+ * already, and the service may run meanwhile. docs/operating.md#rotating-master_key, ADR 0222
+ */
+export class MasterKeyRotation extends Context.Service<
+  MasterKeyRotation,
+  {
+    /** `onPage` gets the number of values that were rewritten since the one before. */
+    readonly rotate: (
+      onPage: (rewritten: number) => Effect.Effect<void>
+    ) => Effect.Effect<RotationOutcome, StoreUnavailable>
+  }
+>()("gateway/process/MasterKeyRotation") {
+  static readonly layer = Layer.effect(
+    MasterKeyRotation,
+    Effect.gen(function* () {
+      const secrets = yield* Secrets
+      const store = yield* SealedValueStore
+
+      const reencrypt = Effect.fnUntraced(function* (column: SealedColumn, value: SealedValue) {
+        const sealed = yield* Effect.option(secrets.reencrypt(value.sealed))
+        if (Option.isNone(sealed)) return { rewritten: 0, unreadable: [nameOf(column, value)] }
+        if (Option.isNone(sealed.value)) return { rewritten: 0, unreadable: [] }
+        // Changed meanwhile: the next pass looks at it again
+        yield* store.replace(column, value, sealed.value.value)
+        return { rewritten: 1, unreadable: [] }
+      })
+
+      const pass = Effect.fnUntraced(function* (
+        onPage: (rewritten: number) => Effect.Effect<void>
+      ) {
+        let outcome: RotationOutcome = { rewritten: 0, unreadable: [] }
+        for (const column of sealedColumns) {
+          let after = { first: "", second: "" }
+          for (;;) {
+            const values = yield* store.page(column, after, pageSize)
+            const page = sumOf(
+              yield* Effect.forEach(values, (value) => reencrypt(column, value), { concurrency: 4 })
+            )
+            outcome = sumOf([outcome, page])
+            if (page.rewritten > 0) yield* onPage(page.rewritten)
+            const last = values.at(-1)
+            if (last === undefined || values.length < pageSize) break
+            after = last
+          }
+        }
+        return outcome
+      })
+
+      return MasterKeyRotation.of({
+        rotate: Effect.fn("MasterKeyRotation.rotate")(function* (onPage) {
+          let rewritten = 0
+          for (;;) {
+            // Only a pass that has found nothing proves that nothing is left
+            const found = yield* pass(onPage)
+            if (found.rewritten === 0) return { rewritten, unreadable: found.unreadable }
+            rewritten += found.rewritten
+          }
+        })
+      })
+    })
+  ).pipe(Layer.provide(SealedValueStore.layer))
+}
+
+const pageSize = 500
+
+const sumOf = (parts: ReadonlyArray<RotationOutcome>): RotationOutcome => ({
+  rewritten: parts.reduce((sum, part) => sum + part.rewritten, 0),
+  unreadable: parts.flatMap((part) => part.unreadable)
+})
+
+const nameOf = ({ column, table }: SealedColumn, { first, second }: SealedValue): UnreadableValue =>
+  `${table}.${column} ${[first, second].filter((part) => part !== "").join(" ")}`

@@ -1,0 +1,207 @@
+import { assert, describe, it } from "@effect/vitest"
+import { PrometheusRule } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1"
+import { Effect, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { afterAll, beforeAll } from "vitest"
+import { parse } from "yaml"
+import { listenerBounds } from "../../../src/http/server/Listener.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { eventually } from "../../support/gateway.ts"
+import { scrapedOf, selectedBy } from "../../support/promQl.ts"
+import type { Scraped } from "../../support/promQl.ts"
+import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
+import { dashscope } from "../../support/upstreams/dashscope.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+
+/** docs/operating.md#monitoring, ADR 0223 */
+
+const Rules = Schema.Struct({
+  groups: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      rules: Schema.Array(
+        Schema.Struct({
+          alert: Schema.String,
+          expr: Schema.String,
+          for: Schema.optionalKey(Schema.String),
+          labels: Schema.Struct({ severity: Schema.Literals(["critical", "warning", "info"]) }),
+          annotations: Schema.Struct({
+            summary: Schema.String,
+            description: Schema.String,
+            runbook_url: Schema.String
+          })
+        })
+      )
+    })
+  )
+})
+
+const Place = Schema.Struct({ h: Schema.Int, w: Schema.Int, x: Schema.Int, y: Schema.Int })
+const Source = Schema.Struct({
+  type: Schema.Literal("prometheus"),
+  uid: Schema.Literal("${datasource}")
+})
+
+/** What Grafana needs of a dashboard to import and to draw it. */
+const Dashboard = Schema.Struct({
+  title: Schema.String,
+  uid: Schema.String,
+  schemaVersion: Schema.Int,
+  templating: Schema.Struct({
+    list: Schema.Array(Schema.Struct({ name: Schema.String, type: Schema.String }))
+  }),
+  panels: Schema.Array(
+    Schema.Struct({
+      id: Schema.Int,
+      type: Schema.Literals(["row", "stat", "timeseries"]),
+      title: Schema.String,
+      gridPos: Place,
+      datasource: Schema.optionalKey(Source),
+      targets: Schema.optionalKey(
+        Schema.Array(
+          Schema.Struct({ refId: Schema.String, expr: Schema.String, datasource: Source })
+        )
+      )
+    })
+  )
+})
+
+const rulesText = readFileSync("deploy/prometheus/alerts.yml", "utf8")
+const rules = Schema.decodeUnknownSync(Rules)(parse(rulesText)).groups.flatMap(
+  (group) => group.rules
+)
+const dashboard = Schema.decodeUnknownSync(Dashboard)(
+  JSON.parse(readFileSync("deploy/grafana/gateway.json", "utf8"))
+)
+const drawn = dashboard.panels.filter(({ type }) => type !== "row")
+
+const queries = [
+  ...rules.map(({ alert, expr }) => [`alert ${alert}`, expr] as const),
+  ...drawn.flatMap(({ targets = [], title }) =>
+    targets.map(({ expr, refId }) => [`panel ${title}, ${refId}`, expr] as const)
+  )
+  // What Grafana puts in
+].map(([name, expr]) => [name, expr.replaceAll("$__rate_interval", "5m")] as const)
+
+/** Prometheus adds these to every series, and makes `up` itself. */
+const added = ["instance", "job"]
+const ofPrometheus = new Map<string, Scraped>([["up", { type: "gauge", labels: new Set() }]])
+
+const rates = new Set(["rate", "irate", "increase"])
+
+describe("the queries of the dashboard and of the alerts", () => {
+  let vendor: Upstream
+  let scraped: ReadonlyMap<string, Scraped>
+  beforeAll(async () => {
+    vendor = await Upstream.start(dashscope)
+    vendor.runningPolls = Number.POSITIVE_INFINITY
+    const env = {
+      DASHSCOPE_API_KEY: `${vendor.key};name=one;concurrent=2;base=${vendor.url}`,
+      OPENAI_API_KEY: "sk-vendor;base=http://127.0.0.1:1"
+    }
+    const receiver = () => Effect.succeed(mockOutcome(200))
+    scraped = await Effect.runPromise(
+      Effect.provide(work, runningGateway(env, listenerBounds, receiver)).pipe(Effect.scoped)
+    )
+  }, 60_000)
+  afterAll(() => vendor.close())
+
+  /** Every part of the service works, and some of it fails. */
+  const work = Effect.gen(function* () {
+    const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded", "task.failed"] }
+    yield* call("/manage/v1/webhook-endpoints", json(hook))
+    yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", { prompt: "One" })
+    // Runs until the end of the test
+    yield* call("/vendors/alibaba/v1/text-to-image-preview/generation", json({ prompt: "Two" }))
+    yield* eventually(
+      Effect.sync(() => vendor.paidSubmits),
+      (jobs) => jobs === 2
+    )
+    vendor.submitFaults = ["operator"]
+    yield* finishedTask("/vendors/alibaba/v1/text-to-image-preview/generation", { prompt: "Three" })
+    const messages = [{ role: "user", content: "Hello" }]
+    const chat = yield* call("/v1/chat/completions", json({ model: "gpt-4o", messages }))
+    assert.strictEqual(chat.status, 502)
+    yield* call("/manage/v1/wallet", { headers: { authorization: "Bearer nobody" } })
+    return yield* Effect.repeat(Effect.map(metricsText, scrapedOf), {
+      until: (all) => all.has("gateway_delivery_attempts_total"),
+      times: 500
+    })
+  })
+
+  it("name metrics and labels that a service at work shows, and treat them as what they are", () => {
+    for (const [name, query] of queries) {
+      for (const { groupedBy, labels, metric, within } of selectedBy(query)) {
+        const found = scraped.get(metric) ?? ofPrometheus.get(metric)
+        assert.isDefined(found, `${name}: no metric ${metric}`)
+        const known = new Set([...found!.labels, ...added])
+        for (const label of [...labels, ...groupedBy]) {
+          assert.isTrue(known.has(label), `${name}: ${metric} has no label ${label}`)
+        }
+        const isRated = within.some((it) => rates.has(it))
+        const isCounted = found!.type !== "gauge"
+        assert.strictEqual(isRated, isCounted, `${name}: ${metric} is a ${found!.type}`)
+        const isBucket = found!.type === "histogram" && metric.endsWith("_bucket")
+        assert.strictEqual(within.includes("histogram_quantile"), isBucket, name)
+        if (isBucket) assert.include(groupedBy, "le", name)
+      }
+    }
+  })
+
+  it("show every metric of the service, so that none is forgotten", () => {
+    const used = new Set(
+      queries.flatMap(([, query]) => selectedBy(query).map(({ metric }) => metric))
+    )
+    const unused = [...scraped.keys()].filter(
+      (name) => !used.has(name) && !/_(?:bucket|count|sum)$/u.test(name)
+    )
+    assert.sameMembers(unused, ["process_start_time_seconds"])
+  })
+})
+
+describe("the alert rules", () => {
+  it("have the form that Prometheus reads", () => {
+    const spec = parse(rulesText)
+    const rule = new PrometheusRule({ metadata: { name: "gateway" }, spec })
+    assert.doesNotThrow(() => rule.validate())
+    assert.strictEqual(new Set(rules.map(({ alert }) => alert)).size, rules.length)
+  })
+
+  it("compare with a bound, and lead to a heading that says what to do", () => {
+    const headings = readFileSync("docs/operating.md", "utf8")
+      .split("\n")
+      .flatMap((line) => /^#+ (.*)$/u.exec(line)?.[1]?.toLowerCase() ?? [])
+    for (const { alert, annotations, expr } of rules) {
+      assert.match(expr, / (?:>|==) [\d.]+$/u, alert)
+      assert.strictEqual(annotations.runbook_url, `docs/operating.md#${alert.toLowerCase()}`)
+      assert.include(headings, alert.toLowerCase())
+    }
+  })
+})
+
+describe("the dashboard", () => {
+  it("has panels that Grafana can place: own ids, whole rows, nothing above another", () => {
+    assert.strictEqual(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
+    const taken = new Set<string>()
+    for (const { gridPos, title } of dashboard.panels) {
+      assert.isAtMost(gridPos.x + gridPos.w, 24, title)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          assert.isFalse(taken.has(`${x} ${y}`), title)
+          taken.add(`${x} ${y}`)
+        }
+      }
+    }
+  })
+
+  it("asks the chosen source in every panel, with one query for each letter", () => {
+    assert.sameMembers(
+      dashboard.templating.list.map(({ name }) => name),
+      ["datasource", "job"]
+    )
+    for (const { targets = [], title } of drawn) {
+      assert.isNotEmpty(targets, title)
+      assert.strictEqual(new Set(targets.map(({ refId }) => refId)).size, targets.length, title)
+    }
+  })
+})

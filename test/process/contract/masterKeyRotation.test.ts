@@ -1,0 +1,199 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomBytes } from "node:crypto"
+import { rotateStore } from "../../../src/cli/commands/rotateMasterKey.ts"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { MasterKeyRotation } from "../../../src/process/MasterKeyRotation.ts"
+import { sealedColumns, SealedValueStore } from "../../../src/process/SealedValueStore.ts"
+import { Secrets } from "../../../src/process/Secrets.ts"
+import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/operating.md#rotating-master_key, ADR 0222 */
+
+const newKey = () => randomBytes(32).toString("base64")
+const [first, second] = [newKey(), newKey()]
+const vendorKey = `sk-vendor-${randomBytes(8).toString("hex")}`
+const receiver = "https://receiver.example/hook"
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const endpoints = "/manage/v1/webhook-endpoints"
+
+/** What is not under the master key: hashes, digests of requests, bodies of events. */
+const otherBytes = [
+  "api_keys.key_hash",
+  "api_keys.previous_key_hash",
+  "artifacts.sha256",
+  "events.body",
+  "idempotency_keys.request_hash",
+  "manage_idempotency_keys.request_hash",
+  "sessions.token_hash",
+  "sign_in_links.token_hash",
+  "vendor_attempts.body_hash",
+  "vendor_callbacks.digest"
+]
+
+/** Everything of the service that is encrypted or signed under the master key. */
+const makeData = Effect.gen(function* () {
+  const { call, key } = yield* makeUser()
+  const made = yield* call("POST", endpoints, {
+    url: receiver,
+    events: ["task.succeeded"]
+  })
+  assert.strictEqual(made.status, 201, made.text)
+  const rotated = yield* call("POST", endpoints, {
+    url: "https://other.example/hook",
+    events: ["balance.low"]
+  })
+  // Both secrets sign for a while
+  yield* call("POST", `${endpoints}/${rotated.json.id}/rotate`)
+  const replayed = { "idempotency-key": "of-the-test" }
+  const keyBody = { name: "kept", scopes: ["inference"] }
+  const kept = yield* call("POST", "/manage/v1/api-keys", keyBody, replayed)
+  assert.strictEqual(kept.status, 201, kept.text)
+  const created = yield* call("POST", image, { prompt: "A lighthouse" })
+  const own = `${image}/${created.json.task_info.id}`
+  const done = yield* eventually(
+    Effect.andThen(advance("1 second"), call("GET", own)),
+    ({ json }) => json.task_info.status === "completed"
+  )
+  const link: string = done.json.images[0]
+  return { key, link, secret: String(made.json.secret), kept: kept.text, keyBody, replayed }
+})
+
+type Data = Effect.Success<typeof makeData>
+
+const pathOf = (link: string) => link.slice(new URL(link).origin.length)
+
+/** All of it can be read and used, save links that were signed with a key that is gone. */
+const assertUsable = Effect.fnUntraced(function* (data: Data, isLinkValid: boolean) {
+  const call = callWith(data.key)
+  const replay = yield* call("POST", "/manage/v1/api-keys", data.keyBody, data.replayed)
+  assert.strictEqual(replay.text, data.kept)
+  const old = yield* call("GET", pathOf(data.link))
+  assert.strictEqual(old.status, isLinkValid ? 200 : 403)
+  const sql = yield* SqlClient.SqlClient
+  const [account] = yield* sql<{ readonly sealed: Uint8Array }>`SELECT sealed FROM vendor_accounts`
+  assert.include(yield* (yield* Secrets).decrypt(account!.sealed), vendorKey)
+  const log = yield* WebhookSenderLog
+  const sent = Effect.map(log.sent, (all) => all.filter(({ request }) => request.url === receiver))
+  const before = (yield* sent).length
+  yield* call("POST", image, { prompt: "Another lighthouse" })
+  const after = yield* eventually(
+    Effect.andThen(advance("1 second"), sent),
+    (all) => all.length > before
+  )
+  assert.strictEqual(after.at(-1)?.request.secret, data.secret)
+})
+
+describeStores("the rotation of the master key", (database) => {
+  it.effect("knows every column with bytes", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* sql<{ readonly name: string }>`
+        SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a
+        JOIN pg_class c ON c.oid = a.attrelid
+        WHERE a.atttypid = 'bytea'::regtype AND c.relnamespace = 'public'::regnamespace
+          AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND NOT a.attisdropped ORDER BY 1`
+      assert.sameMembers(
+        rows.map(({ name }) => name),
+        [...sealedColumns.map(({ column, table }) => `${table}.${column}`), ...otherBytes]
+      )
+    }).pipe(Effect.provide(database))
+  )
+
+  it.effect("reads old and new meanwhile, goes on after a crash, and leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const built = yield* Layer.build(database)
+      const media = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      /** Gateways one after the other on one store: restarts. */
+      const run = <A, E, R>(env: Readonly<Record<string, string>>, work: Effect.Effect<A, E, R>) =>
+        Effect.provide(
+          work,
+          layerGateway({
+            database: Layer.succeedContext(built),
+            env: { ARTIFACT_STORE: media, ...env }
+          }),
+          {
+            local: true
+          }
+        )
+
+      /** The command, beside the service or without it. */
+      const rotateWith = <A, E>(
+        MASTER_KEY: string,
+        work: (rotation: MasterKeyRotation["Service"]) => Effect.Effect<A, E, MasterKeyRotation>
+      ) =>
+        Effect.flatMap(MasterKeyRotation, work).pipe(
+          Effect.provide(
+            MasterKeyRotation.layer.pipe(
+              Layer.provide(Secrets.layer),
+              Layer.provide(Layer.succeedContext(built)),
+              Layer.provide(AppConfig.layerOf({ MASTER_KEY, ADMIN_TOKEN: adminToken }))
+            ),
+            { local: true }
+          )
+        )
+
+      const data = yield* run(
+        { MASTER_KEY: first, DASHSCOPE_API_KEY: `${vendorKey};name=one` },
+        makeData
+      )
+      // Every process reads both before one writes under the new key
+      yield* run({ MASTER_KEY: `${first},${second}` }, assertUsable(data, true))
+      const keys = `${second},${first}`
+      yield* run(
+        { MASTER_KEY: keys },
+        Effect.gen(function* () {
+          yield* assertUsable(data, true)
+          const crashed = yield* rotateWith(keys, ({ rotate }) =>
+            Effect.exit(rotate(() => Effect.die("killed")))
+          )
+          assert.isTrue(Exit.isFailure(crashed))
+          yield* assertUsable(data, true)
+          const left = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
+          // The secrets of both endpoints were done before the crash
+          assert.deepStrictEqual(left, { rewritten: 3, unreadable: [] })
+          const again = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
+          assert.strictEqual(again.rewritten, 0)
+          yield* assertUsable(data, true)
+        })
+      )
+      yield* rotateWith(second, () => rotateStore)
+      yield* run({ MASTER_KEY: second }, assertUsable(data, false))
+      const { message } = yield* Effect.flip(rotateWith(first, () => rotateStore))
+      assert.match(
+        message,
+        /^MASTER_KEY: \d+ values can be read with none of its keys; add the key/u
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("overwrites no value that has changed since it was read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`INSERT INTO vendor_accounts (id, sealed, configured_at) VALUES ('a', 'new', now())`
+      const store = yield* SealedValueStore
+      const column = sealedColumns.find(({ table }) => table === "vendor_accounts")!
+      const [value] = yield* store.page(column, { first: "", second: "" }, 10)
+      const stale = { ...value!, sealed: Buffer.from("old") }
+      assert.isFalse(yield* store.replace(column, stale, Buffer.from("newer")))
+      assert.isTrue(yield* store.replace(column, value!, Buffer.from("newer")))
+      const rows = yield* store.page(column, { first: "", second: "" }, 10)
+      assert.deepStrictEqual(
+        rows.map((it) => Buffer.from(it.sealed).toString()),
+        ["newer"]
+      )
+      assert.deepStrictEqual(yield* store.page(column, { first: "a", second: "" }, 10), [])
+    }).pipe(Effect.provide(SealedValueStore.layer.pipe(Layer.provideMerge(database))))
+  )
+})
