@@ -2,11 +2,6 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer } from "vitest/node"
 import type { TestSpecification } from "vitest/node"
 
-const project = (name: string, include: ReadonlyArray<string>) => ({
-  extends: true as const,
-  test: { name, include: [...include] }
-})
-
 /**
  * Fault tests mostly wait for processes, so that the machine has time for others beside them: every second
  * file is one, until there are none left.
@@ -18,15 +13,13 @@ class Interleaved extends BaseSequencer {
     const faults = sorted.filter(isFault)
     const mixed: Array<TestSpecification> = []
     for (const file of sorted) {
-      const fault = isFault(file) || isQuick(file) ? undefined : faults.shift()
+      const fault = isFault(file) ? undefined : faults.shift()
       if (fault !== undefined) mixed.push(fault)
       if (!isFault(file)) mixed.push(file)
     }
     return [...mixed, ...faults]
   }
 }
-
-const isQuick = ({ project: { name } }: TestSpecification) => name === "quick"
 
 export default defineConfig({
   test: {
@@ -40,13 +33,11 @@ export default defineConfig({
     sequence: { sequencer: Interleaved },
     // What a test logged is shown when it fails
     silent: "passed-only",
-    projects: [
-      project("service", [
-        "test/*/{browser,contract,faults,http,time}/**/*.test.ts",
-        "test/http/*.test.ts",
-        "examples/**/*.test.ts"
-      ]),
-      project("quick", ["test/*/{unit,property}/**/*.test.ts", "test/conformance/*.test.ts"])
+    // Of one project, because each project has workers of its own, and a worker is dear at first
+    include: [
+      "test/*/{browser,contract,faults,http,property,time,unit}/**/*.test.ts",
+      "test/{conformance,http}/*.test.ts",
+      "examples/**/*.test.ts"
     ]
   }
 })

@@ -1,6 +1,5 @@
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "./artifacts/Artifacts.ts"
@@ -9,7 +8,6 @@ import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
 import * as Database from "./db/Database.ts"
 import * as Migrations from "./db/Migrations.ts"
-import type { AttemptOutcome } from "./domain/Webhook.ts"
 import { parseEgressAllow } from "./egress/EgressAllow.ts"
 import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
@@ -73,12 +71,10 @@ import { TaskWatch } from "./tasks/TaskWatch.ts"
 import { Videos } from "./tasks/videos/Videos.ts"
 import { VideoStore } from "./tasks/videos/VideoStore.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
-import { TestGateway } from "./testing/TestGateway.ts"
 import * as UserLayers from "./users/Layers.ts"
+import { ManageReplays } from "./users/ManageReplays.ts"
 import { Accounts } from "./vendors/accounts/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
-import { MockVendor } from "./vendors/mock/MockVendor.ts"
-import type { MockStep } from "./vendors/mock/MockVendor.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
 import * as UsageRebuild from "./wallet/UsageRebuild.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
@@ -96,7 +92,6 @@ import { EventLogStore } from "./webhooks/EventLogStore.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
-import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
 import * as WithheldAlerts from "./webhooks/WithheldAlerts.ts"
 
 /** The configured database, migrated. */
@@ -232,6 +227,7 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
+  ManageReplays.layerLoop,
   UsageRebuild.layer,
   WalletAudit.layer,
   WithheldAlerts.layer,
@@ -254,47 +250,3 @@ export const server = Layer.unwrap(
 export const http = Routes.serve.pipe(Layer.provideMerge(server))
 
 export const platform = NodeServices.layer
-
-export interface TestOptions {
-  /** The outcome of each submit, in order; the last one repeats. Default: one image. */
-  readonly vendor?: readonly [MockStep, ...Array<MockStep>]
-  /** The outcome of each webhook attempt. Default: 200 at once; see `WebhookSenderLog`. */
-  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
-  /** docs/reference/configuration.md#variables */
-  readonly env?: Readonly<Record<string, string>>
-}
-
-/**
- * The whole gateway in the process of a test: a scripted vendor, recorded webhooks, an embedded Postgres
- * in memory. Every wait uses the fiber's clock, so that a test clock can advance by hours.
- */
-export const layerTest = (options: TestOptions = {}) =>
-  Layer.unwrap(
-    Effect.gen(function* () {
-      const files = yield* FileSystem.FileSystem
-      const dataDir = yield* files.makeTempDirectoryScoped()
-      const env = {
-        DATA_DIR: dataDir,
-        BASE_URL: "http://gateway.test",
-        // A test clock stands, so that no bucket would fill
-        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
-        ...options.env
-      }
-      const mocks = Layer.mergeAll(
-        WebhookSender.layerMock(options.webhook),
-        MockVendor.layer(options.vendor ?? [MockVendor.result()])
-      )
-      const memory = Migrations.layer().pipe(
-        Layer.provideMerge(Database.layerEmbedded({ dataDir: "memory", durable: false }))
-      )
-      return TestGateway.layer.pipe(
-        Layer.provideMerge(core),
-        Layer.provideMerge(stores),
-        // The mocks replace the adapters of the same services
-        Layer.provideMerge(Layer.mergeAll(adapters, mocks)),
-        Layer.provideMerge(memory),
-        Layer.provideMerge(AppConfig.layerOf(env)),
-        Layer.provide(NodeHttpServer.layerHttpServices)
-      )
-    })
-  ).pipe(Layer.provideMerge(platform), Layer.orDie)

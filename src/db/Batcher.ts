@@ -1,6 +1,7 @@
 import { Effect, Exit, FiberSet } from "effect"
 import type { Scope } from "effect"
 import { withoutServices } from "../domain/BackgroundContext.ts"
+import { afterMillis } from "../domain/RealTime.ts"
 
 export interface BatcherOptions<Item, Outcome, E> {
   /** Runs many items at once; returns their outcomes in the order of the items. */
@@ -196,7 +197,7 @@ export class Batcher<Item, Outcome, E> {
   #interval(millis: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       const wait = this.#startedAt + millis - performance.now()
-      if (wait > 0) setTimeout(() => resume(Effect.void), wait)
+      if (wait > 0) afterMillis(wait, () => resume(Effect.void))
       else resume(Effect.void)
     })
   }

@@ -44,7 +44,10 @@ const makeNewFolder = async (folder: string): Promise<string> => {
   return mkdtemp(join(parent, `${prefix}-`))
 }
 
-const program = fileURLToPath(new URL("InitializeStore.ts", import.meta.url))
+/** Beside this file, with its extension: the package has JavaScript. */
+const program = fileURLToPath(
+  new URL(`InitializeStore.${import.meta.url.slice(-2)}`, import.meta.url)
+)
 
 const initialize = (folder: string): Effect.Effect<void, DatabaseUnavailable> =>
   Effect.callback((resume) => {

@@ -1,4 +1,3 @@
-import type { PGlite } from "@electric-sql/pglite"
 import { Duplex } from "node:stream"
 
 /**
@@ -107,14 +106,23 @@ interface BatchResponse {
   readonly failure: Promise<Error> | undefined
 }
 
+/** What a session needs of a PGlite. */
+export interface PgliteEngine {
+  readonly isInTransaction: () => boolean
+  readonly execProtocolRawStream: (
+    batch: Uint8Array,
+    options: { readonly syncToFs: boolean; readonly onRawData: (bytes: Uint8Array) => void }
+  ) => Promise<void>
+}
+
 /** The only session of a PGlite, and the stream that has it. */
 export class PgliteSession {
-  readonly #pglite: PGlite
+  readonly #pglite: PgliteEngine
   readonly #broken: () => Error | undefined
   #owner: PgliteStream | undefined
 
   /** `broken` returns a failure after which the store must not be used (a failed fsync). */
-  constructor(pglite: PGlite, broken: () => Error | undefined = () => undefined) {
+  constructor(pglite: PgliteEngine, broken: () => Error | undefined = () => undefined) {
     this.#pglite = pglite
     this.#broken = broken
   }

@@ -113,3 +113,9 @@ export const deliveryTimeMillis = (id: DeliveryId): Option.Option<number> => {
   const time = /^whd_([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]
   return Option.map(Option.fromUndefinedOr(time), (hex) => Number.parseInt(hex, 16))
 }
+
+/** The time in an event id: its `created_at`, and that of its deliveries. */
+export const eventTimeMillis = (id: EventId): Option.Option<number> => {
+  const time = /^evt_(?:test_)?([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]
+  return Option.map(Option.fromUndefinedOr(time), (hex) => Number.parseInt(hex, 16))
+}

@@ -1,4 +1,4 @@
-/** Limits of what a create attaches, and of the shapes of OpenAI's API. docs/reference/keys-and-limits.md#table-of-limits */
+/** Limits of what a create attaches, of the shapes of OpenAI's API, and of MCP. docs/reference/keys-and-limits.md#table-of-limits */
 
 /** With the longest texts, escaped, an event still fits a delivery. docs/reference/tasks.md#metadata */
 export const metadataKeysMax = 16
@@ -7,3 +7,19 @@ export const metadataValueCharactersMax = 512
 
 /** Of all images of a response together: above it they are returned by URL only. docs/reference/shapes.md#images */
 export const inlineImageBytesMax = 64 * 1024 * 1024
+
+/** Of a batch, which only MCP 2025-03-26 has. docs/reference/mcp.md#versions */
+export const mcpBatchMax = 10
+
+/** A page of `list_models`: a model with its schema has 2 to 6 KB, which a language model reads. */
+export const mcpModelsDefault = 10
+export const mcpModelsMax = 50
+
+/** The official clients give a request up after 60 seconds. docs/reference/mcp.md#tools */
+export const mcpWaitSecondsMax = 45
+
+/** Of all images of a result together: in Base64 below the 5 MB that models take. docs/reference/mcp.md#results */
+export const mcpImageBytesMax = 3 * 1024 * 1024
+
+/** That `explain_delivery` explains: the events of a task go to five endpoints. */
+export const mcpDeliveriesMax = 20

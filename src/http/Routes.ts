@@ -26,6 +26,7 @@ import * as UsageHandlers from "./manage/wallet/UsageHandlers.ts"
 import * as WalletHandlers from "./manage/wallet/WalletHandlers.ts"
 import * as WebhookDeliveriesHandlers from "./manage/webhooks/WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHandlers.ts"
+import * as McpRoutes from "./mcp/McpRoutes.ts"
 import * as ImageRoutes from "./openai/ImageRoutes.ts"
 import * as VideoRoutes from "./openai/VideoRoutes.ts"
 import * as FastPath from "./passthrough/FastPath.ts"
@@ -67,6 +68,7 @@ const layer = Layer.mergeAll(
   TaskRoutes.layer,
   ImageRoutes.layer,
   VideoRoutes.layer,
+  McpRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,
   CallbackRoutes.layer,

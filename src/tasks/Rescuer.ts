@@ -4,7 +4,6 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import * as Duty from "../process/Duty.ts"
 import { Hints } from "../process/Hints.ts"
 import { Process } from "../process/Process.ts"
-import { ManageReplays } from "../users/ManageReplays.ts"
 import { DeliveryScheduler } from "../webhooks/DeliveryScheduler.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskStore } from "./TaskStore.ts"
@@ -45,7 +44,7 @@ export class Rescuer extends Context.Service<
 
   /**
    * All processes take their shares when one has become dead; at the interval of heartbeats one of them
-   * looks for the rest, and deletes expired idempotency keys.
+   * looks for the rest.
    */
   static readonly layerLoop = Layer.merge(
     Layer.effectDiscard(
@@ -61,9 +60,7 @@ export class Rescuer extends Context.Service<
     ),
     Duty.layer(
       { name: "rescue", seconds: heartbeatSeconds },
-      Effect.gen(function* () {
-        yield* together((yield* Rescuer).rescue, (yield* ManageReplays).deleteExpired)
-      })
+      Effect.flatMap(Rescuer, ({ rescue }) => rescue)
     )
   )
 }

@@ -1,5 +1,6 @@
 import { Clock, DateTime, Effect, Exit, Layer } from "effect"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
+import { afterMillis } from "../domain/RealTime.ts"
 import { Drain } from "../process/Drain.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
@@ -100,14 +101,13 @@ const paced = <A, E, R>(
 ): Effect.Effect<A, E, R> => {
   let lookedAt = Number.NEGATIVE_INFINITY
   const rest = Effect.callback<void>((resume) => {
-    const timer = setTimeout(
-      () => {
+    const left = Math.max(0, lookedAt + millis() - performance.now())
+    return Effect.sync(
+      afterMillis(left, () => {
         lookedAt = performance.now()
         resume(Effect.void)
-      },
-      Math.max(0, lookedAt + millis() - performance.now())
+      })
     )
-    return Effect.sync(() => clearTimeout(timer))
   })
   return Effect.andThen(rest, look)
 }

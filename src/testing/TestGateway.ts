@@ -1,43 +1,120 @@
-import { Context, Effect, Layer, Option } from "effect"
-import type { Scope } from "effect"
-import { HttpEffect } from "effect/http"
-import type { HttpServerRequest } from "effect/http"
-import { AppConfig } from "../config/Config.ts"
+import { Context, Effect, Option } from "effect"
+import type { Duration } from "effect"
 import { make as makeCredits, microPerCredit } from "../domain/Credits.ts"
-import * as Routes from "../http/Routes.ts"
 import { ApiKeys } from "../users/ApiKeys.ts"
 import { Users } from "../users/Users.ts"
 import { Wallet } from "../wallet/Wallet.ts"
+import type { WebhookSenderLog } from "../webhooks/WebhookSender.ts"
+import type { Absence, Failure, Failures } from "./Failures.ts"
+import { makeSnapshot } from "./Snapshot.ts"
+import type { makeProcesses } from "./TestProcesses.ts"
+import type { TestTime } from "./TestTime.ts"
+import { makeTestWebhooks } from "./TestWebhooks.ts"
+import type { PassUntil, TestWebhooks } from "./TestWebhooks.ts"
 
-/** A gateway in the process of a test, with one user who has 1000 credits and a key. */
+export interface QuietOptions {
+  /** Of the gateway's time. Default 3 days, in which every delivery has had its attempts. */
+  readonly atMost?: Duration.Input
+}
+
+/**
+ * A gateway in the process of a test, with one user who has 1000 credits and a key. Its time is the test's
+ * clock and passes by these methods, or by `TestClock` itself. docs/developing.md#test-layers
+ */
 export class TestGateway extends Context.Service<
   TestGateway,
   {
     /** The user's key, with the scopes `inference` and `manage`. */
     readonly key: string
+    /** `ADMIN_TOKEN`, for the operator's routes. */
+    readonly adminToken: string
+    /** `BASE_URL`. Nothing listens there. */
+    readonly baseUrl: string
     /** As the global `fetch`, without a socket; paths are relative to the gateway's address. */
     readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
+    /** The same with a whole request. */
+    readonly send: (request: Request) => Effect.Effect<Response>
+    /** Unix time of the gateway, milliseconds. */
+    readonly now: Effect.Effect<number>
+    /** Lets this time pass; what falls due within it is done at its time. */
+    readonly advance: (duration: Duration.Input) => Effect.Effect<void>
+    /** Lets time pass until no task and no delivery is unfinished. Dies with what is left after `atMost`. */
+    readonly runUntilQuiet: (options?: QuietOptions) => Effect.Effect<void>
+    /** Runs it by the gateway's clock, which moves until it has ended. */
+    readonly whileTimePasses: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    readonly webhooks: TestWebhooks
+    /** It fails when it is reached next, once. */
+    readonly failNext: (failure: Failure) => Effect.Effect<void>
+    /** From now on for this time, of the gateway's. */
+    readonly setAway: (what: Absence, duration: Duration.Input) => Effect.Effect<void>
+    /** Kills the process as `kill -9` does; another one with the same store follows it. */
+    readonly restart: Effect.Effect<void>
+    /** The ledger and the timelines of all tasks as text, the same in every run. */
+    readonly snapshot: Effect.Effect<string>
   }
->()("gateway/testing/TestGateway") {
-  static readonly layer = Layer.effect(
-    TestGateway,
-    Effect.gen(function* () {
-      const app = yield* Routes.toHttpEffect
-      const { baseUrl } = yield* AppConfig
-      const key = yield* makeKey
-      // Handlers get the context of the test, and its clock with it
-      const handle = HttpEffect.toWebHandlerWith<
-        ApiKeys,
-        ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope
-      >(yield* Effect.context<ApiKeys>())(app)
-      return {
-        key,
-        fetch: (path, init) =>
-          Effect.promise(() => handle(new Request(new URL(path, baseUrl), init)))
-      }
-    })
-  )
+>()("gateway/testing/TestGateway") {}
+
+export interface GatewayParts {
+  readonly processes: Effect.Success<ReturnType<typeof makeProcesses>>
+  readonly time: TestTime
+  readonly failures: Failures
+  readonly log: WebhookSenderLog["Service"]
+  readonly adminToken: string
+  readonly baseUrl: string
 }
+
+const quietAtMost = "3 days"
+
+export const makeTestGateway = Effect.fnUntraced(function* (parts: GatewayParts) {
+  const { adminToken, baseUrl, failures, log, processes, time } = parts
+  const startedAt = time.now()
+  const { context } = yield* processes.current
+  const key = yield* Effect.provide(makeKey, context)
+
+  const send = (request: Request) =>
+    Effect.flatMap(processes.current, ({ handle }) => {
+      time.noted()
+      return Effect.promise(() => handle(request))
+    })
+  const fetch = (path: string, init?: RequestInit) =>
+    Effect.suspend(() => send(new Request(new URL(path, baseUrl), init)))
+
+  const read = (path: string): Effect.Effect<unknown> =>
+    fetch(path, { headers: { authorization: `Bearer ${key}` } }).pipe(
+      Effect.flatMap((response) =>
+        response.ok
+          ? Effect.promise((): Promise<unknown> => response.json())
+          : Effect.die(new Error(`GET ${path}: ${response.status}`))
+      )
+    )
+  const snapshot = makeSnapshot(read, startedAt)
+
+  const passUntil: PassUntil = Effect.fnUntraced(function* (isReached, atMost, missing) {
+    if (yield* time.passUntil(isReached, atMost)) return
+    const pending = failures.pending.map((it) => `Not reached: ${it}`)
+    return yield* Effect.die(new Error([missing(), ...pending, "", yield* snapshot].join("\n")))
+  })
+
+  const isQuiet = Effect.map(processes.unfinished, (count) => count === 0)
+
+  return TestGateway.of({
+    key,
+    adminToken,
+    baseUrl,
+    fetch,
+    send,
+    now: Effect.sync(time.now),
+    advance: time.advance,
+    runUntilQuiet: ({ atMost = quietAtMost } = {}) =>
+      passUntil(isQuiet, atMost, () => "Tasks or deliveries are unfinished"),
+    whileTimePasses: time.whilePassing,
+    webhooks: makeTestWebhooks({ fetch, key, log, passUntil, startedAt }),
+    failNext: (failure) => Effect.sync(() => failures.ask(failure)),
+    setAway: (what, duration) => Effect.sync(() => failures.setAway(what, duration)),
+    restart: processes.restart,
+    snapshot
+  })
+})
 
 const credits = 1000n
 

@@ -6,6 +6,7 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { isRepeat } from "../domain/RequestHash.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
+import * as Duty from "../process/Duty.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ManageReplayStore } from "./ManageReplayStore.ts"
 import type { ClaimOutcome, NewClaim } from "./ManageReplayStore.ts"
@@ -43,7 +44,7 @@ export class ManageReplays extends Context.Service<
     readonly claim: (
       request: KeyedRequest
     ) => Effect.Effect<IdempotencyClaim, Problem | StoreUnavailable>
-    /** Deletes keys older than 24 hours, a bounded number a call. For the `Rescuer`. */
+    /** Deletes keys older than 24 hours, a bounded number a call. */
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/ManageReplays") {
@@ -115,10 +116,17 @@ export class ManageReplays extends Context.Service<
       })
     })
   )
+
+  /** An expired key counts no more before it is deleted, so that one process does it each minute. */
+  static readonly layerLoop = Duty.layer(
+    { name: "idempotency keys", seconds: 60 },
+    Effect.flatMap(ManageReplays, ({ deleteExpired }) => deleteExpired)
+  )
 }
 
 const deletedAtOnceMax = 1000
-const deleteTimesMax = 20
+/** Ten thousand keys a second. */
+const deleteTimesMax = 600
 
 /**
  * `Claimed`: the first request, which must call `complete` whatever its

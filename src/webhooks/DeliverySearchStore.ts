@@ -5,13 +5,14 @@ import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { EventType } from "../domain/Event.ts"
 import { deliveryTimeMillis } from "../domain/Ids.ts"
-import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
+import type { DeliveryId, EndpointId, EventId, TaskId, UserId } from "../domain/Ids.ts"
 import type { DeliveryStatus } from "../domain/Webhook.ts"
 
 /** A filter that is absent matches all deliveries. */
 export interface DeliveryFilter {
   readonly endpointId?: EndpointId | undefined
   readonly taskId?: TaskId | undefined
+  readonly eventId?: EventId | undefined
   readonly status?: DeliveryStatus | undefined
   readonly type?: EventType | undefined
   /** Of the request that caused the event. */
@@ -107,6 +108,7 @@ export const searchDeliveries =
           ...when(endpointId, () => sql`t.user_id = ${userId}`),
           ...when(filter.status, (status) => sql`t.status = ${status}`),
           ...when(filter.type, (type) => sql`t.event_type = ${type}`),
+          ...when(filter.eventId, (id) => sql`t.event_id = ${id}`),
           ...when(
             filter.traceId,
             (id) => sql`EXISTS (

@@ -9,20 +9,21 @@ import { fileURLToPath } from "node:url"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { providerVariables } from "../../src/domain/Provider.ts"
 import { Api } from "../../src/http/manage/Api.ts"
+import { documents } from "../support/samples/documents.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
 const manifest = JSON.parse(read("package.json")) as Readonly<
-  Record<"dependencies" | "devDependencies" | "scripts", Readonly<Record<string, string>>>
+  Record<
+    "dependencies" | "devDependencies" | "peerDependencies" | "scripts",
+    Readonly<Record<string, string>>
+  >
 > & { readonly version: string }
 
 const configuration = read("docs/reference/configuration.md")
-const guides = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"].concat(
-  ["docs", "docs/reference"].flatMap((folder) =>
-    readdirSync(join(root, folder))
-      .filter((name) => name.endsWith(".md"))
-      .map((name) => `${folder}/${name}`)
-  )
+/** A decision names files as they were then. */
+const guides = documents.filter(
+  (path) => !path.startsWith("docs/adr/") || path === "docs/adr/README.md"
 )
 
 /** The text under a heading, up to the next one of its level. */
@@ -77,7 +78,8 @@ describe("docs/dependencies.md", () => {
       .filter((line) => line.startsWith("| `"))
     for (const row of rows) assert.match(row.split("|")[2] ?? "", /\w{3,}/u, row)
     const names = rows.flatMap((row) => quoted(row.split("|")[1] ?? ""))
-    const wanted = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.devDependencies)]
+    const { dependencies, devDependencies, peerDependencies } = manifest
+    const wanted = [dependencies, devDependencies, peerDependencies].flatMap(Object.keys)
     assert.deepEqual([...names].sort(), wanted.sort())
   })
 })
@@ -112,7 +114,7 @@ describe("every guide", () => {
       )
       const paths = quoted(text)
         .filter((it) =>
-          /^(?:\.ci|src|test|docs|bench|examples|schema|config|domain|catalog|db|egress|vendors|sandbox|process|users|wallet|artifacts|webhooks|tasks|passthrough|http|testing|cli)\/[\w./-]+$/u.test(
+          /^(?:\.ci|src|test|docs|bench|deploy|examples|schema|config|domain|catalog|db|egress|vendors|sandbox|process|users|wallet|artifacts|webhooks|tasks|passthrough|http|testing|cli)\/[\w./-]+$/u.test(
             it
           )
         )
@@ -139,8 +141,8 @@ describe("every guide", () => {
     const { paths } = JSON.parse(read("schema/openapi.json")) as { paths: object }
     const known = Object.keys(paths).map((path) => path.replaceAll(/\{\w+\}/gu, "{id}"))
     for (const guide of guides) {
-      for (const [path] of read(guide).matchAll(/\/manage\/v1\/[\w/{}-]+/gu)) {
-        assert.include(known, path.replaceAll(/\{\w+\}/gu, "{id}"), guide)
+      for (const [path] of read(guide).matchAll(/\/manage\/v1\/[\w/{}$-]+/gu)) {
+        assert.include(known, path.replaceAll(/\{\w+\}|\$\w*/gu, "{id}"), guide)
       }
     }
   })

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { readdirSync, readFileSync, statSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { extname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -23,7 +23,8 @@ const withoutLinks = (line: string): string => line.replaceAll(/\[[^\]]*\]\([^)]
 const textTypes = new Set([".ts", ".sql", ".md", ".json", ".py", ".go"])
 const itself = "test/conformance/foreignCitations.test.ts"
 
-const files = ["src", "schema", "test", "bench", "docs", "examples"]
+const files = ["src", "schema", "test", "bench", "deploy", "docs", "examples"]
+  .filter((folder) => existsSync(join(root, folder)))
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map(
       (name) => `${folder}/${name}`
@@ -31,7 +32,7 @@ const files = ["src", "schema", "test", "bench", "docs", "examples"]
   )
   .filter((path) => !path.split("/").includes("node_modules") && textTypes.has(extname(path)))
   .filter((path) => path !== itself && statSync(join(root, path)).isFile())
-  .concat("README.md", "ARCHITECTURE.md")
+  .concat(readdirSync(root).filter((name) => name.endsWith(".md")))
 
 it("nothing is cited that is not here", () => {
   const found = files.flatMap((path) =>

@@ -123,7 +123,7 @@ describe("openapi.json", () => {
     assert.isAbove(operations.length, 40)
     for (const { method, operation, path } of operations) {
       const name = `${method} ${path}`
-      const isOpen = !/^\/(vendors|v1|manage)\//u.test(path)
+      const isOpen = !/^\/(?:(?:vendors|v1|manage)\/|mcp$)/u.test(path)
       const schemes = path.startsWith("/manage/") ? ["bearer", "session"] : ["bearer"]
       assert.deepStrictEqual(
         operation.security?.flatMap((scheme) => Object.keys(scheme as object)),

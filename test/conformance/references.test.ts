@@ -15,11 +15,7 @@ const filesIn = (folder: string): ReadonlyArray<string> =>
     .filter((path) => textTypes.has(extname(path)) && statSync(join(root, path)).isFile())
 
 const files = [
-  "README.md",
-  "ARCHITECTURE.md",
-  "CHANGELOG.md",
-  "CONTRIBUTING.md",
-  "SECURITY.md",
+  ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...["src", "schema", "test", "bench", "deploy", "docs", "examples"].flatMap(filesIn)
 ]
 const documents = files.filter((path) => path.endsWith(".md"))
@@ -73,7 +69,7 @@ const citedIn = (text: string): ReadonlyArray<Reference> =>
     ...text
       .replaceAll(/\]\([^)\s]+\)/gu, "]")
       .matchAll(
-        /(?<![\w./-])((?:docs|bench|examples)\/[\w./-]+\.md|(?:ARCHITECTURE|README|CHANGELOG|CONTRIBUTING|SECURITY)\.md)(?:#([\w-]+))?/gu
+        /(?<![\w./-])((?:docs|bench|deploy|examples)\/[\w./-]+\.md|(?:ARCHITECTURE|CHANGELOG|CONTRIBUTING|README|SECURITY)\.md)(?:#([\w-]+))?/gu
       )
   ].map(([, path = "", anchor]) => ({ path, anchor }))
 

@@ -1,13 +1,13 @@
 import { build } from "esbuild"
 import type { Plugin } from "esbuild"
-import { execFile } from "node:child_process"
+import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
+import { once } from "node:events"
 import { mkdirSync, readdirSync, statSync } from "node:fs"
-import { readFile } from "node:fs/promises"
+import { readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { promisify } from "node:util"
-import { madeOnce, templatesFolder } from "./madeOnce.ts"
+import { madeOnce, templatesFolder } from "../../src/testing/MadeOnce.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
@@ -41,15 +41,41 @@ export const compiled = async (main = "src/main.ts"): Promise<string> => {
   }
   const name = `program-${hash.digest("hex").slice(0, 16)}`
   const program = join(await madeOnce(name, (folder) => bundle(main, folder)), "main.mjs")
-  await madeOnce(`${name}-loaded`, () => load(program))
+  await madeOnce(`${name}-loaded`, (folder) => load(program, folder))
   return program
 }
 
-/** A process that ends by itself keeps its compiled modules: a wrong value ends it when all are loaded. */
-const load = async (program: string) => {
+/**
+ * A process keeps what it has compiled when it ends by itself, and the first one counts: this one has started
+ * the whole service, under the flags of the others, which V8 compares. A program that does not listen ends with
+ * its work.
+ */
+const load = async (program: string, folder: string) => {
   mkdirSync(compileCache.NODE_COMPILE_CACHE, { recursive: true })
-  const env = { PATH: process.env.PATH, PORT: "none", ...compileCache }
-  await promisify(execFile)(process.execPath, [program], { env }).catch(() => {})
+  const { freePort } = await import("./spawnService.ts")
+  const { prepareDataDir } = await import("./stores.ts")
+  await prepareDataDir(folder)
+  // Without a port of its own a program takes its folder from these words
+  const words = [program, folder, "volatile", "100"]
+  const child = spawn(process.execPath, [...shortLived, ...words], {
+    stdio: ["ignore", "pipe", "ignore"],
+    timeout: 30_000,
+    env: {
+      PATH: process.env.PATH,
+      ...compileCache,
+      DATA_DIR: folder,
+      HOST: "127.0.0.1",
+      PORT: String(await freePort()),
+      EMBEDDED_DURABLE: "false",
+      SHUTDOWN_DELAY: "0 seconds",
+      LOG_FORMAT: "json"
+    }
+  })
+  child.stdout.on("data", (text: Buffer) => {
+    if (text.includes("Listening")) child.kill("SIGTERM")
+  })
+  await once(child, "exit")
+  await rm(join(folder, "postgres"), { recursive: true, force: true })
 }
 
 const bundle = async (main: string, folder: string) => {

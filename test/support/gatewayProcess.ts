@@ -40,6 +40,8 @@ export class GatewayProcess {
   #key: string | undefined
   #child: ChildProcess | undefined
   #ended: Promise<number | NodeJS.Signals> = Promise.resolve(0)
+  /** Called when the process writes something. */
+  #noted = () => {}
   readonly #options: ProcessOptions
   readonly #ownsFolder: boolean
 
@@ -103,6 +105,7 @@ export class GatewayProcess {
     killAtExit(child)
     const note = (chunk: Buffer) => {
       this.output += chunk.toString()
+      this.#noted()
       // Vitest shows it with a test that fails
       console.log(chunk.toString())
     }
@@ -125,16 +128,29 @@ export class GatewayProcess {
     throw new Error(`the first start did not end:\n${this.output}`)
   }
 
+  /** It is asked when it has said that it listens: a refused connection costs as much as a response. */
   async #ready(child: ChildProcess): Promise<void> {
     const until = performance.now() + 120_000
+    const before = this.output.length
     while (performance.now() < until) {
       if (child.exitCode !== null || child.signalCode !== null) break
+      const listens = this.output.includes("Listening", before)
+      await this.#outputOr(listens ? 20 : 200)
       const answer = await fetch(`${this.url}/readyz`).catch(() => undefined)
       await answer?.arrayBuffer()
       if (answer?.status === 200) return
-      await pause(20)
     }
     throw new Error(`the service did not get ready:\n${this.output}`)
+  }
+
+  #outputOr(millis: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, millis)
+      this.#noted = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   get isRunning(): boolean {
@@ -235,17 +251,20 @@ export class GatewayProcess {
 
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Repeats the look until it returns something; after the time limit throws what was last seen. */
+/**
+ * Repeats the look until it returns something, the longer it takes the more seldom; after the time limit throws what
+ * was last seen.
+ */
 export const until = async <A>(
   ask: () => Promise<A | undefined>,
   options: { readonly millis?: number; readonly what?: string } = {}
 ): Promise<A> => {
   const { millis = 20_000, what = "it" } = options
-  const end = performance.now() + millis
-  while (performance.now() < end) {
+  const began = performance.now()
+  for (let passed = 0; passed < millis; passed = performance.now() - began) {
     const answer = await ask()
     if (answer !== undefined) return answer
-    await pause(50)
+    await pause(Math.min(250, Math.max(50, passed / 20)))
   }
   throw new Error(`${what} did not come within ${millis} ms`)
 }

@@ -1,5 +1,6 @@
 import * as fc from "fast-check"
-import { beforeEach } from "vitest"
+import { setFlagsFromString } from "node:v8"
+import { beforeAll, beforeEach } from "vitest"
 
 /** The seed of all generated cases. `TEST_SEED` sets another one. */
 const seed = Number(process.env.TEST_SEED ?? 20_261_122)
@@ -8,4 +9,11 @@ fc.configureGlobal({ seed })
 
 beforeEach(({ onTestFailed }) => {
   onTestFailed(() => console.error(`TEST_SEED=${seed}`))
+})
+
+// An embedded store of an earlier file leaves WebAssembly without its optimizing compiler (ADR 0154)
+beforeAll(() => {
+  for (const flag of ["--no-liftoff-only", "--wasm-tier-up", "--wasm-dynamic-tiering"]) {
+    setFlagsFromString(flag)
+  }
 })

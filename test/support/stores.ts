@@ -1,89 +1,23 @@
 import { PgClient } from "@effect/sql-pg"
-import { PGlite } from "@electric-sql/pglite"
 import { DateTime, Effect, Layer, Redacted } from "effect"
-import { createHash, randomBytes } from "node:crypto"
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
+import { randomBytes } from "node:crypto"
+import { mkdirSync } from "node:fs"
 import { cp } from "node:fs/promises"
-import { createRequire } from "node:module"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
-import { layerEmbedded, layerPostgres, layerSession } from "../../src/db/Database.ts"
+import { layerPostgres, layerSession } from "../../src/db/Database.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
 import { PgliteSession } from "../../src/db/PgliteStream.ts"
-import { partitionDaysAhead } from "../../src/domain/Limits.ts"
-import { PartitionStore } from "../../src/process/PartitionStore.ts"
-import { madeOnce } from "./madeOnce.ts"
+import {
+  embeddedTemplate,
+  migratedTemplate,
+  schemaHash,
+  startedStore,
+  storeFolder
+} from "../../src/testing/StoreTemplates.ts"
+import { returnStore, takeStore } from "../../src/testing/UsedStores.ts"
 import { serverUrl } from "./postgresProcess.ts"
-import { returnStore, takeStore } from "./usedStores.ts"
-
-const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
-
-/** Changes with PGlite's version. */
-export const embeddedHash = () =>
-  createHash("sha256").update(
-    readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite"))
-  )
-
-let hashed: string | undefined
-
-/** Changes with the schema too, so that no template is stale. */
-const schemaHash = () => {
-  if (hashed !== undefined) return hashed
-  const hash = embeddedHash()
-  for (const folder of ["migrations", "functions"]) {
-    for (const file of readdirSync(join(schema, folder)).sort())
-      hash.update(file).update(readFileSync(join(schema, folder, file)))
-  }
-  return (hashed = hash.digest("hex").slice(0, 16))
-}
-
-/** An embedded store as a folder, and its dump: made once a machine. */
-const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
-  madeOnce(`small-store-${hash}`, async (folder) => {
-    await Effect.provide(fill, layerEmbedded({ dataDir: folder, durable: false }), {
-      local: true
-    }).pipe(Effect.runPromise)
-    const pglite = await PGlite.create(join(folder, "postgres"))
-    // Nobody creates a database in it, and a copy is two thirds smaller without them
-    await pglite.query("UPDATE pg_database SET datistemplate = false, datallowconn = true")
-    for (const name of ["template0", "template1"]) await pglite.query(`DROP DATABASE ${name}`)
-    await pglite.query("CHECKPOINT")
-    const dump = await pglite.dumpDataDir("none")
-    await pglite.close()
-    writeFileSync(join(folder, "dump.tar"), new Uint8Array(await dump.arrayBuffer()))
-  })
-
-const templates = new Map<string, Blob>()
-
-/** A dump of an embedded store: read once a process, 250 ms a copy. */
-export const embeddedTemplate = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
-  Effect.promise(async () => {
-    const known = templates.get(hash)
-    if (known !== undefined) return known
-    const template = new Blob([readFileSync(join(await storeFolder(hash, fill), "dump.tar"))])
-    templates.set(hash, template)
-    return template
-  })
-
-/** A dump of a migrated store. */
-export const migratedTemplate = Effect.suspend(() =>
-  embeddedTemplate(schemaHash(), Migrations.migrate())
-)
-
-/** A migrated store with the partitions that a start of the service at this time would make. */
-const startedStore = (now: DateTime.Utc) => {
-  const fill = Migrations.migrate().pipe(
-    Effect.andThen(
-      Effect.flatMap(PartitionStore, (store) =>
-        Effect.andThen(store.maintain(now, partitionDaysAhead, now), store.maintainAudit(now, now))
-      )
-    ),
-    Effect.provide(PartitionStore.layer)
-  )
-  return { hash: `${schemaHash()}-audit-${DateTime.formatIsoDateUtc(now)}`, fill }
-}
 
 /** Gives a data folder a store, which the service opens as one of an earlier start today. */
 export const prepareDataDir = async (dataDir: string) => {
@@ -119,6 +53,10 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
+/** A connection to the administrator's database: each is a process of the server. */
+const administrator = (server: URL) =>
+  layerPostgres({ url: Redacted.make(server.href), maxConnections: 1 })
+
 /** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
@@ -127,7 +65,7 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
   const name = `test_${randomBytes(8).toString("hex")}`
   const run = (statement: string) =>
     Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
-      Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
+      Effect.provide(administrator(server), { local: true }),
       Effect.orDie
     )
   yield* Effect.acquireRelease(
@@ -140,7 +78,7 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
 })
 
 /** The migrated database that the fresh ones are copied from: made once a server. */
-const migratedDatabase = Effect.gen(function* () {
+const makeMigratedDatabase = Effect.gen(function* () {
   const server = yield* postgresServer
   const name = `template_${schemaHash()}`
   const url = new URL(server)
@@ -163,12 +101,16 @@ const migratedDatabase = Effect.gen(function* () {
         return yield* run("SELECT pg_advisory_unlock(811001)")
       })
     )
-  }).pipe(
-    Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
-    Effect.orDie
-  )
+  }).pipe(Effect.provide(administrator(server), { local: true }), Effect.orDie)
   return name
 })
+
+let migrated: Promise<string> | undefined
+
+/** Asked for once a worker. */
+const migratedDatabase = Effect.promise(
+  () => (migrated ??= Effect.runPromise(makeMigratedDatabase))
+)
 
 /** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
 export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =>

@@ -42,8 +42,7 @@ export const bodies = {
 /** A decoded body, with defaults. */
 export type Body = (typeof bodies)[Label]["Type"]
 
-/** JSON Schema (draft 2020-12) of a body, for OpenAPI and `GET /manage/v1/models`. */
-export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => {
+const makeJsonSchema = (label: Label): JsonSchema.JsonSchema => {
   const { schema, definitions } = Schema.toJsonSchemaDocument(bodies[label], {
     onExcessProperty: "error",
     generateDescriptions: false
@@ -51,6 +50,11 @@ export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => {
   const [definition] = Object.values(definitions)
   return definition ?? schema
 }
+
+const jsonSchemas = new Map(Label.literals.map((label) => [label, makeJsonSchema(label)]))
+
+/** JSON Schema (draft 2020-12) of a body, for OpenAPI and `GET /manage/v1/models`. Not to be changed. */
+export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => jsonSchemas.get(label) ?? {}
 
 const Shape = Schema.Struct({
   properties: Schema.Record(Schema.String, Schema.Unknown),

@@ -21,7 +21,7 @@ import { WebhookDeliveriesApi } from "./webhooks/WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./webhooks/WebhookEndpointsApi.ts"
 
 /** As in package.json; a test compares them. */
-const version = "0.1.0"
+const version = "0.2.0"
 
 /** The management API. docs/reference/http.md#management-api */
 export class Api extends HttpApi.make("manage")

@@ -3,6 +3,7 @@ import type { Label } from "../../catalog/bodies/Bodies.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { Api } from "../manage/Api.ts"
+import { mcpPaths } from "../mcp/McpDocument.ts"
 import { shapeParameters, shapePaths } from "../openai/ShapesDocument.ts"
 import { plainName, secureName } from "../server/SessionCookies.ts"
 import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
@@ -42,6 +43,7 @@ const complete = (document: Json, catalog: CatalogVersion): Json => {
     ...Object.assign({}, ...catalog.all.map(pathsOf)),
     ...vendorPaths(catalog.upstream.routes),
     ...shapePaths,
+    ...mcpPaths,
     ...servicePaths,
     ...manageable(asRecord(document["paths"]))
   }

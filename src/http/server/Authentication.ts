@@ -48,7 +48,7 @@ export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
 const bearer = /^bearer +(\S+) *$/iu
 
 /** The token of `Authorization: Bearer …`; 1001 without one. */
-const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
+export const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   const header = headerText(headers, "authorization")
   if (header === undefined || header.trim() === "") return tokenMissing
   const token = bearer.exec(header)?.[1]

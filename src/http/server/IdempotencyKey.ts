@@ -30,14 +30,17 @@ export const readIdempotencyKey = (
     const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
     return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
   }
-  const target = `${request.method} ${pathOf(request)}${query}\n`
-  const bytesHash = createHash("sha256").update(target).update(body.bytes).digest()
-  if (hasManyValues(body.bytes)) {
-    return Effect.succeedSome({ key, requestHash: bytesHash, bytesHash })
-  }
-  const parsed = createHash("sha256").update(`parsed ${target}`)
+  const target = `${request.method} ${pathOf(request)}${query}`
+  return Effect.succeedSome({ key, ...requestHashOf(target, body) })
+}
+
+/** `target`: the method and the path. */
+export const requestHashOf = (target: string, body: JsonBody): RequestHash => {
+  const bytesHash = createHash("sha256").update(`${target}\n`).update(body.bytes).digest()
+  if (hasManyValues(body.bytes)) return { requestHash: bytesHash, bytesHash }
+  const parsed = createHash("sha256").update(`parsed ${target}\n`)
   addValue(parsed, body.value)
-  return Effect.succeedSome({ key, requestHash: parsed.digest(), bytesHash })
+  return { requestHash: parsed.digest(), bytesHash }
 }
 
 /** No body that is accepted has as many; a walk over millions would hold the event loop for seconds. */

@@ -79,8 +79,9 @@ const limiterOf = (
   return url.startsWith("/v1/") || url.startsWith("/vendors/") ? calls : undefined
 }
 
+/** Before it is read, a message of MCP may be a create. */
 const create =
-  /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits)))(?:\?|$)/u
+  /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits))|\/mcp)(?:\?|$)/u
 
 const refusedTotal = Metric.counter("gateway_overload_refused_total", {
   description: "Requests refused with 503 because the process did not keep up",

@@ -21,6 +21,12 @@ export type MockStep =
   | { readonly _tag: "JobFails"; readonly after: Duration.Input; readonly error: VendorError }
   | { readonly _tag: "Refused"; readonly after: Duration.Input; readonly error: VendorError }
 
+/** One step for each submit; the last one repeats. */
+export type MockSteps = readonly [MockStep, ...Array<MockStep>]
+
+/** For all models, or by the model's label; `default` is for those that are not named: one image. */
+export type MockScript = MockSteps | Readonly<Record<string, MockSteps>>
+
 /** A scripted vendor, for tests of code that is built on the gateway. */
 export class MockVendor extends Context.Service<
   MockVendor,
@@ -57,10 +63,8 @@ export class MockVendor extends Context.Service<
     error: new VendorError({ class: kind, message })
   })
 
-  /** Serves all models of all vendors: one step for each submit; the last one repeats. */
-  static readonly layer = (
-    script: readonly [MockStep, ...Array<MockStep>]
-  ): Layer.Layer<MockVendor | VendorClient> =>
+  /** Serves all models of all vendors. */
+  static readonly layer = (script: MockScript): Layer.Layer<MockVendor | VendorClient> =>
     Layer.effectContext(
       Effect.sync(() => {
         const submits: Array<SubmitRequest> = []
@@ -89,22 +93,43 @@ const onePixel: ResultItem = {
   )
 }
 
-const Job = Schema.Struct({ step: Schema.Int, endsAtMillis: Schema.Finite })
+const Job = Schema.Struct({
+  model: Schema.String,
+  step: Schema.Int,
+  endsAtMillis: Schema.Finite
+})
 const decodeJob = Schema.decodeUnknownEffect(Job)
 
-const accountOf = (
-  script: readonly [MockStep, ...Array<MockStep>],
-  submits: Array<SubmitRequest>
-): VendorAccount => {
-  const stepAt = (index: number): MockStep => script[index] ?? script[0]
+const oneImage: MockSteps = [MockVendor.result()]
+
+const isSteps = (script: MockScript): script is MockSteps => Array.isArray(script)
+
+const accountOf = (script: MockScript, submits: Array<SubmitRequest>): VendorAccount => {
+  const byModel: Readonly<Record<string, MockSteps>> = isSteps(script)
+    ? { default: script }
+    : script
+  const stepsOf = (model: string): MockSteps => byModel[model] ?? byModel["default"] ?? oneImage
+  const stepAt = (model: string, index: number): MockStep => {
+    const steps = stepsOf(model)
+    return steps[index] ?? steps[0]
+  }
+  /** Submits so far of the models that share these steps. */
+  const taken = new Map<MockSteps, number>()
+  const take = (model: string): number => {
+    const steps = stepsOf(model)
+    const before = taken.get(steps) ?? 0
+    taken.set(steps, before + 1)
+    return Math.min(before, steps.length - 1)
+  }
   return {
     accountId: "mock",
     submit: Effect.fn("MockVendor.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
-      const index = Math.min(submits.length, script.length - 1)
+      const { model } = request
+      const index = take(model)
       submits.push(request)
-      const step = stepAt(index)
+      const step = stepAt(model, index)
       const after = Duration.fromInputUnsafe(step.after)
       if (step._tag === "Refused") {
         // Callers make submits uninterruptible; this one buys nothing, and the test may end before it does
@@ -112,13 +137,13 @@ const accountOf = (
         return yield* step.error
       }
       const endsAtMillis = (yield* Clock.currentTimeMillis) + Duration.toMillis(after)
-      return { _tag: "Accepted", handle: { step: index, endsAtMillis }, pollAfter: after }
+      return { _tag: "Accepted", handle: { model, step: index, endsAtMillis }, pollAfter: after }
     }),
     poll: Effect.fnUntraced(function* (handle: Handle): Effect.fn.Return<Progress, VendorError> {
-      const { endsAtMillis, step: index } = yield* Effect.orDie(decodeJob(handle))
+      const { endsAtMillis, model, step: index } = yield* Effect.orDie(decodeJob(handle))
       const left = endsAtMillis - (yield* Clock.currentTimeMillis)
       if (left > 0) return { _tag: "Running", pollAfter: Duration.millis(left) }
-      const step = stepAt(index)
+      const step = stepAt(model, index)
       if (step._tag === "Result") return { _tag: "Done", result: { items: step.items } }
       return yield* step.error
     }),

@@ -1,13 +1,12 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import { testOf } from "../../../src/console/pages/task/testOf.ts"
-import { Gateway, MockVendor, TestGateway } from "../../../src/index.ts"
+import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.ts"
 import { failedTask, timeline } from "../../support/consoleData.ts"
 
 /** The names that the text imports, as this file has them. */
-const names = { assert, layer, Effect, TestClock, Gateway, MockVendor, TestGateway }
+const names = { assert, layer, Effect, layerTest, MockVendor, TestGateway }
 
 const split = (text: string) => {
   const imports = [...text.matchAll(/^import \{ (.*) \} from "(.*)"$/gmu)]
@@ -32,7 +31,6 @@ describe("a task that is copied as a test", () => {
   it("imports what docs/developing.md says", () => {
     const documented = readFileSync(new URL("../../../docs/developing.md", import.meta.url), "utf8")
     for (const [what = "", from] of split(copied).imported) {
-      if (from === "effect/testing") continue
       for (const name of what.split(", ")) {
         assert.match(
           documented,

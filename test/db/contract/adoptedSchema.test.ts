@@ -10,19 +10,14 @@ import { splitStatements } from "../../../src/db/SqlStatements.ts"
 import { EndpointId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
+import { embeddedHash, embeddedTemplate } from "../../../src/testing/StoreTemplates.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { catalog, contents } from "../../support/catalog.ts"
 import { advance, callWith, eventually, layerGateway } from "../../support/gateway.ts"
-import {
-  embeddedDatabase,
-  embeddedHash,
-  embeddedTemplate,
-  freshDatabase,
-  postgresDatabase
-} from "../../support/stores.ts"
+import { embeddedDatabase, freshDatabase, postgresDatabase } from "../../support/stores.ts"
 import {
   accept,
   breaches,

@@ -8,8 +8,9 @@ import { syncBuiltinESMExports } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { layerEmbedded } from "../../../src/db/Database.ts"
+import { migratedTemplate } from "../../../src/testing/StoreTemplates.ts"
 import { compileCache, compiled } from "../../support/compiled.ts"
-import { migratedTemplate, prepareDataDir } from "../../support/stores.ts"
+import { prepareDataDir } from "../../support/stores.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(join(tmpdir(), "embedded-"))),

@@ -1,6 +1,6 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { GatewayProcess } from "../../support/gatewayProcess.ts"
+import { GatewayProcess, until as untilThere } from "../../support/gatewayProcess.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
@@ -8,13 +8,8 @@ import { migratedDatabaseUrl } from "../../support/stores.ts"
 let upstream: MockVendor
 let gateway: GatewayProcess
 
-const until = async (what: string, is: () => boolean | Promise<boolean>) => {
-  for (let tries = 0; tries < 2400; tries += 1) {
-    if (await is()) return
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-  throw new Error(`never happened: ${what}`)
-}
+const until = (what: string, is: () => boolean | Promise<boolean>) =>
+  untilThere(async () => ((await is()) ? true : undefined), { millis: 60_000, what })
 
 const chat = JSON.stringify({ model: "gpt-4o", max_tokens: 600, messages: [] })
 

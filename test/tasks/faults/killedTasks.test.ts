@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
 import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -124,21 +125,28 @@ describe("kill -9 at any moment and start again", () => {
 })
 
 describe("a crash at the most critical points", () => {
+  let gateway: GatewayProcess
+  beforeAll(async () => {
+    gateway = await GatewayProcess.start({ main })
+  }, 180_000)
+  afterAll(() => gateway.close())
+
+  const submitted: Array<string> = []
   for (const point of ["before-submit", "after-submit"]) {
     it(`${point}: the task fails with 3004, its hold is released, and it is not submitted again`, async () => {
-      await using gateway = await GatewayProcess.start({ main })
       const log = join(gateway.dataDir, "submits.log")
       const prompt = `x [[sim:crash=${point}]]`
-      const key = { "idempotency-key": "crash" }
+      const key = { "idempotency-key": point }
       await gateway.call("POST", path, { prompt }, key).catch(() => undefined)
       assert.strictEqual(await gateway.ended, "SIGKILL")
       await gateway.start()
-      const id = await createSurely(gateway, prompt, "crash")
+      const id = await createSurely(gateway, prompt, point)
       assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
       const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
       assert.strictEqual(wallet.available_balance, "1000.00")
       assert.strictEqual(await drift(gateway), "0")
-      assert.strictEqual(await readFile(log, "utf8"), `${id}\n`)
+      submitted.push(`${id}\n`)
+      assert.strictEqual(await readFile(log, "utf8"), submitted.join(""))
     }, 180_000)
   }
 })

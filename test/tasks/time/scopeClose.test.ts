@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Gateway, MockVendor, TestGateway } from "../../../src/index.ts"
+import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -30,7 +30,7 @@ describe("a gateway in a test's own process, closed while a task runs and no tim
   }
   for (const [what, step] of Object.entries(moments)) {
     it.effect(`closes without waiting: ${what}`, () =>
-      Effect.provide(running, Gateway.layerTest({ vendor: [step] }))
+      Effect.provide(running, layerTest({ vendor: [step] }))
     )
   }
 })

@@ -54,17 +54,16 @@ export const testOf = (task: Task): string => {
     : ""
   return `import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
-import { Gateway, MockVendor, TestGateway } from "generation-gateway"
+import { layerTest, MockVendor, TestGateway } from "generation-gateway/testing"
 
-const gateway = Gateway.layerTest({
+const gateway = layerTest({
   vendor: [${script.join(", ")}]
 })
 
 layer(gateway)("task ${id}", (it) => {
   it.effect(${inCode(task.status === "failed" ? "fails as it did" : "is completed")}, () =>
     Effect.gen(function* () {
-      const { fetch, key } = yield* TestGateway
+      const { fetch, key, runUntilQuiet } = yield* TestGateway
       const path = ${inCode(path)}
       const headers = { authorization: \`Bearer \${key}\`, "content-type": "application/json" }
       const created = yield* fetch(path, {
@@ -74,16 +73,9 @@ layer(gateway)("task ${id}", (it) => {
       })
       assert.strictEqual(created.status, 202)
       const { task_info } = yield* Effect.promise(() => created.json())
-      const read = Effect.flatMap(fetch(\`\${path}/\${task_info.id}\`, { headers }), (response) =>
-        Effect.promise(() => response.json())
-      )
-      let task = yield* read
-      while (!["completed", "failed"].includes(task.task_info.status)) {
-        yield* TestClock.adjust("1 second")
-        // A moment of real time, in which the store makes progress
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
-        task = yield* read
-      }
+      yield* runUntilQuiet()
+      const read = yield* fetch(\`\${path}/\${task_info.id}\`, { headers })
+      const task = yield* Effect.promise(() => read.json())
       assert.strictEqual(task.task_info.status, ${inCode(task.status === "failed" ? "failed" : "completed")})${
         error === null ? "" : `\n      assert.strictEqual(task.task_info.error.code, ${error.code})`
       }

@@ -42,17 +42,18 @@ export const layer = HttpApiBuilder.group(
       })
       return [...media.flat(), ...tokens].toSorted((a, b) => (a.key < b.key ? -1 : 1))
     })
-    // Schemas of all bodies are work, so that they are made once a catalog
-    let made = { hash: "", rows: yield* makeRows }
+    // Schemas of all bodies are work, so that they are made once a catalog, when somebody asks
+    let made: { readonly hash: string; readonly rows: ReadonlyArray<Row> } | undefined
 
     return handlers.handleAll({
       listModels: Effect.fnUntraced(function* ({ query }) {
         const { hash } = catalog.current()
-        if (made.hash !== hash) made = { hash, rows: yield* makeRows }
+        if (made?.hash !== hash) made = { hash, rows: yield* makeRows }
+        const { rows } = made
         const { before, limit } = readPage(query, ModelKey)
         const rest = Option.match(before, {
-          onNone: () => made.rows,
-          onSome: (last) => made.rows.filter(({ key }) => key > last)
+          onNone: () => rows,
+          onSome: (last) => rows.filter(({ key }) => key > last)
         })
         return toPage(
           rest.slice(0, limit + 1),
@@ -66,7 +67,7 @@ export const layer = HttpApiBuilder.group(
 )
 
 /** Of the fields that the body has: an upstream model may not take all of its label. */
-const showMediaFields = (label: Label, { properties }: { readonly properties?: unknown }) =>
+export const showMediaFields = (label: Label, { properties }: { readonly properties?: unknown }) =>
   Object.fromEntries(
     Object.entries(mediaFields[label]).flatMap(([field, rules]) =>
       typeof properties === "object" && properties !== null && field in properties

@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { stdout } from "node:process"
+
+/**
+ * `npm run release`: publishes this folder's package and tags its commit, if all that comes before a release
+ * is done; `-- --dry-run` says what is missing and what would be published. docs/developing.md#release
+ */
+const isDry = process.argv.includes("--dry-run")
+
+const say = (line: string) => stdout.write(`${line}\n`)
+const run = (program: string, ...words: ReadonlyArray<string>): string =>
+  execFileSync(program, words, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+const manifest: { readonly name: string; readonly version: string; readonly license?: string } =
+  JSON.parse(read("package.json"))
+const { name, version } = manifest
+const tag = `v${version}`
+
+/** What must hold, and what to do where it does not. */
+const conditions: ReadonlyArray<readonly [isMet: () => boolean, what: string, remedy: string]> = [
+  [
+    () => run("git", "status", "--porcelain") === "",
+    "the tree is clean",
+    "commit or drop what is changed"
+  ],
+  [
+    () => run("git", "tag", "--list", tag) === "",
+    `${tag} is no release yet`,
+    "raise the version of package.json and of src/http/manage/Api.ts"
+  ],
+  [
+    () =>
+      new RegExp(`^## ${version.replaceAll(".", "\\.")} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, "mu").test(
+        read("CHANGELOG.md")
+      ),
+    "CHANGELOG.md has the version with its day",
+    `head what is new with "## ${version} (YYYY-MM-DD)"`
+  ],
+  [
+    () => JSON.parse(read("schema/openapi.json") || "{}").info?.version === version,
+    "the OpenAPI document has the version",
+    "npm run schema"
+  ],
+  [
+    () => read(".ci/passed").trim() === run("git", "rev-parse", "HEAD^{tree}").trim(),
+    "all tests have passed on this tree",
+    ".ci/run"
+  ],
+  [() => manifest.license !== undefined, "a license is stated", 'set "license" in package.json']
+]
+
+const missing = conditions.filter(([isMet]) => !isMet())
+for (const condition of conditions) {
+  const [, what, remedy] = condition
+  say(missing.includes(condition) ? `missing  ${what}: ${remedy}` : `ok       ${what}`)
+}
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly unpackedSize: number
+  readonly entryCount: number
+}
+const packed = run("npm", "pack", "--dry-run", "--json", ...(isDry ? ["--ignore-scripts"] : []))
+const [file]: ReadonlyArray<Packed> = Object.values(
+  JSON.parse(packed.slice(packed.search(/^[[{]/mu)))
+)
+if (file === undefined) throw new Error("npm pack made nothing")
+const sizes = `${file.size} bytes, ${file.unpackedSize} unpacked, ${file.entryCount} files`
+say(`${isDry ? "would publish" : "publishes"} ${name}@${version}: ${file.filename}, ${sizes}`)
+say(`${isDry ? "would tag" : "tags"} ${tag}`)
+if (missing.length > 0) process.exitCode = 1
+else if (!isDry) {
+  run("npm", "run", "--silent", "check")
+  run("npm", "publish")
+  run("git", "tag", tag)
+}

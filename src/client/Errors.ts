@@ -1,0 +1,211 @@
+import type { Problem } from "./schema.ts"
+import type { Task, TaskRef } from "./Task.ts"
+
+/** A fault of one field of a request. docs/reference/errors.md#faults-of-a-body */
+export interface Fault {
+  /** JSON pointer as a URI fragment: `#/images/0`. */
+  readonly pointer: string
+  readonly detail: string
+}
+
+/** What an error says; it holds no secret. */
+export interface ErrorDetails {
+  /** HTTP status; 0 when there was no response. */
+  readonly status: number
+  /** docs/reference/errors.md#problem-codes; `undefined` when the response was not the gateway's. */
+  readonly code?: number | undefined
+  readonly title: string
+  readonly detail: string
+  readonly faults?: ReadonlyArray<Fault> | undefined
+  /** Under it the operator finds the request. docs/reference/http.md#trace */
+  readonly traceId?: string | undefined
+  /** Seconds after which the request may be sent again. */
+  readonly retryAfter?: number | undefined
+  /** Under which the request was sent: the same request with it makes nothing twice, for 24 hours. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** What every failed request rejects with: `catch (error) { if (error instanceof GatewayError) … }`. */
+export class GatewayError extends Error {
+  /** The name of the class, also as `name`; Effect's `catchTag` goes by it. */
+  readonly _tag: string = "GatewayError"
+  readonly status: number
+  readonly code: number | undefined
+  readonly title: string
+  readonly detail: string
+  readonly faults: ReadonlyArray<Fault>
+  readonly traceId: string | undefined
+  readonly retryAfter: number | undefined
+  readonly idempotencyKey: string | undefined
+
+  constructor(details: ErrorDetails, cause?: unknown) {
+    const { code, detail, status, title, traceId } = details
+    const marks = [
+      code === undefined ? status > 0 && `HTTP ${status}` : `code ${code}`,
+      traceId !== undefined && `trace ${traceId}`
+    ].filter((it) => it !== false)
+    super(
+      [detail === "" ? title : `${title}: ${detail}`, marks.length > 0 && `(${marks.join(", ")})`]
+        .filter((it) => it !== false)
+        .join(" "),
+      cause === undefined ? undefined : { cause }
+    )
+    this.status = status
+    this.code = code
+    this.title = title
+    this.detail = detail
+    this.faults = details.faults ?? []
+    this.traceId = traceId
+    this.retryAfter = details.retryAfter
+    this.idempotencyKey = details.idempotencyKey
+  }
+
+  static {
+    const name = {
+      get(this: GatewayError) {
+        return this._tag
+      }
+    }
+    Object.defineProperty(this.prototype, "name", name)
+  }
+}
+
+/** 401: the key is missing, unknown, expired or revoked. */
+export class AuthenticationError extends GatewayError {
+  override readonly _tag = "AuthenticationError"
+}
+
+/** 403: the key lacks the scope or does not allow the model. */
+export class PermissionError extends GatewayError {
+  override readonly _tag = "PermissionError"
+}
+
+/** 402: the balance, the key's spend limit or `maxCost` is too low. Nothing was made. */
+export class InsufficientCreditsError extends GatewayError {
+  override readonly _tag = "InsufficientCreditsError"
+  /** Credits that the key's spend limit leaves, with code 1102. */
+  readonly remaining: string | undefined
+
+  constructor(details: ErrorDetails, remaining?: string) {
+    super(details)
+    this.remaining = remaining
+  }
+}
+
+/** 400, 413, 415 and the like: the request is wrong; `faults` lists every fault of its fields. */
+export class ValidationError extends GatewayError {
+  override readonly _tag = "ValidationError"
+}
+
+/** 404: there is no such model, route or resource, or it is somebody else's. */
+export class NotFoundError extends GatewayError {
+  override readonly _tag = "NotFoundError"
+}
+
+/** 409, and 422: the current state forbids it, or an idempotency key was used with another request. */
+export class ConflictError extends GatewayError {
+  override readonly _tag = "ConflictError"
+}
+
+/** 429: too many requests or running tasks. */
+export class RateLimitError extends GatewayError {
+  override readonly _tag = "RateLimitError"
+}
+
+/** 5xx, or a response that is not the gateway's. */
+export class ServerError extends GatewayError {
+  override readonly _tag = "ServerError"
+}
+
+/**
+ * There was no response, or it broke off. What the request did is unknown; sent again with its
+ * `idempotencyKey` it does nothing twice and returns what the first one made.
+ */
+export class ConnectionError extends GatewayError {
+  override readonly _tag = "ConnectionError"
+}
+
+/** The time that the caller gave is over. A task goes on. */
+export class TimeoutError extends GatewayError {
+  override readonly _tag = "TimeoutError"
+  /** The task that was waited for. */
+  readonly task: TaskRef | undefined
+
+  constructor(details: ErrorDetails, task?: TaskRef) {
+    super(details)
+    this.task = task
+  }
+}
+
+/** The task ended without a result, and nothing was charged. `code`: docs/reference/errors.md#task-error-codes */
+export class TaskFailedError extends GatewayError {
+  override readonly _tag = "TaskFailedError"
+  readonly task: Task
+
+  constructor(details: ErrorDetails, task: Task) {
+    super(details)
+    this.task = task
+  }
+}
+
+/** All of them, for an exhaustive `switch (error._tag)`. */
+export type ClientError =
+  | AuthenticationError
+  | PermissionError
+  | InsufficientCreditsError
+  | ValidationError
+  | NotFoundError
+  | ConflictError
+  | RateLimitError
+  | ServerError
+  | ConnectionError
+  | TimeoutError
+  | TaskFailedError
+
+const isProblem = (body: unknown): body is Problem =>
+  typeof body === "object" && body !== null && "code" in body && "title" in body
+
+/** Seconds, of a number or of an HTTP date. RFC 9110, 10.2.3 */
+export const retryAfterOf = (headers: Headers, now: number): number | undefined => {
+  const text = headers.get("retry-after")
+  if (text === null) return undefined
+  const seconds = /^\d+$/u.test(text) ? Number(text) : (Date.parse(text) - now) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+}
+
+/** The error of a response without success; `body` is its parsed JSON, or its text. */
+export const errorOf = (
+  response: Response,
+  body: unknown,
+  request: { readonly now: number; readonly idempotencyKey: string | undefined }
+): ClientError => {
+  const problem = isProblem(body) ? body : undefined
+  const { status } = response
+  const details: ErrorDetails = {
+    status,
+    code: problem?.code,
+    title: problem?.title ?? (response.statusText || `HTTP ${status}`),
+    detail: problem?.detail ?? (typeof body === "string" ? body.slice(0, 500).trim() : ""),
+    faults: problem?.errors,
+    traceId: response.headers.get("traceparent")?.split("-")[1],
+    retryAfter: retryAfterOf(response.headers, request.now),
+    idempotencyKey: request.idempotencyKey
+  }
+  switch (status) {
+    case 401:
+      return new AuthenticationError(details)
+    case 402:
+      return new InsufficientCreditsError(details, problem?.remaining)
+    case 403:
+      return new PermissionError(details)
+    case 404:
+      return new NotFoundError(details)
+    case 409:
+    case 422:
+      return new ConflictError(details)
+    case 429:
+      return new RateLimitError(details)
+    default:
+      return status >= 400 && status < 500 ? new ValidationError(details) : new ServerError(details)
+  }
+}

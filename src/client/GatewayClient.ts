@@ -1,0 +1,114 @@
+import { systemClock } from "./Clock.ts"
+import type { ClientClock } from "./Clock.ts"
+import { Requests } from "./Requests.ts"
+import type {
+  AnswerOf,
+  AnyRoute,
+  ArgumentsOf,
+  FilterOf,
+  ItemOf,
+  List,
+  ListRoute
+} from "./Requests.ts"
+import * as Resources from "./Resources.ts"
+import { Tasks } from "./Tasks.ts"
+import { Transport } from "./Transport.ts"
+import type { RequestOptions } from "./Transport.ts"
+
+export interface ClientOptions extends RequestOptions {
+  /** The address of the gateway: `https://gateway.example.com`, with its path if it has one. */
+  readonly baseUrl: string
+  /** An API key, or the operator's token. It is sent to `baseUrl` only, and shown nowhere. */
+  readonly apiKey: string
+  /** In place of the global one. */
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
+  /** `SERVICE_NAME` of the gateway, `Service` unless given. docs/reference/http.md#every-response */
+  readonly serviceName?: string | undefined
+  /** Time of tests. */
+  readonly clock?: ClientClock | undefined
+  /** 0 to 1, for the jitter of retries. */
+  readonly random?: (() => number) | undefined
+}
+
+/** What a header can hold; another text would be quoted by the error of `fetch`. */
+const headerText = /^[\x21-\x7e]+$/u
+
+/**
+ * A gateway, by one key. Without a dependency, on Node 22 and later, Deno, Bun, in browsers and workers.
+ *
+ *     const client = new GatewayClient({ baseUrl, apiKey })
+ *     const task = await client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
+ *     console.log(task.images[0])
+ *
+ * docs/client.md
+ */
+export class GatewayClient {
+  readonly tasks: Tasks
+  readonly wallet: ReturnType<typeof Resources.walletOf>
+  readonly apiKeys: ReturnType<typeof Resources.apiKeysOf>
+  readonly webhookEndpoints: ReturnType<typeof Resources.webhookEndpointsOf>
+  readonly webhookDeliveries: ReturnType<typeof Resources.webhookDeliveriesOf>
+  readonly calls: ReturnType<typeof Resources.callsOf>
+  readonly usage: ReturnType<typeof Resources.usageOf>
+  readonly models: ReturnType<typeof Resources.modelsOf>
+  readonly #options: ClientOptions
+  readonly #requests: Requests
+
+  constructor(options: ClientOptions) {
+    const { apiKey, baseUrl, clock = systemClock, random = Math.random } = options
+    if (!headerText.test(apiKey)) {
+      throw new TypeError("apiKey is empty or has a character that no header can hold")
+    }
+    const { hash, origin, pathname, protocol, search, username } = new URL(baseUrl)
+    if (!/^https?:$/u.test(protocol) || `${search}${hash}${username}` !== "") {
+      throw new TypeError(
+        "baseUrl is an address by http or https, without user, query and fragment"
+      )
+    }
+    this.#options = options
+    this.#requests = new Requests(
+      new Transport({
+        apiKey,
+        baseUrl: `${origin}${pathname.replace(/\/+$/u, "")}`,
+        fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+        clock,
+        random,
+        defaults: {
+          signal: options.signal,
+          timeout: options.timeout,
+          maxRetries: options.maxRetries
+        }
+      })
+    )
+    this.tasks = new Tasks(this.#requests, options.serviceName ?? "Service")
+    this.wallet = Resources.walletOf(this.#requests)
+    this.apiKeys = Resources.apiKeysOf(this.#requests)
+    this.webhookEndpoints = Resources.webhookEndpointsOf(this.#requests)
+    this.webhookDeliveries = Resources.webhookDeliveriesOf(this.#requests)
+    this.calls = Resources.callsOf(this.#requests)
+    this.usage = Resources.usageOf(this.#requests)
+    this.models = Resources.modelsOf(this.#requests)
+  }
+
+  /** The same client with other settings for its requests: `client.with({ signal })`. */
+  with(options: RequestOptions): GatewayClient {
+    return new GatewayClient({ ...this.#options, ...options })
+  }
+
+  /**
+   * Any route: `client.request("GET /manage/v1/users/{id}", { path: { id } })`. Typed for the management API;
+   * others take and return JSON. A POST to a route that keeps no idempotency keys is sent once.
+   */
+  request<R extends AnyRoute>(route: R, ...options: ArgumentsOf<R>): Promise<AnswerOf<R>> {
+    return this.#requests.request(route, ...options)
+  }
+
+  /** Any list of the management API: `client.list("GET /manage/v1/audit-log")`. */
+  list<R extends ListRoute>(
+    route: R,
+    filter?: FilterOf<R>,
+    options?: RequestOptions & { readonly path?: Readonly<Record<string, string>> }
+  ): List<ItemOf<R>> {
+    return this.#requests.list(route, filter, options)
+  }
+}

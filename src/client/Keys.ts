@@ -1,0 +1,18 @@
+/** A UUID. `crypto.randomUUID` exists on secure pages alone. RFC 9562, 5.4 */
+export const newIdempotencyKey = (): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  return [...bytes]
+    .map(
+      (byte, at) => `${[4, 6, 8, 10].includes(at) ? "-" : ""}${byte.toString(16).padStart(2, "0")}`
+    )
+    .join("")
+}
+
+/** POSTs whose key the gateway keeps: creates of tasks, in any shape, and the management API. */
+const keptPaths =
+  /^\/(?:manage\/v1\/.+|vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|v1\/(?:images\/(?:generations|edits)|videos))$/u
+
+/** docs/reference/tasks.md#idempotency, docs/reference/http.md#idempotency-of-management-requests */
+export const keepsKeys = (path: string): boolean => keptPaths.test(path.replace(/\?.*$/su, ""))

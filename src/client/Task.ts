@@ -1,0 +1,106 @@
+import { ServerError } from "./Errors.ts"
+import { builtInModels } from "./schema.ts"
+import type { ModelInputs, TaskError, TaskResult } from "./schema.ts"
+
+/**
+ * A model of the built-in catalog by its name, or any model as `vendor/model`, whose path ends in `generation`,
+ * or as `vendor/model/edit`.
+ */
+export type ModelName = keyof ModelInputs | (`${string}/${string}` & {})
+
+/** The body of a create: typed for models of the built-in catalog, open for others. */
+export type InputOf<Model extends ModelName> = Model extends keyof ModelInputs
+  ? ModelInputs[Model]
+  : Readonly<Record<string, unknown>>
+
+/** What names a task; items of `tasks.list()` do too. Plain data: keep it where the order is kept. */
+export interface TaskRef {
+  readonly id: string
+  readonly vendor: string
+  readonly model: string
+  readonly action: "generation" | "edit"
+}
+
+/** A task as it stood. docs/reference/tasks.md#result */
+export interface Task extends TaskRef {
+  readonly status: "pending" | "processing" | "completed" | "failed"
+  /** ISO 8601. */
+  readonly created_at: string
+  readonly updated_at: string
+  /** Only when `status` is `failed`. */
+  readonly error?: TaskError
+  /** URLs, valid for 24 hours; empty unless `status` is `completed` and the model makes them. */
+  readonly images: ReadonlyArray<string>
+  readonly videos: ReadonlyArray<string>
+  readonly audios: ReadonlyArray<string>
+  /** As the create gave it. */
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Credits that are held, or were charged; absent in what a stream brings. */
+  readonly cost?: string
+  /** The simulator runs the task. */
+  readonly sandbox: boolean
+}
+
+/** Where a model is, without an id. */
+export const placeOf = (name: string): Omit<TaskRef, "id"> => {
+  if (isBuiltIn(name)) return { model: name, ...builtInModels[name] }
+  const [vendor = "", model = "", action = "generation", ...others] = name.split("/")
+  const isAction = action === "generation" || action === "edit"
+  if (vendor === "" || model === "" || !isAction || others.length > 0) {
+    throw new TypeError(`"${name}" is no built-in model; give others as vendor/model`)
+  }
+  return { vendor, model, action }
+}
+
+const isBuiltIn = (name: string): name is keyof ModelInputs => Object.hasOwn(builtInModels, name)
+
+export const pathOf = ({ action, model, vendor }: Omit<TaskRef, "id">, id?: string): string => {
+  const [first, second] = [vendor, model].map(encodeURIComponent)
+  const path = `/vendors/${first}/v1/${second}/${action}`
+  return id === undefined ? path : `${path}/${encodeURIComponent(id)}`
+}
+
+export const isEnded = ({ status }: Task): boolean => status === "completed" || status === "failed"
+
+const isResult = (body: unknown): body is TaskResult =>
+  typeof body === "object" && body !== null && "task_info" in body
+
+/** `X-Service-Cost`, whatever the service is called. */
+export const serviceHeader = (headers: Headers, name: string): string | undefined => {
+  for (const [header, value] of headers) {
+    if (header.startsWith("x-") && header.endsWith(`-${name}`)) return value
+  }
+  return undefined
+}
+
+export const notTheGateway = (status: number): ServerError =>
+  new ServerError({ status, title: "The response is not the gateway's", detail: "" })
+
+/** `body`: the parsed JSON of a create, of GET, of a cancel or of an event of the stream. */
+export const taskOf = (
+  { action, model, vendor }: Omit<TaskRef, "id">,
+  body: unknown,
+  status: number,
+  headers: Headers
+): Task => {
+  if (!isResult(body)) throw notTheGateway(status)
+  const { audios = [], images = [], metadata, task_info: info, videos = [] } = body
+  const cost = serviceHeader(headers, "cost")
+  return {
+    id: info.id,
+    vendor,
+    model,
+    action,
+    // The response to a create has none
+    status: info.status ?? "pending",
+    created_at: info.created_at,
+    updated_at: info.updated_at,
+    ...(info.error === undefined ? {} : { error: info.error }),
+    images,
+    videos,
+    audios,
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(cost === undefined ? {} : { cost }),
+    sandbox: serviceHeader(headers, "sandbox") === "true"
+  }
+}

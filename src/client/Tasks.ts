@@ -1,0 +1,267 @@
+import { bounded } from "./Clock.ts"
+import { ConflictError, retryAfterOf, TaskFailedError, TimeoutError } from "./Errors.ts"
+import { eventsOf } from "./EventStream.ts"
+import { newIdempotencyKey } from "./Keys.ts"
+import { encodeBody } from "./Media.ts"
+import type { FilterOf, List, Requests, WriteOptions } from "./Requests.ts"
+import type { Quote, TaskListItem, TaskTimeline } from "./schema.ts"
+import { isEnded, notTheGateway, pathOf, placeOf, serviceHeader, taskOf } from "./Task.ts"
+import type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
+import type { ClientRequest, RequestOptions } from "./Transport.ts"
+
+/** A task as its create returned it. */
+export interface CreatedTask extends Task {
+  /** Under which it was created: the same create with it returns this task, for 24 hours. */
+  readonly idempotencyKey: string
+  /** The task was there already: an earlier create under the same key had made it. */
+  readonly replayed: boolean
+  /** Credits that were available after the hold. */
+  readonly balance?: string
+}
+
+export interface CreateOptions extends WriteOptions {
+  /** Credits, such as `7.50`: a create that costs more is refused. docs/reference/keys-and-limits.md#maximum-of-a-request */
+  readonly maxCost?: string | undefined
+}
+
+export interface WaitOptions extends RequestOptions {
+  /** Milliseconds for the whole; then `TimeoutError`, and the task goes on. Unbounded unless given: the gateway ends every task by `TASK_DEADLINE`. */
+  readonly deadline?: number | undefined
+  /** Gets the task at each move that is seen, the last one too. */
+  readonly onProgress?: ((task: Task) => void) | undefined
+  /** Polls from the beginning, without a stream. */
+  readonly poll?: boolean | undefined
+}
+
+/** Comments come every 15 seconds: what is silent for longer is broken. docs/reference/tasks.md#event-stream */
+const streamSilenceMillis = 45_000
+
+/** Seconds between polls where the response does not say. docs/reference/tasks.md#polling */
+const pollSeconds = 2
+
+/** Generation jobs. docs/reference/tasks.md */
+export class Tasks {
+  readonly #requests: Requests
+  readonly #serviceName: string
+
+  constructor(requests: Requests, serviceName: string) {
+    this.#requests = requests
+    this.#serviceName = serviceName
+  }
+
+  /**
+   * Creates a task, which is paid. Sent again by the client it is the same task, because each call has an
+   * `Idempotency-Key`. After `ConnectionError` or `ServerError` it is unknown whether there is a task: call
+   * again with the error's `idempotencyKey`.
+   */
+  async create<Model extends ModelName>(
+    model: Model,
+    body: InputOf<Model>,
+    options: CreateOptions = {}
+  ): Promise<CreatedTask> {
+    const { idempotencyKey = newIdempotencyKey(), maxCost, ...others } = options
+    const place = placeOf(model)
+    const {
+      body: result,
+      headers,
+      status
+    } = await this.#requests.transport.send({
+      ...others,
+      method: "POST",
+      path: pathOf(place),
+      headers: maxCost === undefined ? {} : { [`x-${this.#serviceName}-max-cost`]: maxCost },
+      body: await encodeBody(body),
+      idempotencyKey,
+      isRepeatable: true
+    })
+    const balance = serviceHeader(headers, "balance")
+    return {
+      ...taskOf(place, result, status, headers),
+      idempotencyKey,
+      replayed: headers.get("idempotency-replayed") === "true",
+      ...(balance === undefined ? {} : { balance })
+    }
+  }
+
+  /** What a create would cost; nothing is made. docs/reference/tasks.md#dry-run */
+  async quote<Model extends ModelName>(
+    model: Model,
+    body: InputOf<Model>,
+    options: RequestOptions = {}
+  ): Promise<Quote["quote"]> {
+    const reply = await this.#requests.transport.send({
+      ...options,
+      method: "POST",
+      path: `${pathOf(placeOf(model))}?dry_run=true`,
+      body: await encodeBody(body),
+      isRepeatable: true
+    })
+    if (!isQuote(reply.body)) throw notTheGateway(reply.status)
+    return reply.body.quote
+  }
+
+  /** The task as it stands; a failed one is no error here. */
+  async get(task: TaskRef, options: RequestOptions = {}): Promise<Task> {
+    return (await this.#poll(task, options)).polled
+  }
+
+  /**
+   * The task as it stands and at each further move that is seen, up to its end: by its event stream, or polled at
+   * the pace of `Retry-After` where no stream comes through. A failed task is no error here.
+   */
+  async *watch(
+    task: TaskRef,
+    { poll = false, ...options }: RequestOptions & { readonly poll?: boolean | undefined } = {}
+  ): AsyncGenerator<Task> {
+    const { signal } = this.#requests.transport.settings(options)
+    let seen: string | undefined
+    for (let streams = !poll; ;) {
+      let isStreamed = false
+      for await (const streamed of streams ? this.#stream(task, options) : []) {
+        isStreamed = true
+        if (streamed.status !== seen) yield streamed
+        seen = streamed.status
+        if (isEnded(streamed)) return
+      }
+      // A stream that brings nothing is held back by something in between
+      streams = isStreamed
+      const { polled, retryAfter } = await this.#poll(task, options)
+      if (polled.status !== seen) yield polled
+      seen = polled.status
+      if (isEnded(polled)) return
+      await this.#requests.transport.sleep(retryAfter * 1000, signal)
+    }
+  }
+
+  /**
+   * The task when it is completed. Rejects with `TaskFailedError`, with `TimeoutError`, or with the reason of the
+   * signal; after the last two the task goes on, and may be waited for again.
+   */
+  async wait(task: TaskRef, options: WaitOptions = {}): Promise<Task> {
+    const { deadline: timeout, onProgress, ...others } = options
+    const { clock } = this.#requests.transport
+    const { signal } = this.#requests.transport.settings(options)
+    const late = () => new TimeoutError(lateDetails(timeout), task)
+    const ended = await bounded({ clock, signal, timeout, late }, async (ending) => {
+      let last: Task | undefined
+      for await (const seen of this.watch(task, { ...others, signal: ending })) {
+        onProgress?.(seen)
+        last = seen
+      }
+      return last
+    })
+    if (ended === undefined) throw late()
+    if (ended.error === undefined) return ended
+    const { code, detail, title } = ended.error
+    throw new TaskFailedError({ status: 200, code, title, detail }, ended)
+  }
+
+  /** Creates a task and waits for it; `onProgress` gets it first as it was created. The deadline counts from the beginning. */
+  async run<Model extends ModelName>(
+    model: Model,
+    body: InputOf<Model>,
+    options: CreateOptions & WaitOptions = {}
+  ): Promise<Task> {
+    const { deadline, onProgress, ...others } = options
+    const { clock } = this.#requests.transport
+    const start = clock.now()
+    const created = await this.create(model, body, others)
+    onProgress?.(created)
+    return this.wait(created, {
+      ...others,
+      deadline: deadline === undefined ? undefined : start + deadline - clock.now(),
+      // The first that the stream brings is mostly the one of the create
+      onProgress: (task) => {
+        if (task.status !== created.status) onProgress?.(task)
+      }
+    })
+  }
+
+  /**
+   * Ends the task: failed with code 4004, its hold released. `ConflictError` when it had ended otherwise. A task
+   * that was cancelled already is returned as it is.
+   */
+  async cancel(task: TaskRef, options: RequestOptions = {}): Promise<Task> {
+    try {
+      const { body, headers, status } = await this.#requests.transport.send({
+        ...requestOf("DELETE", task),
+        ...options
+      })
+      return taskOf(task, body, status, headers)
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error
+      const found = await this.get(task, options)
+      if (found.error?.code !== cancelledCode) throw error
+      return found
+    }
+  }
+
+  /** The tasks of the key's user; needs scope `manage`. docs/reference/tasks.md#history */
+  list(filter?: FilterOf<"GET /manage/v1/tasks">, options?: RequestOptions): List<TaskListItem> {
+    return this.#requests.list("GET /manage/v1/tasks", filter, options)
+  }
+
+  /** A task with its body, moves, vendor attempts, ledger entries and deliveries; needs scope `manage`. */
+  timeline(id: string, options: RequestOptions = {}): Promise<TaskTimeline> {
+    return this.#requests.request("GET /manage/v1/tasks/{id}", { ...options, path: { id } })
+  }
+
+  async #poll(ref: TaskRef, options: RequestOptions) {
+    const { transport } = this.#requests
+    const { body, headers, status } = await transport.send({ ...requestOf("GET", ref), ...options })
+    return {
+      polled: taskOf(ref, body, status, headers),
+      retryAfter: retryAfterOf(headers, transport.clock.now()) ?? pollSeconds
+    }
+  }
+
+  /** The tasks of the event stream, up to where it ends or breaks. */
+  async *#stream(ref: TaskRef, options: RequestOptions): AsyncGenerator<Task> {
+    const { transport } = this.#requests
+    const { signal } = transport.settings(options)
+    const closing = new AbortController()
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+    try {
+      const request = requestOf("GET", ref, { accept: "text/event-stream" })
+      const { body, headers, ok, status } = await transport.open(
+        { ...request, ...options },
+        closing.signal
+      )
+      const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true
+      if (!ok || !isStream || body === null) return
+      const opened = body.getReader()
+      reader = opened
+      const bounds = {
+        clock: transport.clock,
+        signal,
+        timeout: streamSilenceMillis,
+        late: () => undefined
+      }
+      for await (const data of eventsOf(() => bounded(bounds, () => opened.read()))) {
+        yield taskOf(ref, JSON.parse(data), status, headers)
+      }
+    } catch {
+      signal?.throwIfAborted()
+    } finally {
+      closing.abort()
+      reader?.cancel().catch(() => {})
+    }
+  }
+}
+
+const cancelledCode = 4004
+
+const requestOf = (
+  method: "GET" | "DELETE",
+  task: TaskRef,
+  headers: Readonly<Record<string, string>> = {}
+): ClientRequest => ({ method, path: pathOf(task, task.id), headers, isRepeatable: true })
+
+const lateDetails = (deadline: number | undefined) => ({
+  status: 0,
+  title: "The task has not ended in time",
+  detail: `${deadline} ms are over; it goes on`
+})
+
+const isQuote = (body: unknown): body is Quote =>
+  typeof body === "object" && body !== null && "quote" in body

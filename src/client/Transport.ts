@@ -1,0 +1,175 @@
+import { bounded } from "./Clock.ts"
+import type { ClientClock } from "./Clock.ts"
+import { ConnectionError, errorOf } from "./Errors.ts"
+import type { GatewayError } from "./Errors.ts"
+import { isRetried, isTransient, retryDelay } from "./Retry.ts"
+
+/** What a client, and in its place any request, may be given. */
+export interface RequestOptions {
+  /** Ends the request; it rejects with the signal's reason. What a create did by then is unknown. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds for each attempt, 60,000 unless given. */
+  readonly timeout?: number | undefined
+  /** How often the request is sent again, 4 unless given; only what cannot do anything twice. ADR 0218 */
+  readonly maxRetries?: number | undefined
+}
+
+export interface ClientRequest extends RequestOptions {
+  readonly method: string
+  /** With its query, without the address of the gateway. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The same bytes on each attempt. */
+  readonly body?: string | undefined
+  readonly idempotencyKey?: string | undefined
+  /** Whether it may be sent twice; a POST may only with a key that its route keeps. */
+  readonly isRepeatable: boolean
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  /** Parsed JSON, another text, or `undefined` when there is none. */
+  readonly body: unknown
+}
+
+export interface TransportOptions {
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly clock: ClientClock
+  readonly random: () => number
+  readonly defaults: RequestOptions
+}
+
+const timeoutDefault = 60_000
+const maxRetriesDefault = 4
+
+type Attempt =
+  | { readonly reply: Reply; readonly error?: never; readonly isFinal?: never }
+  | { readonly reply?: never; readonly error: GatewayError; readonly isFinal: boolean }
+
+/** What a failed `fetch` says, and what is behind it: Node has the code of the system there. */
+const reasonOf = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return String(cause)
+  const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ""
+  return `${cause.message}${inner}`
+}
+
+const removed: Reply = { status: 204, headers: new Headers(), body: undefined }
+
+/** Sends requests, and sends them again where that cannot do anything twice. */
+export class Transport {
+  readonly clock: ClientClock
+  readonly #options: TransportOptions
+
+  constructor(options: TransportOptions) {
+    this.clock = options.clock
+    this.#options = options
+  }
+
+  /** The whole reply of a success; rejects with a `GatewayError`, or with the reason of the signal. */
+  async send(request: ClientRequest): Promise<Reply> {
+    const { idempotencyKey, isRepeatable, method } = request
+    const { maxRetries, signal } = this.settings(request)
+    // What an earlier attempt has done is not known
+    let isUnclear = false
+    for (let retry = 0; ; retry += 1) {
+      const { error, isFinal, reply } = await this.#attempt(request)
+      if (reply !== undefined) return reply
+      const { retryAfter, status } = error
+      if (isUnclear && status === 404 && method === "DELETE") return removed
+      const isUnderWay = isUnclear && idempotencyKey !== undefined
+      const failed = { isRepeatable, isFinal, isUnderWay, retryAfter, status }
+      if (retry >= maxRetries || !isRetried(failed)) {
+        const isRefused = status >= 400 && status < 500
+        throw isUnclear && isRefused && isTransient(status, isUnderWay)
+          ? this.#lost(request, error.message, error)
+          : error
+      }
+      isUnclear ||= status === 0 || (status >= 500 && status !== 503)
+      const delay = retryDelay(retry, retryAfter, this.#options.random())
+      await this.sleep(delay, signal)
+    }
+  }
+
+  /** A response whose body is not read yet, such as a stream; sent once. The time-out is that of its headers. */
+  async open(request: ClientRequest, closing: AbortSignal): Promise<Response> {
+    return this.#within(request, () => this.#fetch(request, closing))
+  }
+
+  /** Waits, or rejects with the reason of the signal. */
+  sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    const bounds = { clock: this.clock, signal, timeout: undefined, late: () => undefined }
+    return bounded(bounds, (ended) => this.clock.sleep(milliseconds, ended))
+  }
+
+  /** Of a request, else of the client. */
+  settings(options: RequestOptions) {
+    const { defaults } = this.#options
+    return {
+      signal: options.signal ?? defaults.signal,
+      timeout: options.timeout ?? defaults.timeout ?? timeoutDefault,
+      maxRetries: options.maxRetries ?? defaults.maxRetries ?? maxRetriesDefault
+    }
+  }
+
+  async #attempt(request: ClientRequest): Promise<Attempt> {
+    try {
+      return await this.#within(request, async (signal) => {
+        const response = await this.#fetch(request, signal)
+        const { headers, ok, status, type } = response
+        const text = await response.text()
+        const isJson = /\bjson\b/u.test(headers.get("content-type") ?? "")
+        const body: unknown = isJson ? JSON.parse(text) : text === "" ? undefined : text
+        if (ok) return { reply: { status, headers, body } }
+        const { idempotencyKey } = request
+        const error = errorOf(response, body, { now: this.clock.now(), idempotencyKey })
+        const isFinal = type === "opaqueredirect" || headers.get("x-should-retry") === "false"
+        return { error, isFinal }
+      })
+    } catch (cause) {
+      this.settings(request).signal?.throwIfAborted()
+      const error =
+        cause instanceof ConnectionError ? cause : this.#lost(request, reasonOf(cause), cause)
+      return { error, isFinal: false }
+    }
+  }
+
+  #within<A>(request: ClientRequest, work: (signal: AbortSignal) => Promise<A>): Promise<A> {
+    const { signal, timeout } = this.settings(request)
+    const late = () => this.#lost(request, `none within ${timeout} ms`)
+    return bounded({ clock: this.clock, signal, timeout, late }, work)
+  }
+
+  #fetch(request: ClientRequest, signal: AbortSignal): Promise<Response> {
+    const { apiKey, baseUrl, fetch } = this.#options
+    const headers: Record<string, string> = {
+      ...request.headers,
+      authorization: `Bearer ${apiKey}`
+    }
+    if (request.body !== undefined) headers["content-type"] ??= "application/json"
+    if (request.idempotencyKey !== undefined) headers["idempotency-key"] = request.idempotencyKey
+    return fetch(`${baseUrl}${request.path}`, {
+      method: request.method,
+      headers,
+      // A redirect would take the key elsewhere
+      redirect: "manual",
+      signal,
+      ...(request.body === undefined ? {} : { body: request.body })
+    })
+  }
+
+  #lost(request: ClientRequest, why: string, cause?: unknown): ConnectionError {
+    const { host } = new URL(this.#options.baseUrl)
+    return new ConnectionError(
+      {
+        status: 0,
+        title: `No response of ${host}`,
+        detail: why,
+        idempotencyKey: request.idempotencyKey
+      },
+      cause
+    )
+  }
+}

@@ -1,0 +1,167 @@
+/** `generation-gateway/client/effect`: the client as Effects and Streams, over the same core. docs/client.md#effect */
+import { Clock, Config, Context, Effect, Layer, Option, Random, Redacted, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Resources from "./EffectResources.ts"
+import { GatewayError } from "./Errors.ts"
+import type { ClientError } from "./Errors.ts"
+import { GatewayClient as Client } from "./GatewayClient.ts"
+import type { AnyRoute, ArgumentsOf, FilterOf, List, ListRoute } from "./Requests.ts"
+import type { InputOf, ModelName, TaskRef } from "./Task.ts"
+import type { CreateOptions, WaitOptions } from "./Tasks.ts"
+import type { RequestOptions } from "./Transport.ts"
+
+export type { ClientError } from "./Errors.ts"
+
+/** An interrupted Effect aborts its request; a task goes on. */
+type Options<Given> = Omit<Given, "signal">
+
+export interface EffectClientOptions {
+  readonly baseUrl: string
+  readonly apiKey: Redacted.Redacted
+  /** Milliseconds for an attempt, 60,000 unless given. */
+  readonly timeout?: number | undefined
+  /** 4 unless given. */
+  readonly maxRetries?: number | undefined
+  readonly serviceName?: string | undefined
+}
+
+const isClientError = (error: unknown): error is ClientError => error instanceof GatewayError
+
+/** Its errors; a mistake of the program, such as a model that is no path, is a defect. */
+const fromPromise = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ClientError> =>
+  Effect.callback((resume, signal) => {
+    work(signal).then(
+      (value) => resume(Effect.succeed(value)),
+      (error) => resume(isClientError(error) ? Effect.fail(error) : Effect.die(error))
+    )
+  })
+
+const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
+  const context = yield* Effect.context<never>()
+  const clock = yield* Clock.Clock
+  const random = yield* Random.Random
+  const fetch = yield* FetchHttpClient.Fetch
+  const client = new Client({
+    ...options,
+    apiKey: Redacted.value(options.apiKey),
+    fetch,
+    clock: {
+      now: () => clock.currentTimeMillisUnsafe(),
+      sleep: (milliseconds, signal) =>
+        Effect.runPromiseWith(context)(Effect.sleep(milliseconds), { signal })
+    },
+    random: () => random.nextDoubleUnsafe()
+  })
+
+  /** Any use of the Promise API: its errors, and its requests end with the Effect. */
+  const use = <A>(work: (client: Client) => Promise<A>): Effect.Effect<A, ClientError> =>
+    fromPromise((signal) => work(client.with({ signal })))
+
+  /** The items of a list of the Promise API. */
+  const streamOf = <Item>(list: (client: Client) => List<Item>): Stream.Stream<Item, ClientError> =>
+    Stream.paginate(Option.none<string>(), (cursor) =>
+      use((client) => list(client).page(Option.getOrUndefined(cursor))).pipe(
+        Effect.map(({ data, next_cursor }) => {
+          const next = Option.map(Option.fromNullOr(next_cursor), Option.some)
+          return [data, next] as const
+        })
+      )
+    )
+
+  return {
+    use,
+    tasks: tasksOf(client, use, streamOf),
+    wallet: Resources.walletOf(use, streamOf),
+    apiKeys: Resources.apiKeysOf(use, streamOf),
+    webhookEndpoints: Resources.webhookEndpointsOf(use, streamOf),
+    webhookDeliveries: Resources.webhookDeliveriesOf(use, streamOf),
+    calls: Resources.callsOf(use, streamOf),
+    usage: Resources.usageOf(use, streamOf),
+    models: Resources.modelsOf(use, streamOf),
+    request: <R extends AnyRoute>(route: R, ...args: ArgumentsOf<R>) =>
+      use((client) => client.request(route, ...args)),
+    list: <R extends ListRoute>(
+      route: R,
+      filter?: FilterOf<R>,
+      options?: Options<RequestOptions> & { readonly path?: Readonly<Record<string, string>> }
+    ) => streamOf((client) => client.list(route, filter, options))
+  }
+})
+
+export type Use = <A>(work: (client: Client) => Promise<A>) => Effect.Effect<A, ClientError>
+export type StreamOf = <Item>(
+  list: (client: Client) => List<Item>
+) => Stream.Stream<Item, ClientError>
+
+const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
+  create: <Model extends ModelName>(
+    model: Model,
+    body: InputOf<Model>,
+    options?: Options<CreateOptions>
+  ) => use(({ tasks }) => tasks.create(model, body, options)),
+  quote: <Model extends ModelName>(
+    model: Model,
+    body: InputOf<Model>,
+    options?: Options<RequestOptions>
+  ) => use(({ tasks }) => tasks.quote(model, body, options)),
+  get: (task: TaskRef, options?: Options<RequestOptions>) =>
+    use(({ tasks }) => tasks.get(task, options)),
+  wait: (task: TaskRef, options?: Options<WaitOptions>) =>
+    use(({ tasks }) => tasks.wait(task, options)),
+  run: <Model extends ModelName>(
+    model: Model,
+    body: InputOf<Model>,
+    options?: Options<CreateOptions & WaitOptions>
+  ) => use(({ tasks }) => tasks.run(model, body, options)),
+  /** The task as it stands and at each further move, up to its end. */
+  watch: (task: TaskRef, options?: Parameters<Client["tasks"]["watch"]>[1]) =>
+    Stream.suspend(() => {
+      const closing = new AbortController()
+      const close = () => closing.abort()
+      const moves = client.with({ signal: closing.signal }).tasks.watch(task, options)
+      return Stream.paginate(undefined, () =>
+        fromPromise((signal) => {
+          signal.addEventListener("abort", close, { once: true })
+          return moves.next()
+        }).pipe(
+          Effect.map((move) =>
+            move.done === true
+              ? ([[], Option.none<undefined>()] as const)
+              : ([[move.value], Option.some(undefined)] as const)
+          )
+        )
+      ).pipe(Stream.ensuring(Effect.sync(close)))
+    }),
+  cancel: (task: TaskRef, options?: Options<RequestOptions>) =>
+    use(({ tasks }) => tasks.cancel(task, options)),
+  list: (filter?: FilterOf<"GET /manage/v1/tasks">, options?: Options<RequestOptions>) =>
+    streamOf(({ tasks }) => tasks.list(filter, options)),
+  timeline: (id: string, options?: Options<RequestOptions>) =>
+    use(({ tasks }) => tasks.timeline(id, options))
+})
+
+/**
+ * A gateway, by one key. Time and chance are those of Effect, requests go by `FetchHttpClient.Fetch`.
+ *
+ *     const client = yield* GatewayClient
+ *     const task = yield* client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
+ */
+export class GatewayClient extends Context.Service<
+  GatewayClient,
+  Effect.Success<ReturnType<typeof make>>
+>()("generation-gateway/client/GatewayClient") {
+  static readonly layer = (options: EffectClientOptions) =>
+    Layer.effect(GatewayClient, make(options))
+
+  /** By `GATEWAY_URL` and `GATEWAY_API_KEY`. */
+  static readonly layerConfig = Layer.effect(
+    GatewayClient,
+    Effect.flatMap(
+      Config.all({
+        baseUrl: Config.String("GATEWAY_URL"),
+        apiKey: Config.Redacted("GATEWAY_API_KEY")
+      }),
+      make
+    )
+  )
+}

@@ -1,0 +1,27 @@
+/** `generation-gateway/client`: a gateway from any JavaScript, without a dependency. docs/client.md */
+export { GatewayClient } from "./GatewayClient.ts"
+export type { ClientOptions } from "./GatewayClient.ts"
+export type { ClientClock } from "./Clock.ts"
+export {
+  AuthenticationError,
+  ConflictError,
+  ConnectionError,
+  GatewayError,
+  InsufficientCreditsError,
+  NotFoundError,
+  PermissionError,
+  RateLimitError,
+  ServerError,
+  TaskFailedError,
+  TimeoutError,
+  ValidationError
+} from "./Errors.ts"
+export type { ClientError, Fault } from "./Errors.ts"
+export { fileFrom } from "./Media.ts"
+export type { Media } from "./Media.ts"
+export type { List, WriteOptions } from "./Requests.ts"
+export type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
+export type { CreatedTask, CreateOptions, WaitOptions } from "./Tasks.ts"
+export type { RequestOptions } from "./Transport.ts"
+/** What the API takes and returns: `Api.Wallet`, `Api.TextToImageMax`. */
+export type * as Api from "./schema.ts"

@@ -1,0 +1,92 @@
+import { HttpServerResponse } from "effect/http"
+
+/** JSON-RPC 2.0 as MCP uses it. docs/reference/mcp.md#messages */
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export interface RpcRequest {
+  readonly _tag: "Request"
+  readonly id: string | number
+  readonly method: string
+  readonly params: JsonObject
+}
+
+/** What has no answer: a notification, or the response to a request that a server may send. */
+export interface RpcNotice {
+  readonly _tag: "Notice"
+}
+
+export interface RpcInvalid {
+  readonly _tag: "Invalid"
+  readonly id: string | number | null
+  readonly detail: string
+}
+
+export type RpcMessage = RpcRequest | RpcNotice | RpcInvalid
+
+/** The codes of JSON-RPC 2.0, section 5.1, and of MCP 2026-07-28. */
+export const rpcCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022
+} as const
+
+export interface RpcError {
+  readonly code: (typeof rpcCodes)[keyof typeof rpcCodes]
+  readonly message: string
+  readonly data?: unknown
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** MCP allows no `null` as an id, JSON-RPC does. */
+const isId = (value: unknown): value is string | number =>
+  typeof value === "string" || (typeof value === "number" && Number.isInteger(value))
+
+/** One message of a body. */
+export const readMessage = (value: unknown): RpcMessage => {
+  if (!isObject(value)) return { _tag: "Invalid", id: null, detail: "Expected an object" }
+  const { id, jsonrpc, method, params = {} } = value
+  const invalid = (detail: string): RpcInvalid => ({
+    _tag: "Invalid",
+    id: isId(id) ? id : null,
+    detail
+  })
+  if (jsonrpc !== "2.0") return invalid('Expected "jsonrpc": "2.0"')
+  const hasId = Object.hasOwn(value, "id")
+  if (method === undefined) {
+    const isResponse = Object.hasOwn(value, "result") !== Object.hasOwn(value, "error")
+    return hasId && isResponse ? { _tag: "Notice" } : invalid("Expected a method")
+  }
+  if (typeof method !== "string") return invalid("Expected a method that is a string")
+  if (!isObject(params)) return invalid("Expected params that are an object")
+  if (!hasId) return { _tag: "Notice" }
+  return isId(id)
+    ? { _tag: "Request", id, method, params }
+    : invalid("Expected an id that is a string or an integer")
+}
+
+export const resultOf = (id: string | number, result: JsonObject): JsonObject => ({
+  jsonrpc: "2.0",
+  id,
+  result
+})
+
+export const errorOf = (id: string | number | null, error: RpcError): JsonObject => ({
+  jsonrpc: "2.0",
+  id,
+  error
+})
+
+/** What a tool shows belongs to one key. */
+const headers = { "cache-control": "no-store" }
+
+export const respondJson = (body: unknown, status = 200): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(body, { status, headers })
+
+/** Notifications have been taken. */
+export const accepted = HttpServerResponse.empty({ status: 202, headers })

@@ -1,0 +1,158 @@
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import type { HttpServerResponse } from "effect/http"
+import { AppConfig } from "../../config/Config.ts"
+import { problem } from "../../domain/Problem.ts"
+import { mcpBatchMax } from "../../domain/ShapeLimits.ts"
+import { ApiKeys } from "../../users/ApiKeys.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { RequestQuotas } from "../../users/RequestQuotas.ts"
+import { tokenOf } from "../server/Authentication.ts"
+import { readJsonBody } from "../server/JsonBody.ts"
+import { refuseUnknownQuery } from "../server/QueryNames.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { resource } from "../server/Resource.ts"
+import { accepted, errorOf, readMessage, respondJson, rpcCodes } from "./JsonRpc.ts"
+import type { RpcError, RpcMessage, RpcRequest } from "./JsonRpc.ts"
+import { makeMcpServer } from "./McpServer.ts"
+import { headerVersion, takesBatches, versionOf } from "./Versions.ts"
+import type { ProtocolVersion } from "./Versions.ts"
+
+/** Model Context Protocol, transport Streamable HTTP, without sessions and streams. docs/reference/mcp.md */
+export const layer = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    yield* router.addAll([resource("/mcp", { POST: (yield* makePost)() })])
+  })
+)
+
+const makePost = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const bodies = yield* RequestBodyLimiter
+  const { baseUrl } = yield* AppConfig
+  const { origin } = new URL(baseUrl)
+  const respond = yield* makeRespond
+
+  return Effect.fnUntraced(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const from = request.headers["origin"]
+    // A page of another site that has bound its name to this address (MCP, Transports, Security Warning)
+    if (from !== undefined && from !== origin) return yield* foreign
+    const caller = yield* keys.authenticate(yield* tokenOf(request.headers))
+    yield* refuseUnknownQuery([])
+    const within = bodies.within(request, caller.userId)
+    // A request keeps the body that was read from it, and is in memory until its response
+    const own = request.modify({})
+    const read = Effect.provideService(readBody, HttpServerRequest.HttpServerRequest, own)
+    const held = yield* within(
+      Effect.flatMap(read, (body) => {
+        const responded = respond(caller, body)
+        // What waits for a task keeps no place of bodies
+        return hasInput(body) ? Effect.map(responded, Effect.succeed) : Effect.succeed(responded)
+      })
+    )
+    return yield* held
+  })
+})
+
+const foreign = problem(1007, "The Origin of the request is not that of this gateway")
+
+/** What was read, or what is wrong with it. */
+type Body =
+  | { readonly _tag: "One"; readonly message: RpcMessage }
+  | { readonly _tag: "Batch"; readonly messages: ReadonlyArray<RpcMessage> }
+  | { readonly _tag: "Refused"; readonly error: RpcError }
+
+const readBody = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { value } = yield* readJsonBody
+  return Array.isArray(value) ? batchOf(headers, value) : oneOf(value)
+}).pipe(
+  Effect.catchIf(
+    (fault) => fault._tag === "Problem" && fault.code === 2002,
+    ({ message }) => Effect.succeed(refused({ code: rpcCodes.parseError, message }))
+  )
+)
+
+const oneOf = (value: unknown): Body => ({ _tag: "One", message: readMessage(value) })
+
+const refused = (error: RpcError): Body => ({ _tag: "Refused", error })
+
+const invalidBatch = (message: string): Body => refused({ code: rpcCodes.invalidRequest, message })
+
+/** A list of messages, which one version has. docs/reference/mcp.md#versions */
+const batchOf = (
+  headers: HttpServerRequest.HttpServerRequest["headers"],
+  values: ReadonlyArray<unknown>
+): Body => {
+  const version = headerVersion(headers)
+  if (typeof version !== "string") return refused(version)
+  if (!takesBatches(version)) return invalidBatch(`MCP ${version} has no batches`)
+  if (values.length === 0 || values.length > mcpBatchMax) {
+    return invalidBatch(`Expected 1 to ${mcpBatchMax} messages`)
+  }
+  const messages = values.map(readMessage)
+  return messages.some((it) => it._tag === "Request" && it.method === "initialize")
+    ? invalidBatch("initialize is no part of a batch")
+    : { _tag: "Batch", messages }
+}
+
+const messagesOf = (body: Body): ReadonlyArray<RpcMessage> => {
+  if (body._tag === "Refused") return []
+  return body._tag === "One" ? [body.message] : body.messages
+}
+
+const inputTools = new Set<unknown>(["create_task", "quote"])
+
+/** Whether media may be in it, which are in memory until they are stored. */
+const hasInput = (body: Body): boolean =>
+  messagesOf(body).some((it) => it._tag === "Request" && inputTools.has(it.params["name"]))
+
+/** Answers what was read. */
+const makeRespond = Effect.gen(function* () {
+  const server = yield* makeMcpServer
+  const quotas = yield* RequestQuotas
+
+  /** Calls of inference count against the request rate of the key where they are handled. */
+  const isManagement = (message: RpcMessage): boolean =>
+    message._tag !== "Request" ||
+    message.method !== "tools/call" ||
+    server.scopeOf(message.params["name"]) !== "inference"
+
+  const count = (caller: Principal, messages: ReadonlyArray<RpcMessage>) =>
+    Effect.forEach(messages.filter(isManagement), () => quotas.takeManagement(caller.userId), {
+      discard: true
+    })
+
+  const answerOne = (caller: Principal, request: RpcRequest) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+      const version: ProtocolVersion | RpcError = versionOf(headers, request)
+      return typeof version === "string"
+        ? server.answer(caller, request, version)
+        : Effect.succeed({ status: 400, body: errorOf(request.id, version) })
+    })
+
+  const answer = (caller: Principal, message: RpcMessage) => {
+    if (message._tag === "Notice") return Effect.undefined
+    if (message._tag === "Request") return answerOne(caller, message)
+    const error = { code: rpcCodes.invalidRequest, message: message.detail }
+    return Effect.succeed({ status: 400, body: errorOf(message.id, error) })
+  }
+
+  return (caller: Principal, body: Body) =>
+    Effect.gen(function* () {
+      if (body._tag === "Refused") {
+        yield* quotas.takeManagement(caller.userId)
+        return respondJson(errorOf(null, body.error), 400)
+      }
+      const messages = messagesOf(body)
+      yield* count(caller, messages)
+      // In turn: what one does may be asked about by the next
+      const answers = yield* Effect.forEach(messages, (message) => answer(caller, message))
+      const bodies = answers.flatMap((it) => (it === undefined ? [] : [it]))
+      const [first] = bodies
+      if (first === undefined) return accepted
+      return body._tag === "One"
+        ? respondJson(first.body, first.status)
+        : respondJson(bodies.map((it) => it.body))
+    }) satisfies Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, unknown>
+})

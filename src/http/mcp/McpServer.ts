@@ -1,0 +1,189 @@
+import { Effect, Schema } from "effect"
+import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
+import { AppConfig } from "../../config/Config.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { makeDeliveryTools } from "./DeliveryTools.ts"
+import { errorOf, resultOf, rpcCodes } from "./JsonRpc.ts"
+import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
+import { makeModelTools } from "./ModelTools.ts"
+import { makeTaskTools } from "./TaskTools.ts"
+import { resultOfAnswer, resultOfFailure } from "./Tools.ts"
+import type { Content, McpTool, OfRequest } from "./Tools.ts"
+import { hasResourceLinks, isStateless, negotiate, protocolVersions } from "./Versions.ts"
+import type { ProtocolVersion } from "./Versions.ts"
+import { makeWalletTools } from "./WalletTools.ts"
+
+/** A response, with its status: from 2026-07-28 on an unknown method is a 404. */
+export interface Answered {
+  readonly status: number
+  readonly body: JsonObject
+}
+
+const version = "0.1.0"
+
+const instructions =
+  "Generates images and videos with the models of many vendors, paid from one prepaid wallet in credits. Begin with list_models. create_task returns at once: then call get_task with wait_seconds until the task has ended."
+
+const capabilities = { tools: {} }
+
+/** An error of the protocol, or the result. */
+type Outcome = Effect.Effect<JsonObject, RpcError, OfRequest>
+
+/**
+ * MCP without sessions: each message is answered by itself, by any process. The tools are those of the HTTP
+ * API. ADR 0227.
+ */
+export const makeMcpServer = Effect.gen(function* () {
+  const { serviceName } = yield* AppConfig
+  const serverInfo = { name: "generation-gateway", title: titleOf(serviceName), version }
+  const { call, list, scopeOf } = yield* makeToolMethods
+
+  const initialize = ({ params }: RpcRequest): Outcome =>
+    Effect.map(decodeInitialize(params), ({ protocolVersion }) => ({
+      protocolVersion: negotiate(protocolVersion),
+      capabilities,
+      serverInfo,
+      instructions
+    }))
+
+  const discovered = { supportedVersions: protocolVersions, capabilities, instructions, ...cached }
+
+  /** Of the versions that begin with `initialize`. */
+  const ofHandshake = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
+    switch (request.method) {
+      case "initialize":
+        return initialize(request)
+      case "ping":
+        return Effect.succeed({})
+      case "tools/list":
+        return list(caller, request)
+      case "tools/call":
+        return call(caller, request, asked)
+      default:
+        return undefined
+    }
+  }
+
+  const ofStateless = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
+    switch (request.method) {
+      case "server/discover":
+        return Effect.succeed(discovered)
+      case "tools/list":
+        return Effect.map(list(caller, request), (result) => ({ ...result, ...cached }))
+      case "tools/call":
+        return call(caller, request, asked)
+      default:
+        return undefined
+    }
+  }
+
+  /** What every result of the stateless version has. */
+  const complete = (result: JsonObject): JsonObject => ({
+    ...result,
+    resultType: "complete",
+    _meta: { "io.modelcontextprotocol/serverInfo": serverInfo }
+  })
+
+  /** Answers a request whose version is known. */
+  const answer = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
+    const isModern = isStateless(asked)
+    const outcome: Outcome | undefined = (isModern ? ofStateless : ofHandshake)(
+      caller,
+      request,
+      asked
+    )
+    if (outcome === undefined) {
+      const error = { code: rpcCodes.methodNotFound, message: "Method not found" }
+      return Effect.succeed({ status: isModern ? 404 : 200, body: errorOf(request.id, error) })
+    }
+    return Effect.match(outcome, {
+      onFailure: (error): Answered => ({ status: 200, body: errorOf(request.id, error) }),
+      onSuccess: (result): Answered => ({
+        status: 200,
+        body: resultOf(request.id, isModern ? complete(result) : result)
+      })
+    })
+  }
+
+  return { answer, scopeOf }
+})
+
+/** `tools/list` and `tools/call`. */
+const makeToolMethods = Effect.gen(function* () {
+  const tools: ReadonlyArray<McpTool> = [
+    ...(yield* makeModelTools),
+    ...(yield* makeTaskTools),
+    ...(yield* makeWalletTools),
+    ...(yield* makeDeliveryTools)
+  ]
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+
+  const call = Effect.fnUntraced(function* (
+    caller: Principal,
+    { params }: RpcRequest,
+    asked: ProtocolVersion
+  ) {
+    const { arguments: args, name } = yield* decodeCall(params)
+    const tool = byName.get(name)
+    if (tool === undefined) return yield* failed(`Unknown tool: ${name.slice(0, 60)}`)
+    const isShown = ({ type }: Content) => type !== "resource_link" || hasResourceLinks(asked)
+    return yield* Effect.matchCauseEffect(tool.call(args, caller), {
+      onSuccess: ({ content = [], value }) =>
+        Effect.succeed(resultOfAnswer({ value, content: content.filter(isShown) })),
+      onFailure: (cause) => resultOfFailure(name, cause)
+    })
+  })
+
+  const list = (caller: Principal, { params }: RpcRequest): Outcome =>
+    params["cursor"] === undefined
+      ? Effect.succeed({
+          tools: tools
+            .filter(({ scope }) => scope === undefined || caller.scopes.includes(scope))
+            .map(({ listed }) => listed)
+        })
+      : failed("All tools are on the first page")
+
+  return { call, list, scopeOf: (name: unknown) => byName.get(String(name))?.scope }
+})
+
+/** The tools of a key change with its scopes and the release only. */
+const cached = { ttlMs: 60_000, cacheScope: "private" }
+
+const titleOf = (serviceName: string): string =>
+  serviceName === "Service" ? "Generation Gateway" : serviceName
+
+const failed = (message: string, data?: unknown): Effect.Effect<never, RpcError> =>
+  Effect.fail({
+    code: rpcCodes.invalidParams,
+    message,
+    ...(data === undefined ? {} : { data })
+  })
+
+/** Members that later versions add are taken. */
+const paramsOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownEffect(schema, {
+    ...bodyParseOptions,
+    onExcessProperty: "ignore"
+  })
+  return (params: JsonObject) =>
+    Effect.catch(decode(params), ({ issue }) =>
+      failed("Invalid params", { errors: faultsOf(issue) })
+    )
+}
+
+const UnknownObject = Schema.Record(Schema.String, Schema.Unknown)
+
+const decodeCall = paramsOf(
+  Schema.Struct({
+    name: Schema.String,
+    arguments: UnknownObject.pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
+  })
+)
+
+const decodeInitialize = paramsOf(
+  Schema.Struct({
+    protocolVersion: Schema.String,
+    capabilities: UnknownObject,
+    clientInfo: Schema.Struct({ name: Schema.String, version: Schema.String })
+  })
+)

@@ -1,0 +1,164 @@
+import { Duration, Effect, Option } from "effect"
+import { createHash } from "node:crypto"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { pathKey } from "../../catalog/CatalogContent.ts"
+import { AppConfig } from "../../config/Config.ts"
+import type { TaskId } from "../../domain/Ids.ts"
+import { invalid, Problem, problem } from "../../domain/Problem.ts"
+import { Admission, counted } from "../../process/Admission.ts"
+import { Router } from "../../tasks/Router.ts"
+import type { ModelPath } from "../../tasks/Router.ts"
+import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { taskUrl } from "../openai/TaskProblem.ts"
+import { makeAdmitInference } from "../server/Authentication.ts"
+import { requestHashOf } from "../server/IdempotencyKey.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
+import { createdId } from "../tasks/CreatedTask.ts"
+import { modelOf } from "./ModelTools.ts"
+import { cancelTask, createTask, getTask, quote } from "./TaskDefinitions.ts"
+import { makeTaskResult, nextOf } from "./TaskResult.ts"
+import { bind } from "./Tools.ts"
+
+/** Tools over the services that the routes of tasks call: the same hold, limits and idempotency. */
+export const makeTaskTools = Effect.gen(function* () {
+  const router = yield* Router
+  const admit = yield* makeAdmitInference
+  const find = yield* makeFind
+  const resultOf = yield* makeTaskResult
+  const watch = yield* TaskWatch
+  const create = yield* makeCreate
+  const target = yield* makeTarget
+
+  return [
+    bind(quote, "inference", (args) =>
+      Effect.gen(function* () {
+        const { principal } = yield* admit(Option.none())
+        const path = yield* target(principal, args)
+        const { amount } = yield* router
+          .quote(path, args.input)
+          .pipe(Effect.mapError(faultsOfInput(false)))
+        return {
+          value: { model: nameOf(path), amount, currency: "credits" as const }
+        }
+      })
+    ),
+    bind(createTask, "inference", create),
+    bind(getTask, "inference", ({ include_images = true, task_id, wait_seconds = 0 }) =>
+      Effect.gen(function* () {
+        const { task } = yield* find(task_id)
+        const seen = yield* watch.untilEnd(task, Duration.seconds(wait_seconds))
+        return yield* resultOf(seen, include_images)
+      })
+    ),
+    bind(cancelTask, "inference", ({ task_id }) =>
+      Effect.gen(function* () {
+        const { principal, task } = yield* find(task_id)
+        const cancelled = yield* router.cancel(principal.userId, task, task.id)
+        return yield* resultOf(cancelled.task, false)
+      })
+    )
+  ]
+})
+
+const nameOf = ({ model, vendor }: ModelPath): string => `${vendor}/${model}`
+
+/** A task of the caller, which counts against the key's request rate. Fails with 2005. */
+const makeFind = Effect.map(
+  makeAdmitInference,
+  (admit) => (id: TaskId) =>
+    Effect.flatMap(admit(Option.some(id)), ({ principal, task }) =>
+      Option.isNone(task)
+        ? Effect.fail(problem(2005, `There is no task ${id}`))
+        : Effect.succeed({ principal, task: task.value })
+    )
+)
+
+/** The path of the model that is named, if the key may use it. */
+const makeTarget = Effect.map(Catalog, (catalog) =>
+  Effect.fnUntraced(function* (principal: Principal, args: Parameters<typeof modelOf>[1]) {
+    const { action, model, vendor } = yield* modelOf(catalog.current().all, args)
+    if (!allowsModel(principal, [model])) return yield* modelNotAllowed(model)
+    return { action, model, vendor } satisfies ModelPath
+  })
+)
+
+/** Faults of a body stand in `input`; of `metadata` where it was given. */
+const faultsOfInput =
+  (hasMetadata: boolean) =>
+  <E>(error: E): E | Problem =>
+    error instanceof Problem && error.errors !== undefined
+      ? invalid(
+          error.errors.map(({ detail, pointer }) => ({
+            pointer:
+              hasMetadata && /^#\/metadata(?:\/|$)/u.test(pointer)
+                ? pointer
+                : pointer.replace("#", "#/input"),
+            detail
+          }))
+        )
+      : error
+
+const makeCreate = Effect.gen(function* () {
+  const router = yield* Router
+  const { baseUrl } = yield* AppConfig
+  const admit = yield* makeAdmitInference
+  const { creates } = yield* Admission
+  const target = yield* makeTarget
+
+  /** Of a repeat as it is now; a failure to look is none of the create. */
+  const statusOf = (principal: Principal, path: ModelPath, id: TaskId) =>
+    Effect.map(Effect.option(router.find(principal.userId, path, id)), (found) =>
+      Option.match(found, { onNone: () => "pending" as const, onSome: ({ task }) => task.status })
+    )
+
+  return Effect.fnUntraced(function* (args: (typeof createTask.parametersSchema)["Type"]) {
+    const { principal } = yield* counted(creates, admit(Option.none()))
+    const path = yield* target(principal, args)
+    const { input, metadata } = args
+    if (metadata !== undefined && Object.hasOwn(input, "metadata")) {
+      return yield* invalid([{ pointer: "#/input/metadata", detail: "Given twice" }])
+    }
+    const body = metadata === undefined ? input : { ...input, metadata }
+    const created = yield* counted(
+      creates,
+      router.create({
+        principal,
+        path,
+        body,
+        maxCost: args.max_cost,
+        traceId: (yield* RequestTrace).traceId,
+        idempotency: Option.some(purchaseOf(principal, path, body, args.idempotency_key))
+      })
+    ).pipe(Effect.mapError(faultsOfInput(metadata !== undefined)))
+    const id = yield* createdId(created)
+    const status = created.replayed ? yield* statusOf(principal, path, id) : "pending"
+    const value = {
+      task_id: id,
+      model: nameOf(path),
+      action: path.action,
+      status,
+      cost: created.cost,
+      sandbox: created.sandbox,
+      url: taskUrl(baseUrl, path, id),
+      next: nextOf(status),
+      balance: created.balance,
+      budget_remaining: created.left,
+      replayed: created.replayed
+    }
+    return { value }
+  })
+})
+
+/**
+ * The idempotency key of a create, and the request behind it: as if it had been sent to the path of its
+ * model. Without a key, what is asked for is the key: a client that asks again, by whatever message, buys
+ * once. ADR 0228.
+ */
+const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) => {
+  const bytes = new TextEncoder().encode(JSON.stringify(body))
+  const hash = requestHashOf(`POST /vendors/${pathKey(path)}`, { bytes, value: body })
+  const derived = createHash("sha256").update(`${principal.apiKeyId} `).update(hash.requestHash)
+  return { ...hash, key: key ?? `mcp-${derived.digest("hex")}` }
+}

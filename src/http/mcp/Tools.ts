@@ -1,0 +1,148 @@
+import { Cause, Context, Effect, Option, Schema } from "effect"
+// Only the definitions: the whole of effect/ai takes 18 MB
+import * as Tool from "effect/ai/Tool"
+import type { HttpServerError, HttpServerRequest } from "effect/http"
+import { sizeFaults } from "../../catalog/bodies/Decode.ts"
+import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
+import { problemHelp } from "../../domain/ErrorHelp.ts"
+import { invalid, problem } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { Scope } from "../../domain/Scope.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { problemBody, problemOf } from "../server/Problems.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
+import type { JsonObject } from "./JsonRpc.ts"
+
+/** A part of a result beside its JSON. */
+export type Content =
+  | { readonly type: "image"; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: "resource_link"
+      readonly uri: string
+      readonly name: string
+      readonly mimeType?: string
+      readonly size?: number
+    }
+
+/** What a tool returns: its value, and what clients can show. */
+export interface Answer<Value> {
+  readonly value: Value
+  readonly content?: ReadonlyArray<Content>
+}
+
+type Failure = Problem | StoreUnavailable | HttpServerError.HttpServerError
+
+/** What belongs to the HTTP request of a call. */
+export type OfRequest = HttpServerRequest.HttpServerRequest | RequestTrace
+
+/** A tool with its handler, as the server lists and calls it. */
+export interface McpTool {
+  readonly name: string
+  /** That the key must have; `undefined`: one of any scope may call it. */
+  readonly scope: Scope | undefined
+  /** Its entry in `tools/list`. */
+  readonly listed: JsonObject
+  readonly call: (
+    args: unknown,
+    caller: Principal
+  ) => Effect.Effect<Answer<JsonObject>, Failure, OfRequest>
+}
+
+/** A definition by `Tool.make` of effect/ai. */
+interface Definition<Args, Value> {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly parametersSchema: Schema.ConstraintDecoder<Args>
+  readonly successSchema: Schema.ConstraintCodec<Value, JsonObject>
+  readonly annotations: Context.Context<never>
+}
+
+/** A definition with its handler. Arguments are decoded as bodies are: with all faults. */
+export const bind = <Args, Value>(
+  tool: Definition<Args, Value>,
+  scope: Scope | undefined,
+  run: (args: Args, caller: Principal) => Effect.Effect<Answer<Value>, Failure, OfRequest>
+): McpTool => {
+  const decode = Schema.decodeUnknownEffect(tool.parametersSchema, bodyParseOptions)
+  const encode = Schema.encodeEffect(tool.successSchema)
+  return {
+    name: tool.name,
+    scope,
+    listed: listedOf(tool),
+    call: Effect.fnUntraced(function* (args, caller) {
+      if (scope !== undefined && !caller.scopes.includes(scope)) {
+        return yield* problem(1004, `This API key lacks the scope ${scope}`)
+      }
+      const tooLarge = sizeFaults(args)
+      if (tooLarge.length > 0) return yield* invalid(tooLarge)
+      const decoded = yield* Effect.mapError(decode(args), ({ issue }) => invalid(faultsOf(issue)))
+      const { content = [], value } = yield* run(decoded, caller)
+      return { value: yield* Effect.orDie(encode(value)), content }
+    })
+  }
+}
+
+const listedOf = <Args, Value>({
+  annotations,
+  description,
+  name,
+  parametersSchema,
+  successSchema
+}: Definition<Args, Value>): JsonObject => {
+  const title = Option.getOrElse(Context.getOption(annotations, Tool.Title), () => name)
+  return {
+    name,
+    title,
+    description,
+    inputSchema: Tool.getJsonSchemaFromSchema(parametersSchema),
+    outputSchema: Tool.getJsonSchemaFromSchema(successSchema),
+    annotations: {
+      title,
+      readOnlyHint: Context.get(annotations, Tool.Readonly),
+      destructiveHint: Context.get(annotations, Tool.Destructive),
+      idempotentHint: Context.get(annotations, Tool.Idempotent),
+      openWorldHint: Context.get(annotations, Tool.OpenWorld)
+    }
+  }
+}
+
+/** The hints of a tool that only reads what the gateway knows. */
+export const readsOnly = Context.make(Tool.Readonly, true).pipe(
+  Context.add(Tool.Destructive, false),
+  Context.add(Tool.Idempotent, true),
+  Context.add(Tool.OpenWorld, false)
+)
+
+/** The result of a call. Clients that do not read `structuredContent` find its JSON in the text. */
+export const resultOfAnswer = ({ content = [], value }: Answer<JsonObject>): JsonObject => ({
+  content: [{ type: "text", text: JSON.stringify(value) }, ...content],
+  structuredContent: value
+})
+
+/**
+ * A failed call as a result, so that the model reads what is wrong and can mend it. Without
+ * `structuredContent`, which clients check against the schema of a success. docs/reference/mcp.md#errors
+ */
+export const resultOfFailure = (
+  tool: string,
+  cause: Cause.Cause<Failure>
+): Effect.Effect<JsonObject, never, RequestTrace> =>
+  Effect.gen(function* () {
+    if (Cause.hasInterruptsOnly(cause)) return yield* Effect.interrupt
+    const { traceId } = yield* RequestTrace
+    const known = problemOf(Cause.squash(cause))
+    if (Option.isNone(known)) yield* Effect.logError(`The tool ${tool} failed`, cause)
+    const fault = Option.getOrElse(known, () =>
+      problem(5000, "Something failed inside the service")
+    )
+    const { instance: _, ...body } = problemBody(fault, "/mcp")
+    const shown = {
+      ...body,
+      remedy: problemHelp[fault.code].remedy,
+      ...(fault.retryAfterSeconds === undefined
+        ? {}
+        : { retry_after_seconds: fault.retryAfterSeconds }),
+      trace_id: traceId
+    }
+    return { content: [{ type: "text", text: JSON.stringify(shown) }], isError: true }
+  })

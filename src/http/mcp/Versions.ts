@@ -1,0 +1,90 @@
+import type { HttpServerRequest } from "effect/http"
+import { Buffer } from "node:buffer"
+import { isObject, rpcCodes } from "./JsonRpc.ts"
+import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
+
+/**
+ * Versions of the protocol. Up to 2025-11-25 a client begins with `initialize`; from 2026-07-28 on every
+ * request says all that is to be known of its client. Neither needs a session. docs/reference/mcp.md#versions
+ */
+const handshakes = ["2025-11-25", "2025-06-18", "2025-03-26"] as const
+const stateless = "2026-07-28"
+export const protocolVersions = [stateless, ...handshakes] as const
+export type ProtocolVersion = (typeof protocolVersions)[number]
+
+/** Without the header it is this one (MCP 2025-11-25, Transports, Protocol Version Header). */
+const assumed = "2025-03-26"
+
+export const isStateless = (version: ProtocolVersion): boolean => version === stateless
+
+/** Dropped again by 2025-06-18. */
+export const takesBatches = (version: ProtocolVersion): boolean => version === assumed
+
+/** Older clients do not know the type. */
+export const hasResourceLinks = (version: ProtocolVersion): boolean => version !== assumed
+
+const known = (version: unknown): ProtocolVersion | undefined =>
+  protocolVersions.find((it) => it === version)
+
+/** The version that `initialize` agrees on: the client's, or the newest one, which the client may refuse. */
+export const negotiate = (asked: string): ProtocolVersion =>
+  handshakes.find((it) => it === asked) ?? handshakes[0]
+
+type Headers = HttpServerRequest.HttpServerRequest["headers"]
+
+const metaPrefix = "io.modelcontextprotocol/"
+
+export const metaOf = (params: JsonObject): JsonObject =>
+  isObject(params["_meta"]) ? params["_meta"] : {}
+
+/** What the header says, which a batch and the reading of it go by. */
+export const headerVersion = (headers: Headers): ProtocolVersion | RpcError => {
+  const asked = headers["mcp-protocol-version"]
+  return asked === undefined ? assumed : (known(asked) ?? unsupported(asked))
+}
+
+const unsupported = (requested: string): RpcError => ({
+  code: rpcCodes.unsupportedVersion,
+  message: `Unsupported protocol version ${requested.slice(0, 60)}`,
+  data: { supported: protocolVersions, requested: requested.slice(0, 60) }
+})
+
+const mismatch = (message: string): RpcError => ({ code: rpcCodes.headerMismatch, message })
+
+const incomplete = (message: string): RpcError => ({ code: rpcCodes.invalidParams, message })
+
+/** The version of a request; an error is sent with status 400. */
+export const versionOf = (headers: Headers, request: RpcRequest): ProtocolVersion | RpcError => {
+  const meta = metaOf(request.params)
+  const claim = meta[`${metaPrefix}protocolVersion`]
+  const given = headers["mcp-protocol-version"]
+  // The header of a client that has not negotiated yet says nothing
+  if (claim === undefined && request.method === "initialize") return assumed
+  if (claim === undefined && given !== stateless) return headerVersion(headers)
+  if (given === undefined) return mismatch("The header MCP-Protocol-Version is missing")
+  if (typeof claim !== "string") return incomplete(`_meta lacks ${metaPrefix}protocolVersion`)
+  if (claim !== given) return mismatch("MCP-Protocol-Version is not the version of _meta")
+  if (!isObject(meta[`${metaPrefix}clientCapabilities`])) {
+    return incomplete(`_meta lacks ${metaPrefix}clientCapabilities`)
+  }
+  const version = known(claim)
+  if (version === undefined || !isStateless(version)) return unsupported(claim)
+  return routingFault(headers, request) ?? version
+}
+
+/** Proxies route by these headers, so that they must say what the body says. */
+const routingFault = (headers: Headers, { method, params }: RpcRequest): RpcError | undefined => {
+  if (headers["mcp-method"] !== method) return mismatch("Mcp-Method is not the method of the body")
+  if (method !== "tools/call") return undefined
+  return decodeRouted(headers["mcp-name"]) === params["name"]
+    ? undefined
+    : mismatch("Mcp-Name is not the name of the body")
+}
+
+const encoded = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/u
+
+/** As it stands, or as Base64 where a header cannot hold it. */
+const decodeRouted = (header: string | undefined): string | undefined => {
+  const base64 = header === undefined ? undefined : encoded.exec(header)?.[1]
+  return base64 === undefined ? header : Buffer.from(base64, "base64").toString("utf8")
+}

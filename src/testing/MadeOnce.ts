@@ -1,0 +1,57 @@
+/* oxlint-disable no-await-in-loop -- each turn looks at what another process has done meanwhile */
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
+
+/** Folders that the tests make once; later runs on this machine use them. */
+export const templatesFolder = join(tmpdir(), "gateway-test-templates")
+
+/** A lock older than this belongs to a process that died. */
+const abandonedMillis = 120_000
+
+const made = new Map<string, Promise<string>>()
+
+/**
+ * The folder of this name, made by the first process that asks for it: `make` fills an empty folder,
+ * which gets its name when it is complete. The others wait for it.
+ */
+export const madeOnce = (
+  name: string,
+  make: (folder: string) => Promise<void>
+): Promise<string> => {
+  const known = made.get(name) ?? makeOrWait(name, make)
+  made.set(name, known)
+  return known
+}
+
+const makeOrWait = async (name: string, make: (folder: string) => Promise<void>) => {
+  const folder = join(templatesFolder, name)
+  const unfinished = `${folder}.new`
+  mkdirSync(templatesFolder, { recursive: true })
+  while (!existsSync(folder)) {
+    if (!isFirst(unfinished)) {
+      await pause(50)
+      continue
+    }
+    try {
+      if (existsSync(folder)) break
+      await make(unfinished)
+      renameSync(unfinished, folder)
+    } finally {
+      rmSync(unfinished, { recursive: true, force: true })
+    }
+  }
+  return folder
+}
+
+const isFirst = (unfinished: string): boolean => {
+  try {
+    mkdirSync(unfinished)
+    return true
+  } catch {
+    const { mtimeMs } = statSync(unfinished, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
+    if (Date.now() - mtimeMs > abandonedMillis) rmSync(unfinished, { recursive: true, force: true })
+    return false
+  }
+}

@@ -1,0 +1,239 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Clock, Effect, Exit, Latch, Layer, Scope } from "effect"
+import type { Context } from "effect"
+import { HttpEffect } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import { ArtifactBlobs } from "../artifacts/ArtifactBlobs.ts"
+import { AppConfig } from "../config/Config.ts"
+import { layerSession } from "../db/Database.ts"
+import { PgliteSession } from "../db/PgliteStream.ts"
+import type { PgliteEngine } from "../db/PgliteStream.ts"
+import * as Gateway from "../Gateway.ts"
+import * as Routes from "../http/Routes.ts"
+import { endWithin } from "../process/Places.ts"
+import { TaskStore } from "../tasks/TaskStore.ts"
+import type { ApiKeys } from "../users/ApiKeys.ts"
+import { VendorClient } from "../vendors/VendorClient.ts"
+import type { VendorAccount } from "../vendors/VendorClient.ts"
+import { VendorError } from "../vendors/VendorError.ts"
+import { mockOutcome, WebhookSender } from "../webhooks/WebhookSender.ts"
+import type { Failure, Failures } from "./Failures.ts"
+import type { TestTime } from "./TestTime.ts"
+import { unfinishedWork } from "./UnfinishedWork.ts"
+
+export interface World {
+  readonly engine: PgliteEngine
+  /** The variables of each process. */
+  readonly env: Readonly<Record<string, string>>
+  readonly vendor: VendorClient["Service"]
+  readonly sender: WebhookSender["Service"]
+  readonly failures: Failures
+  readonly time: TestTime
+}
+
+/** One process of the gateway, inside the process of the test. */
+interface TestProcess {
+  isAlive: boolean
+  readonly scope: Scope.Closeable
+}
+
+type Services = Layer.Success<ReturnType<typeof layerOf>>
+
+interface Running {
+  readonly process: TestProcess
+  readonly context: Context.Context<Services>
+  readonly handle: (request: Request) => Promise<Response>
+}
+
+/**
+ * A gateway whose process can die and be followed by another one. A process that has died reaches neither
+ * store nor vendor nor receiver, and its fibers end; what it had not written is lost. ADR 0216
+ */
+export const makeProcesses = Effect.fnUntraced(function* (world: World) {
+  const outer = yield* Effect.scope
+  const outerContext = yield* Effect.context<never>()
+  const isRunning = yield* Latch.make()
+  let running: Running | undefined
+
+  const start = Effect.gen(function* () {
+    const process: TestProcess = { isAlive: true, scope: yield* Scope.make() }
+    const crash = die(process)
+    const context = yield* Layer.buildWithMemoMap(
+      layerOf(world, process, crash),
+      Layer.makeMemoMapUnsafe(),
+      process.scope
+    ).pipe(
+      Effect.provideService(
+        Clock.Clock,
+        world.time.clock(() => !process.isAlive)
+      )
+    )
+    const handle = yield* makeHandle.pipe(
+      Effect.provide(context),
+      Effect.provideService(Scope.Scope, process.scope)
+    )
+    running = { process, context, handle }
+    yield* isRunning.open
+  }).pipe(Effect.orDie)
+
+  /** The process ends here; the next one is started meanwhile. */
+  const die = (process: TestProcess) =>
+    Effect.suspend(() => {
+      if (process.isAlive) {
+        process.isAlive = false
+        isRunning.closeUnsafe()
+        const next = world.time.during(Effect.andThen(end(process), start))
+        Effect.runForkWith(outerContext)(Effect.forkIn(next, outer))
+      }
+      return gone
+    })
+
+  const end = ({ scope }: TestProcess) => endWithin(Scope.close(scope, Exit.void), endMillisMax)
+
+  yield* start
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() =>
+      running === undefined ? Effect.void : Scope.close(running.process.scope, Exit.void)
+    )
+  )
+  const current = Effect.flatMap(isRunning.await, () =>
+    running === undefined ? Effect.die(new Error("no process")) : Effect.succeed(running)
+  )
+  return {
+    current,
+    /** How many tasks and deliveries are unfinished; `undefined` while the store is away. */
+    unfinished: Effect.flatMap(current, ({ context }) => Effect.provide(unfinishedWork, context)),
+    /** Kills the process that runs, and waits for the next one. */
+    restart: Effect.gen(function* () {
+      const { process } = yield* current
+      yield* Effect.forkIn(die(process), outer)
+      yield* Effect.yieldNow
+      yield* current
+    })
+  }
+})
+
+/** Fibers of a process that has died have nothing to wait for. */
+const endMillisMax = 1000
+
+/** Where a process has died nothing comes after. Its scope interrupts it, also where others may not. */
+const gone = Effect.interruptible(Effect.never)
+
+const makeHandle = Effect.gen(function* () {
+  const app = yield* Routes.toHttpEffect
+  // Handlers get the context of the process, and its clock with it
+  return HttpEffect.toWebHandlerWith<
+    ApiKeys,
+    ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope
+  >(yield* Effect.context<ApiKeys>())(app)
+})
+
+type Die = Effect.Effect<never>
+
+const layerOf = (world: World, process: TestProcess, die: Die) => {
+  const at = (failure: Failure) =>
+    Effect.suspend(() => (world.failures.take(failure) ? die : Effect.void))
+  const within = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => (process.isAlive ? work : gone))
+  const broken = () =>
+    !process.isAlive
+      ? new Error("The process has died")
+      : world.failures.isAway("store away")
+        ? new Error("The store is away")
+        : undefined
+  const outside = Layer.mergeAll(
+    Layer.succeed(VendorClient, failingVendor(world, at, within)),
+    Layer.succeed(WebhookSender, failingSender(world, at, within))
+  )
+  return Gateway.core.pipe(
+    Layer.provideMerge(Layer.merge(Gateway.stores, failingTasks(at))),
+    // Of two layers for one service the later one holds
+    Layer.provideMerge(Layer.mergeAll(Gateway.adapters, watchedBlobs(world), outside)),
+    Layer.provideMerge(layerSession(Effect.succeed(new PgliteSession(world.engine, broken)))),
+    Layer.provideMerge(AppConfig.layerOf(world.env)),
+    Layer.provideMerge(Layer.merge(NodeHttpServer.layerHttpServices, Gateway.platform))
+  )
+}
+
+type At = (failure: Failure) => Effect.Effect<void>
+type Within = <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+const lost = new VendorError({ class: "AMBIGUOUS", message: "the connection was lost" })
+
+const failingVendor = (
+  { failures, vendor }: World,
+  at: At,
+  within: Within
+): VendorClient["Service"] => {
+  const failing = (account: VendorAccount): VendorAccount => ({
+    ...account,
+    submit: (request) =>
+      at("crash before submit").pipe(
+        Effect.andThen(within(account.submit(request))),
+        Effect.tap(at("crash after submit")),
+        Effect.tap(() =>
+          failures.take("vendor accepts then connection lost") ? Effect.fail(lost) : Effect.void
+        )
+      ),
+    poll: (handle) => within(account.poll(handle)),
+    cancel: (handle) => within(account.cancel(handle))
+  })
+  return {
+    ...vendor,
+    choose: (entry) => Effect.map(vendor.choose(entry), failing),
+    owner: (accountId) => Effect.map(vendor.owner(accountId), failing)
+  }
+}
+
+const receiverAway = {
+  ...mockOutcome(0),
+  status: null,
+  failure: "connect",
+  detail: "connection refused"
+} as const
+
+const failingSender = (
+  { failures, sender }: World,
+  at: At,
+  within: Within
+): WebhookSender["Service"] => ({
+  ...sender,
+  send: (request) =>
+    at("crash before webhook").pipe(
+      Effect.andThen(
+        within(
+          Effect.suspend(() => {
+            if (!failures.isAway("receivers away")) return sender.send(request)
+            request.onStart?.()
+            return Effect.succeed(receiverAway)
+          })
+        )
+      ),
+      Effect.tap(at("crash after webhook"))
+    )
+})
+
+const failingTasks = (at: At) =>
+  Layer.effect(
+    TaskStore,
+    Effect.map(TaskStore, (live) => ({
+      ...live,
+      finish: (finish) =>
+        at("crash before finish").pipe(
+          Effect.andThen(live.finish(finish)),
+          Effect.tap(at("crash after finish"))
+        )
+    }))
+  ).pipe(Layer.provide(Gateway.stores))
+
+/** Files are written outside the event loop: time waits for them. */
+const watchedBlobs = ({ time }: World) =>
+  Layer.effect(
+    ArtifactBlobs,
+    Effect.map(ArtifactBlobs, (live) => ({
+      ...live,
+      put: (id, bytes, record) => time.during(live.put(id, bytes, record)),
+      get: (id) => time.during(live.get(id)),
+      remove: (id) => time.during(live.remove(id))
+    }))
+  ).pipe(Layer.provide(Gateway.adapters))

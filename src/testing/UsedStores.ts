@@ -1,0 +1,115 @@
+/* oxlint-disable no-await-in-loop -- a store has one session, which runs one statement at a time */
+import { PGlite } from "@electric-sql/pglite"
+import { startParams } from "../db/PgliteOptions.ts"
+
+/**
+ * Embedded stores in memory that a test has ended with. To make one from a template costs as much as
+ * the rest of a gateway's start, so the next test with that template receives a used one, emptied. A
+ * store whose schema or initial rows were changed is closed instead.
+ */
+const idle: Array<UsedStore> = []
+/** More of them would only take memory: a test seldom has more at once. */
+const idleMax = 4
+
+interface UsedStore {
+  /** Of its template. */
+  readonly name: string
+  readonly pglite: PGlite
+  readonly initial: Initial
+  /** Of each table, when the store was last given to a test. */
+  counts: Counts
+}
+
+/** What a store has when it is new. */
+interface Initial {
+  /** Tables that have rows, and what each statement that changes the schema writes to. */
+  readonly kept: ReadonlyArray<string>
+  /** Sets the sequences back. */
+  readonly sequences: string
+}
+
+/** How many rows were ever inserted, updated and deleted, by table: also by what was rolled back. */
+type Counts = ReadonlyMap<string, string>
+
+export const takeStore = async (name: string, template: Blob): Promise<UsedStore> => {
+  const found = idle.findIndex((store) => store.name === name)
+  const [used] = found < 0 ? [] : idle.splice(found, 1)
+  if (used !== undefined) return used
+  const pglite = await PGlite.create({ loadDataDir: template, startParams: startParams(false) })
+  return { name, pglite, initial: await look(pglite), counts: await countsOf(pglite) }
+}
+
+export const returnStore = async (store: UsedStore): Promise<void> => {
+  const isReset = await reset(store).catch(() => false)
+  if (isReset) idle.push(store)
+  const rest = isReset ? idle.splice(0, idle.length - idleMax) : [store]
+  for (const { pglite } of rest) await pglite.close().catch(() => {})
+}
+
+const look = async (pglite: PGlite): Promise<Initial> => {
+  const filled: Array<string> = []
+  for (const table of (await countsOf(pglite)).keys()) {
+    const rows = await column(pglite, `SELECT 'a row' FROM ${table} LIMIT 1`)
+    if (rows.length > 0) filled.push(table)
+  }
+  const sequences = await column(
+    pglite,
+    `SELECT format('setval(%L, %s, %L)', format('%I.%I', schemaname, sequencename),
+       coalesce(last_value, start_value), last_value IS NOT NULL) FROM pg_sequences`
+  )
+  return { kept: [...catalogs, ...filled], sequences: `SELECT ${sequences.join(", ")}` }
+}
+
+/** DISCARD ALL without its DISCARD PLANS: the functions keep their plans. */
+const forgetSession = `
+  CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; DEALLOCATE ALL; UNLISTEN *;
+  SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES`
+
+const reset = async (store: UsedStore): Promise<boolean> => {
+  const { counts: before, initial, pglite } = store
+  if (pglite.isInTransaction()) await pglite.exec("ROLLBACK")
+  await pglite.exec(forgetSession)
+  const after = await countsOf(pglite)
+  const written = [...after.keys()].filter((table) => after.get(table) !== before.get(table))
+  if (after.size !== before.size || written.some((table) => initial.kept.includes(table)))
+    return false
+  await pglite.exec(
+    [
+      "SET session_replication_role = replica",
+      ...written.map((table) => `DELETE FROM ${table}`),
+      initial.sequences,
+      "SET session_replication_role = origin"
+    ].join(";")
+  )
+  store.counts = await countsOf(pglite)
+  return true
+}
+
+/** Each statement that changes the schema writes to one of these. */
+const catalogs = [
+  "pg_class",
+  "pg_proc",
+  "pg_trigger",
+  "pg_constraint",
+  "pg_attribute",
+  "pg_db_role_setting"
+]
+
+const countsOf = async (pglite: PGlite): Promise<Counts> => {
+  // PGlite does not report them by itself
+  await pglite.exec("SELECT pg_stat_force_next_flush()")
+  const { rows } = await pglite.query<[string, string]>(
+    `SELECT oid::regclass::text, format('%s %s %s', pg_stat_get_tuples_inserted(oid),
+       pg_stat_get_tuples_updated(oid), pg_stat_get_tuples_deleted(oid))
+     FROM pg_class WHERE relkind = 'r'
+       AND (relnamespace = 'public'::regnamespace OR oid = ANY ($1::regclass[]))`,
+    [catalogs],
+    { rowMode: "array" }
+  )
+  return new Map(rows)
+}
+
+const column = async (pglite: PGlite, statement: string): Promise<ReadonlyArray<string>> => {
+  const { rows } = await pglite.query<[string]>(statement, [], { rowMode: "array" })
+  return rows.map(([value]) => value)
+}

@@ -1,0 +1,20 @@
+/** The gateway in the process of a test. docs/developing.md#test-layers */
+export { layerTest } from "./layerTest.ts"
+export type { Receiver, TestOptions } from "./layerTest.ts"
+export { startTestGateway } from "./startTestGateway.ts"
+export type { StartedTestGateway } from "./startTestGateway.ts"
+export { TestGateway } from "./TestGateway.ts"
+export type { QuietOptions } from "./TestGateway.ts"
+export type {
+  ListenOptions,
+  ReceivedOptions,
+  ReceivedWebhook,
+  TestWebhooks,
+  WebhookEvent
+} from "./TestWebhooks.ts"
+export type { Absence, Failure } from "./Failures.ts"
+export { mockOutcome, WebhookSenderLog } from "../webhooks/WebhookSender.ts"
+export type { SentRequest, WebhookRequest } from "../webhooks/WebhookSender.ts"
+export type { AttemptOutcome } from "../domain/Webhook.ts"
+export { MockVendor } from "../vendors/mock/MockVendor.ts"
+export type { MockScript, MockStep, MockSteps } from "../vendors/mock/MockVendor.ts"

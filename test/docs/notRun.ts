@@ -1,0 +1,60 @@
+/** Pages whose samples are run, in the order of a reader. */
+export const samplePages: ReadonlyArray<string> = [
+  "docs/tutorials/01-first-paid-picture.md",
+  "docs/tutorials/02-receive-webhooks.md",
+  "docs/tutorials/03-test-your-program.md",
+  "docs/tutorials/04-openai-app.md",
+  "docs/tutorials/05-go-to-production.md",
+  "docs/tutorials/06-move-from-another-gateway.md",
+  "README.md"
+]
+
+/**
+ * By page: blocks of code that are not run, by what is behind their fence and their first line, and why.
+ * Pages that a test of their own reads are not here.
+ */
+export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "README.md": {
+    "sh npm install && npm start     # run: needs Node 20 or newer and nothing else":
+      "docs/tutorials/01-first-paid-picture.md starts it; npm test runs this",
+    'json {"task_info":{"id":"019a0c5e-…","status":"completed","created_at":"…","updated_at":"…"},"images":["http://localhost:8080/artifacts/art_…?expires=…&signature=…"]}':
+      "a shortened result; docs/tutorials/01-first-paid-picture.md shows it whole"
+  },
+  "docs/reference/tasks.md": {
+    'json { "task_info": { "id": "019a…", "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z" } }':
+      "docs/tutorials/01-first-paid-picture.md shows the same and is run",
+    'json { "quote": { "amount": "7.50", "currency": "credits" } }':
+      "docs/tutorials/01-first-paid-picture.md shows the same and is run"
+  },
+  "test/faults/chaos/README.md": {
+    "sh node test/faults/chaos/main.ts --seed=7 --minutes=60      # with the Node of `npm start`":
+      "an hour; test/process/faults/chaos.test.ts runs it for a minute",
+    "sh HISTORIES_MINUTES=10 HISTORIES_SEED=7 npx vitest run test/process/property/histories.test.ts":
+      "ten minutes; the same file runs in npm test for less"
+  },
+  "docs/tutorials/01-first-paid-picture.md": {
+    "sh DASHSCOPE_API_KEY=… npm start": "a real vendor's key, and a picture that costs money"
+  },
+  "docs/tutorials/02-receive-webhooks.md": {
+    "sh npm install ../generation-gateway-0.2.0.tgz": "the sources stand in for the package"
+  },
+  "docs/tutorials/03-test-your-program.md": {
+    "sh SIMULATOR_DELAY='1 second' npm start": "the gateway of the samples has shorter jobs"
+  },
+  "docs/tutorials/04-openai-app.md": {
+    "sh npm install openai": "it is installed",
+    "python from openai import OpenAI":
+      "needs a package of Python; chat.py and chat.ts make the same calls",
+    "sh OPENAI_API_KEY=… npm start": "a real vendor's key"
+  },
+  "docs/tutorials/05-go-to-production.md": {
+    "sh createdb --template=template0 --encoding=UTF8 gateway": "a Postgres with its tools",
+    "sh export DATABASE_URL=postgres://gateway:…@db.internal:5432/gateway":
+      "a Postgres and a bucket",
+    "nginx upstream gateway {": "nginx is not installed",
+    'sh pg_dump --format=custom --file=gateway.dump "$DATABASE_URL"': "a Postgres with its tools"
+  },
+  "docs/tutorials/06-move-from-another-gateway.md": {
+    "json {": "a request of LiteLLM"
+  }
+}

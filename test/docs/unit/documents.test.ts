@@ -1,0 +1,93 @@
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { documents, readDocument } from "../../support/samples/documents.ts"
+import { blocksOf, isDrawing, labelOf } from "../../support/samples/Markdown.ts"
+import { stepsOf } from "../../support/samples/SamplePage.ts"
+import { projectFolder } from "../../support/spawnService.ts"
+import { externalHosts } from "../externalHosts.ts"
+import { notRun, samplePages } from "../notRun.ts"
+
+/** A decision shows what was weighed; it is not followed by a reader. */
+const pages = documents.filter((path) => !path.startsWith("docs/adr/"))
+
+const tests = readdirSync(join(projectFolder, "test"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !name.split("/").includes("node_modules"))
+  .filter((name) => !name.startsWith("docs/"))
+  .map((name) => readFileSync(join(projectFolder, "test", name), "utf8"))
+
+/** Whether a test opens the page: it names its path as a text, not in a citation. */
+const isReadByTest = (path: string): boolean => tests.some((text) => text.includes(`${path}"`))
+
+/** How a reader imports this project, in the place of a path to its sources. */
+const published = (text: string): string =>
+  text
+    .replaceAll(/(?<=from ")[./]+\/src\/index\.ts(?=")/gu, "generation-gateway")
+    .replaceAll(/(?<=from ")[./]+\/src\/testing\/index\.ts(?=")/gu, "generation-gateway/testing")
+
+describe("blocks of code", () => {
+  it("are run as samples on every page of a tutorial", () => {
+    const tutorials = documents.filter((path) => path.startsWith("docs/tutorials/"))
+    assert.includeMembers([...samplePages], tutorials)
+    for (const path of samplePages) {
+      const steps = stepsOf(readDocument(path), notRun[path] ?? {})
+      assert.isTrue(
+        steps.some(({ kind }) => kind === "run" || kind === "excerpt"),
+        path
+      )
+    }
+  })
+
+  it("that are parts of a file are in it, and the file is run by npm test", () => {
+    for (const path of samplePages) {
+      for (const { kind, block } of stepsOf(readDocument(path), notRun[path] ?? {})) {
+        if (kind !== "excerpt") continue
+        const { name = "", text } = block
+        assert.include(published(readDocument(name)), text, `${path}:${block.line}`)
+        assert.match(name, /^(?:examples|test)\//u)
+      }
+    }
+  })
+
+  it("elsewhere are read by a test of their page, or listed", () => {
+    const unread = pages.filter((path) => !samplePages.includes(path) && !isReadByTest(path))
+    const unlisted = unread.flatMap((path) =>
+      blocksOf(readDocument(path))
+        .filter((block) => !isDrawing(block) && !(labelOf(block) in (notRun[path] ?? {})))
+        .map((block) => `test/docs/notRun.ts lacks ${path}:${block.line}: ${labelOf(block)}`)
+    )
+    assert.deepEqual(unlisted, [])
+  })
+
+  it("that are listed are there, with a reason, and the tests of the reasons too", () => {
+    for (const [path, reasons] of Object.entries(notRun)) {
+      const labels = blocksOf(readDocument(path)).map(labelOf)
+      for (const [label, reason] of Object.entries(reasons)) {
+        assert.include(labels, label, path)
+        assert.isAtLeast(reason.length, 8, `${path}: ${label}`)
+        for (const [test] of reason.matchAll(/\b(?:test|examples|bench)\/[\w/.]+\.ts/gu)) {
+          assert.isTrue(existsSync(join(projectFolder, test)), `${path}: ${test}`)
+        }
+      }
+    }
+  })
+})
+
+describe("links to other hosts", () => {
+  const targets = documents.flatMap((path) =>
+    [...readDocument(path).matchAll(/(?:\]\(|<)(https?:\/\/[^\s)>]+)/gu)].map(
+      ([, target = ""]) => ({ path, host: new URL(target).hostname })
+    )
+  )
+  const outside = targets.filter(({ host }) => host !== "localhost")
+
+  it("lead to the hosts of the list", () => {
+    const unknown = outside.filter(({ host }) => !(host in externalHosts))
+    assert.deepEqual(unknown, [])
+  })
+
+  it("use every host of the list", () => {
+    const used = new Set(outside.map(({ host }) => host))
+    assert.sameMembers(Object.keys(externalHosts), [...used])
+  })
+})

@@ -1,0 +1,74 @@
+import { execFileSync, spawnSync } from "node:child_process"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterAll, assert, describe, it } from "vitest"
+
+const root = fileURLToPath(new URL("../../../", import.meta.url))
+const script = join(root, "src/cli/package/release.ts")
+const folder = mkdtempSync(join(tmpdir(), "gateway-release-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const git = (...words: ReadonlyArray<string>) =>
+  execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.com", ...words], {
+    cwd: folder,
+    encoding: "utf8"
+  }).trim()
+
+const dryRun = () => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [script, "--dry-run"], {
+    cwd: folder,
+    encoding: "utf8"
+  })
+  return { status, text: stdout + stderr }
+}
+
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly version: string
+  readonly dependencies: object
+  readonly peerDependencies: object
+}
+
+describe("npm run release -- --dry-run", () => {
+  it("names what is missing, then what would be published, and publishes nothing", () => {
+    mkdirSync(join(folder, "schema"))
+    mkdirSync(join(folder, ".ci"))
+    copyFileSync(join(root, "package.json"), join(folder, "package.json"))
+    copyFileSync(join(root, "schema/openapi.json"), join(folder, "schema/openapi.json"))
+    writeFileSync(join(folder, ".gitignore"), ".ci/passed\n")
+    writeFileSync(join(folder, "CHANGELOG.md"), `## ${manifest.version} (not released)\n`)
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "first")
+    const before = dryRun()
+    assert.strictEqual(before.status, 1)
+    for (const what of ["the tree is clean", "CHANGELOG.md has", "all tests have passed"]) {
+      assert.include(before.text, `missing  ${what}`)
+    }
+    assert.include(before.text, "ok       the OpenAPI document has the version")
+
+    writeFileSync(join(folder, "CHANGELOG.md"), `## ${manifest.version} (2026-11-23)\n`)
+    git("add", ".")
+    git("commit", "--quiet", "-m", "release")
+    writeFileSync(join(folder, ".ci/passed"), git("rev-parse", "HEAD^{tree}"))
+    const { status, text } = dryRun()
+    assert.strictEqual(status, 0, text)
+    assert.notInclude(text, "missing")
+    assert.include(text, `would publish generation-gateway@${manifest.version}`)
+    assert.include(text, `would tag v${manifest.version}`)
+    assert.strictEqual(git("tag"), "")
+    git("tag", `v${manifest.version}`)
+    assert.include(dryRun().text, "missing  v")
+  }, 60_000)
+})
+
+describe("package-lock.json", () => {
+  it("gives the image what the service imports, and no consumer a Node", () => {
+    const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
+      readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
+    }
+    const names = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)]
+    for (const name of names) assert.notProperty(packages[`node_modules/${name}`], "dev", name)
+    assert.isTrue(packages["node_modules/node"]?.dev)
+  })
+})

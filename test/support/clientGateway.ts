@@ -1,0 +1,54 @@
+import { Clock, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { GatewayClient } from "../../src/client/index.ts"
+import type { ClientOptions } from "../../src/client/index.ts"
+import { TestGateway } from "../../src/testing/index.ts"
+
+/** Moves the clock until the work is done. */
+export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(work)
+    while (fiber.pollUnsafe() === undefined) {
+      yield* TestClock.adjust("1 second")
+      // A moment of real time, in which the store makes progress
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2)))
+    }
+    return yield* Fiber.join(fiber)
+  })
+
+/** What a promise comes to while the clock moves; its rejection is the error. */
+export const settled = <A>(work: () => Promise<A>) =>
+  whileTimePasses(
+    Effect.callback<A, unknown>((resume) => {
+      work().then(
+        (value) => resume(Effect.succeed(value)),
+        (error) => resume(Effect.fail(error))
+      )
+    })
+  )
+
+/** The `fetch` of the gateway in this process, as the global one. */
+export const gatewayFetch = Effect.gen(function* () {
+  const { fetch } = yield* TestGateway
+  const context = yield* Effect.context<never>()
+  return (url: string, init?: RequestInit) => Effect.runPromiseWith(context)(fetch(url, init))
+})
+
+/** What gives a client the gateway in this process, its user's key and the test's clock. */
+export const clientOptions = Effect.gen(function* () {
+  const { key } = yield* TestGateway
+  const clock = yield* Clock.Clock
+  const context = yield* Effect.context<never>()
+  return {
+    baseUrl: "http://gateway.test",
+    apiKey: key,
+    fetch: yield* gatewayFetch,
+    clock: {
+      now: () => clock.currentTimeMillisUnsafe(),
+      sleep: (milliseconds, signal) =>
+        Effect.runPromiseWith(context)(Effect.sleep(milliseconds), { signal })
+    }
+  } satisfies ClientOptions
+})
+
+export const testClient = Effect.map(clientOptions, (options) => new GatewayClient(options))

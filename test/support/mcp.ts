@@ -1,0 +1,36 @@
+import { Effect } from "effect"
+import type { GatewayHttp, HttpResult } from "./gateway.ts"
+
+/** A caller of the gateway in this process, such as `makeUser` makes. */
+export interface Caller {
+  readonly call: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>
+  ) => Effect.Effect<HttpResult, never, GatewayHttp>
+}
+
+let requests = 0
+
+/** A request of MCP 2025-11-25, unless the headers say otherwise. */
+export const rpc = (
+  caller: Caller,
+  method: string,
+  params?: unknown,
+  headers: Readonly<Record<string, string>> = { "mcp-protocol-version": "2025-11-25" }
+) => caller.call("POST", "/mcp", { jsonrpc: "2.0", id: (requests += 1), method, params }, headers)
+
+/** The result of a tool, whose call went well. */
+export const useTool = (caller: Caller, name: string, args: object = {}) =>
+  Effect.map(rpc(caller, "tools/call", { name, arguments: args }), ({ json, text }) => {
+    if (json.result?.structuredContent === undefined) throw new Error(text)
+    return json.result
+  })
+
+/** The problem of a tool, whose call failed. */
+export const failTool = (caller: Caller, name: string, args: object = {}) =>
+  Effect.map(rpc(caller, "tools/call", { name, arguments: args }), ({ json, text }) => {
+    if (json.result?.isError !== true) throw new Error(text)
+    return JSON.parse(json.result.content[0].text)
+  })

@@ -1,0 +1,38 @@
+/** A fenced block of a Markdown document. */
+export interface Block {
+  /** The word behind the fence, such as `sh`; empty when there is none. */
+  readonly language: string
+  /** What follows it: the name of the file that the block is, in a sample. */
+  readonly name: string | undefined
+  readonly text: string
+  /** Of the fence, counted from 1. */
+  readonly line: number
+}
+
+/** The fenced blocks of a document, in order; indented ones too. */
+export const blocksOf = (markdown: string): ReadonlyArray<Block> => {
+  const blocks: Array<Block> = []
+  let open: { info: string; indent: string; line: number; lines: Array<string> } | undefined
+  for (const [index, line] of markdown.split("\n").entries()) {
+    const fence = /^(\s*)```(.*)$/u.exec(line)
+    if (open === undefined) {
+      if (fence !== null) {
+        open = { info: fence[2] ?? "", indent: fence[1] ?? "", line: index + 1, lines: [] }
+      }
+    } else if (fence === null) {
+      open.lines.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line)
+    } else {
+      const [language = "", name] = open.info.trim().split(/\s+/u)
+      blocks.push({ language, name, text: open.lines.join("\n"), line: open.line })
+      open = undefined
+    }
+  }
+  return blocks
+}
+
+/** How lists name a block: the words behind its fence and its first line. */
+export const labelOf = ({ language, name, text }: Block): string =>
+  [language, name, text.split("\n", 1)[0]].filter((part) => part !== undefined).join(" ")
+
+/** Drawings, and text that is only shown: nobody runs them. */
+export const isDrawing = ({ language }: Block): boolean => language === "" || language === "mermaid"
