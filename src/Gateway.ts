@@ -88,6 +88,8 @@ import { DeliveryScheduler } from "./webhooks/DeliveryScheduler.ts"
 import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
+import { EventLog } from "./webhooks/EventLog.ts"
+import { EventLogStore } from "./webhooks/EventLogStore.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
@@ -123,6 +125,7 @@ export const stores = Layer.mergeAll(
   VendorAttemptStore.layer,
   PollPacingStore.layer,
   EndpointStore.layer,
+  EventLogStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
   ConcurrencySlotStore.layer,
@@ -180,7 +183,7 @@ export const services = Layer.mergeAll(
   Videos.layer.pipe(Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer)))
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
-  Layer.provideMerge(Endpoints.layer),
+  Layer.provideMerge(Layer.merge(Endpoints.layer, EventLog.layer)),
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(

@@ -7,7 +7,7 @@ import { accountsWith, adapters } from "../vendors/Adapters.ts"
 import { regionOf } from "../vendors/dashscope/DashScopeModels.ts"
 
 /** The models of the catalog that none of these accounts of one provider has. */
-const missingAt = (
+export const missingAt = (
   entries: ReadonlyArray<CatalogEntry>,
   accounts: ReadonlyArray<AccountSetting>
 ): string => {

@@ -102,8 +102,12 @@ export class AppConfig extends Context.Service<
   /** Reads the process environment. A variable that is set but empty counts as unset. */
   static readonly layer = Layer.effect(
     AppConfig,
-    Effect.suspend(() => load).pipe(
-      Effect.provideService(ConfigProvider.ConfigProvider, withoutEmpty(globalThis.process.env))
+    Effect.suspend(() =>
+      Effect.provideService(
+        load,
+        ConfigProvider.ConfigProvider,
+        withoutEmpty(globalThis.process.env)
+      )
     )
   )
 

@@ -61,6 +61,28 @@ export const migrate = Effect.fn("Migrations.migrate")(function* (
   return done
 })
 
+/**
+ * What `migrate` would apply, by name; nothing: the store is up to date. Changes nothing. Fails for a store that a
+ * newer program has migrated.
+ */
+export const inspect = Effect.fn("Migrations.inspect")(function* (
+  options?: MigrationsOptions
+): Effect.fn.Return<ReadonlyArray<string>, MigrationError | SqlError, SqlClient> {
+  const directory = options?.directory ?? schemaDirectory
+  const migrations = yield* readMigrations(directory)
+  const functions = yield* readFunctions(directory)
+  const files: SchemaFiles = { directory, migrations, functions }
+  const none: SchemaState = { migrations: [], functions: [] }
+  const state = (yield* hasState) ? yield* readState : none
+  const isOld = isFormer(state.migrations)
+  if (!isOld) yield* check(files, state)
+  const applied = isOld ? 0 : state.migrations.length
+  return [
+    ...migrations.slice(applied).map(({ name }) => name),
+    ...changedFunctions(files, state).map(labelOf)
+  ]
+})
+
 /** Migrates when the layer is built. */
 export const layer = (
   options?: MigrationsOptions

@@ -74,7 +74,8 @@ const fill = (folder: string, template: Blob) =>
     await pglite.close()
   })
 
-const syncPath = async (path: string) => {
+/** Forces a file, or the names in a folder, to the disk. */
+export const syncPath = async (path: string) => {
   const file = await open(path, "r")
   try {
     await file.sync()
@@ -86,7 +87,8 @@ const syncPath = async (path: string) => {
 /** Files that are synced at once: a disk writes many in hardly more time than one. */
 const syncsAtOnce = 32
 
-const syncTree = (folder: string): Effect.Effect<void, DatabaseUnavailable> =>
+/** Forces all of a folder to the disk. */
+export const syncTree = (folder: string): Effect.Effect<void, DatabaseUnavailable> =>
   Effect.flatMap(
     attempt(() => readdir(folder, { recursive: true })),
     (entries) =>

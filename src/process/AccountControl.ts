@@ -138,7 +138,7 @@ const listAll = Effect.fnUntraced(function* (
 })
 
 /** A call that costs nothing: the list of models of a provider with routes, else one of its own. */
-const makeFreeCall = Effect.gen(function* () {
+export const makeFreeCall = Effect.gen(function* () {
   const accounts = yield* Accounts
   const catalog = yield* Catalog
   const http = yield* VendorHttp.make()

@@ -9,11 +9,11 @@ export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{
   readonly message: string
 }> {}
 
-/** The rotation on the store of this scope, with what is printed. */
+/** The rotation on the store of this scope, with its progress on stderr. */
 export const rotateStore = Effect.gen(function* () {
   const { rotate } = yield* MasterKeyRotation
   const { rewritten, unreadable } = yield* rotate((values) =>
-    Console.log(`Encrypted ${values} values under the first key`)
+    Console.error(`Encrypted ${values} values under the first key`)
   )
   for (const value of unreadable) yield* Console.error(`${value} can be read with none of the keys`)
   if (unreadable.length > 0) {
@@ -21,9 +21,7 @@ export const rotateStore = Effect.gen(function* () {
       message: `MASTER_KEY: ${unreadable.length} values can be read with none of its keys; add the key that they were made with, and run the command again`
     })
   }
-  yield* Console.log(
-    `Nothing is left under another key than the first one of MASTER_KEY (${rewritten} values were rewritten)`
-  )
+  return { rewritten }
 })
 
 /**

@@ -210,7 +210,7 @@ export interface paths {
     post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "user_id"?: string | null } } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["SignInLink"] } }; default: Failure } }
   }
   "/manage/v1/events": {
-    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "text/event-stream": string } }; default: Failure } }
+    get: { parameters: { query?: { readonly "user_id"?: string; readonly "events"?: string; readonly "since"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "text/event-stream": string } }; default: Failure } }
   }
   "/manage/v1/service": {
     get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Service"] } }; default: Failure } }

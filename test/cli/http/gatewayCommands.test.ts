@@ -1,60 +1,276 @@
-import { execFile } from "node:child_process"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { IncomingHttpHeaders } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
+import { runCommand } from "../../support/commandLine.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { until } from "../../support/gatewayProcess.ts"
+import { Running, runningGateway } from "../../support/running.ts"
 
-/** docs/reference/reconciliation.md#command, docs/reference/usage.md#rebuild */
+/** docs/cli.md */
 
-const token = "operator-token-of-the-tests"
-let gateway: TestGateway
-let folder: string
-beforeAll(async () => {
-  gateway = await startGateway({ ADMIN_TOKEN: token })
-  folder = await mkdtemp(join(tmpdir(), "gateway-bill-"))
-}, 60_000)
-afterAll(async () => {
-  await gateway.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-cli-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
 
-const run = (args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
-  new Promise<{ code: number; out: string; error: string }>((resolve) => {
-    execFile(
-      process.execPath,
-      ["src/cli/gateway.ts", ...args],
-      { env: { GATEWAY_URL: gateway.origin, ADMIN_TOKEN: token, ...env } },
-      (failure, out, error) => resolve({ code: failure === null ? 0 : 1, out, error })
-    )
+const gateway = (...args: ReadonlyArray<string>) =>
+  Effect.flatMap(Running, ({ key, url }) =>
+    runCommand(args, { GATEWAY_URL: url, GATEWAY_KEY: key, ADMIN_TOKEN: adminToken })
+  )
+
+/** The one document of a command that succeeds. */
+const json = (...args: ReadonlyArray<string>) =>
+  Effect.map(gateway(...args, "--json"), (ran) => {
+    assert.strictEqual(ran.code, 0, `${args.join(" ")}: ${ran.error}`)
+    return JSON.parse(ran.out)
   })
 
-describe("the operator's commands", () => {
-  it("compare a bill and rebuild usage", { timeout: 60_000 }, async () => {
-    const file = join(folder, "bill.csv")
-    await writeFile(file, "job,model,date,amount\nx,m,2026-11-20,0.05\n")
-    const report = await run(["reconcile", "--vendor", "fal", "--file", file, "--id", "job"])
-    assert.strictEqual(report.code, 0, report.error)
-    const json = JSON.parse(report.out)
-    assert.strictEqual(json.bought_not_charged.count, 1)
-    assert.strictEqual(json.bought_not_charged.data[0].id, "x")
-    const rebuilt = await run(["rebuild-usage", "--from", "2026-11-01", "--to", "2026-11-30"])
-    assert.deepStrictEqual([rebuilt.code, JSON.parse(rebuilt.out)], [0, { corrected: 0 }])
-  })
+const rowOf = (text: string, word: string) => text.split("\n").find((it) => it.includes(word)) ?? ""
 
-  it("fail with a reason", { timeout: 60_000 }, async () => {
-    for (const [args, env, reason] of [
-      [["reconcile", "--vendor", "fal"], {}, "gateway reconcile --vendor"],
-      [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], {}, "ENOENT"],
-      [["rebuild-usage", "--from", "2026-11-01"], {}, "returned 400"],
-      [["rebuild-usage"], { ADMIN_TOKEN: "wrong" }, "returned 401"],
-      [["dance"], {}, "gateway rebuild-usage"],
-      [["--what"], {}, "gateway reconcile"]
-    ] as const) {
-      const refused = await run(args, env)
-      assert.strictEqual(refused.code, 1, args.join(" "))
-      assert.include(refused.error, reason)
-    }
-  })
+interface Received {
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+const receiver = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const received: Array<Received> = []
+    const server = createServer((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        received.push({ headers: request.headers, body: Buffer.concat(chunks).toString() })
+        response.writeHead(received.length === 1 ? 500 : 200).end(`answer ${received.length}`)
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const { port } = server.address() as AddressInfo
+    return { server, received, url: `http://127.0.0.1:${port}/hook` }
+  }),
+  ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+)
+
+layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  it.effect("users, keys and top-ups are the operator's, and keys the user's too", () =>
+    Effect.gen(function* () {
+      const user = yield* json("users", "create", "ada@example.com", "--name", "Ada")
+      const again = yield* gateway("users", "create", "ada@example.com", "--json")
+      assert.strictEqual(again.code, 1)
+      assert.strictEqual(JSON.parse(again.out).error.problem.code, 2010)
+      assert.match(again.error, /^Error: .*code 2010/mu)
+      const listed = yield* gateway("users", "list")
+      assert.match(rowOf(listed.out, "ada@example.com"), new RegExp(`^${user.id} {2}`, "u"))
+      // Booked once, however often it is sent
+      for (const _ of [1, 2]) {
+        const booked = yield* json("top-up", user.id, "12.50", "--operation-id", "order-1")
+        assert.strictEqual(booked.wallet.available_balance, "12.50")
+      }
+      const made = yield* json("top-up", user.id, "1")
+      assert.match(made.operation_id, /^cli-/u)
+      const shown = yield* gateway("users", "show", user.id)
+      assert.match(rowOf(shown.out, "available"), /13\.50$/u)
+      const limited = yield* json("users", "limits", user.id, "--rate-limit", "10")
+      assert.deepStrictEqual([limited.rate_limit_per_minute, limited.concurrent_tasks], [10, null])
+      const free = yield* json("users", "limits", user.id, "--rate-limit", "none")
+      assert.isNull(free.rate_limit_per_minute)
+      const scope = ["--scope", "manage"]
+      const key = yield* json("keys", "create", "--name", "first", "--user", user.id, ...scope)
+      assert.match(key.key, /^sk-/u)
+      const as = { GATEWAY_URL: (yield* Running).url, GATEWAY_KEY: key.key }
+      const own = yield* runCommand(["keys", "list"], as)
+      assert.include(own.out, key.id)
+      assert.notInclude(own.out, key.key)
+      const rotated = yield* runCommand(
+        ["keys", "rotate", key.id, "--grace", "1 minute", "--json"],
+        as
+      )
+      const next = JSON.parse(rotated.out)
+      assert.notStrictEqual(next.key, key.key)
+      const unsure = yield* runCommand(["keys", "revoke", key.id], as)
+      assert.deepStrictEqual([unsure.code, unsure.out], [2, ""])
+      assert.include(unsure.error, "Add --yes")
+      assert.strictEqual((yield* runCommand(["keys", "revoke", key.id, "--yes"], as)).code, 0)
+      const refused = yield* runCommand(["keys", "list"], as)
+      assert.strictEqual(refused.code, 1)
+      assert.match(refused.error, /code 1003[\s\S]*Remedy: GATEWAY_KEY: /u)
+      assert.isTrue((yield* json("users", "disable", user.id)).disabled)
+      assert.isFalse((yield* json("users", "enable", user.id)).disabled)
+    })
+  )
+
+  it.effect("models are listed and shown; a page goes on", () =>
+    Effect.gen(function* () {
+      const all = yield* json("models", "list")
+      assert.isAbove(all.data.length, 20)
+      const media = yield* gateway("models", "list", "--type", "media")
+      assert.match(
+        rowOf(media.out, "alibaba/text-to-image-max"),
+        /media {2}images {2}yes .*\/generation/u
+      )
+      const shown = yield* gateway("models", "show", "text-to-image-max")
+      assert.match(rowOf(shown.out, "prompt"), /string {2,}yes/u)
+      const none = yield* gateway("models", "show", "perpetuum-mobile")
+      assert.strictEqual(none.code, 1)
+      yield* json("users", "create", "b@example.com")
+      yield* json("users", "create", "c@example.com")
+      const first = yield* gateway("users", "list", "--limit", "1", "--json")
+      const { data, next_cursor } = JSON.parse(first.out)
+      assert.lengthOf(data, 1)
+      assert.include(first.error, next_cursor)
+      const second = yield* json("users", "list", "--limit", "1", "--cursor", next_cursor)
+      assert.notStrictEqual(second.data[0].id, data[0].id)
+    })
+  )
+
+  it.effect("run makes a picture and saves it; sent again it makes no second task", () =>
+    Effect.gen(function* () {
+      const out = yield* folder
+      const run = ["run", "text-to-image-max", "--prompt", "A lighthouse", "--out", out]
+      const made = yield* gateway(...run, "--idempotency-key", "one")
+      assert.strictEqual(made.code, 0, made.error)
+      const [file = ""] = readdirSync(out)
+      assert.match(file, /^[0-9a-f-]{36}-1\.png$/u)
+      assert.include(made.out, `Saved ${join(out, file)}`)
+      assert.deepStrictEqual([...readFileSync(join(out, file)).subarray(1, 4)], [0x50, 0x4e, 0x47])
+      const again = yield* json(...run, "--idempotency-key", "one")
+      assert.deepStrictEqual(again.files, [join(out, file)])
+      // A picture of this machine goes into the field of pictures
+      const edit = yield* json(
+        "run",
+        "google/image-edit-pro",
+        "--prompt",
+        "At night",
+        "--out",
+        out,
+        "--image",
+        join(out, file)
+      )
+      assert.strictEqual(edit.task.task_info.status, "completed")
+      const id = again.task.task_info.id
+      const shown = yield* gateway("tasks", "show", id)
+      assert.match(shown.out, /pending[\s\S]*submit 1 {2}.*submitted[\s\S]*completed/u)
+      const listed = yield* gateway("tasks", "list", "--model", "text-to-image-max")
+      assert.include(rowOf(listed.out, id), "completed")
+      const waited = yield* json("tasks", "wait", id)
+      assert.strictEqual(waited.task.task_info.id, id)
+      const late = yield* gateway("tasks", "cancel", id)
+      assert.deepStrictEqual([late.code, /code 2010/u.test(late.error)], [1, true])
+      const input = join(out, "input.json")
+      writeFileSync(input, JSON.stringify({ prompt: "content-error", bogus: 1 }))
+      const wrong = yield* gateway("run", "text-to-image-max", "--input", input)
+      assert.strictEqual(wrong.code, 1)
+      assert.include(wrong.error, "#/bogus")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("endpoints are made, tested, rotated; deliveries and events are sent again", () =>
+    Effect.gen(function* () {
+      const endpoint = yield* json("endpoints", "create", "https://example.com/hook")
+      assert.match(endpoint.secret, /^whsec_/u)
+      assert.lengthOf(endpoint.events, 4)
+      const rotated = yield* gateway("endpoints", "rotate", endpoint.id)
+      assert.match(rotated.out, /secret \(shown this once\) {2}whsec_/u)
+      const sent = yield* json("endpoints", "test", endpoint.id)
+      const listed = yield* gateway("endpoints", "list")
+      assert.include(listed.out, "https://example.com/hook")
+      for (const id of [sent.delivery_id, sent.event_id]) {
+        const again = yield* json("redeliver", id)
+        assert.deepStrictEqual(
+          again.data.map((it: { id: string }) => it.id),
+          [sent.delivery_id]
+        )
+      }
+      const unknown = yield* gateway("redeliver", "evt_0190000000007000800000000000000a")
+      assert.strictEqual(unknown.code, 1)
+    })
+  )
+
+  it.effect("listen forwards events as webhooks deliver them, signed with the printed secret", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const { received, url: hook } = yield* receiver
+      const lines: Array<string> = []
+      const listening = yield* Effect.forkChild(
+        runCommand(
+          ["listen", "--forward", hook, "--events", "task.created,task.succeeded", "--json"],
+          { GATEWAY_URL: url, GATEWAY_KEY: key },
+          (line) => lines.push(line)
+        )
+      )
+      yield* Effect.promise(() => until(async () => lines[0]))
+      const { secret } = JSON.parse(lines[0]!)
+      const out = yield* folder
+      const made = yield* json("run", "text-to-image-max", "--prompt", "A buoy", "--out", out)
+      yield* Effect.promise(() => until(async () => lines[2]))
+      yield* Fiber.interrupt(listening)
+      const [created, succeeded] = received
+      for (const { body, headers } of [created!, succeeded!]) {
+        const verified = yield* Effect.promise(() =>
+          verifyWebhook({ secret, headers: headers as Record<string, string>, body })
+        )
+        assert.isTrue(verified.valid)
+        assert.strictEqual(headers["user-agent"], "Service-Webhook/1.0")
+        assert.strictEqual(headers["content-type"], "application/json")
+        assert.isUndefined(headers["traceparent"])
+        assert.isUndefined(headers["authorization"])
+      }
+      const types = received.map(({ body }) => JSON.parse(body).type)
+      assert.deepStrictEqual(types, ["task.created", "task.succeeded"])
+      assert.deepStrictEqual(JSON.parse(succeeded!.body).data.payload, made.task)
+      const events = lines.slice(1).map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        events.map(({ answer, status, type }) => [type, status, answer]),
+        [
+          ["task.created", 500, "answer 1"],
+          ["task.succeeded", 200, "answer 2"]
+        ]
+      )
+      assert.match(events[0].delivery_id, /^whd_[0-9a-f]{32}$/u)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a bill is compared, usage rebuilt", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "bill.csv")
+      writeFileSync(file, "job,model,date,amount\nx,m,2026-11-20,0.05\n")
+      const report = yield* json("reconcile", "--vendor", "fal", "--file", file, "--id", "job")
+      assert.strictEqual(report.bought_not_charged.count, 1)
+      const rebuilt = yield* gateway("rebuild-usage", "--from", "2026-11-01", "--to", "2026-11-30")
+      assert.deepStrictEqual(JSON.parse(rebuilt.out), { corrected: 0 })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("fail with a reason and a remedy: 1 what the service named, 2 wrong usage", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ADMIN_TOKEN: adminToken }
+      const closed = { ...env, GATEWAY_URL: "http://127.0.0.1:9" }
+      for (const [args, variables, code, reason] of [
+        [["dance"], env, 2, 'Unknown subcommand "dance"'],
+        [["keys", "create"], env, 2, "Missing required flag: --name"],
+        [["keys", "create", "--nam", "x"], env, 2, "--name"],
+        [["top-up", "u", "much"], env, 2, "12.50"],
+        [["users", "list"], { GATEWAY_URL: url }, 2, "ADMIN_TOKEN"],
+        [["tasks", "list"], { GATEWAY_URL: url }, 2, "GATEWAY_KEY"],
+        [["tasks", "list"], { ...env, GATEWAY_URL: "here" }, 2, "GATEWAY_URL"],
+        [["users", "list"], { ...env, ADMIN_TOKEN: "wrong-token-of-nobody" }, 1, "ADMIN_TOKEN"],
+        [["tasks", "list"], closed, 1, "gateway serve"],
+        [["tasks", "show", "0"], env, 1, "Remedy"],
+        [["listen", "--forward", "https://example.com/"], env, 2, "this machine"],
+        [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], env, 2, "nowhere.csv"]
+      ] as const) {
+        const ran = yield* runCommand(args, variables)
+        assert.deepStrictEqual([ran.code, ran.out], [code, ""], `${args.join(" ")}: ${ran.error}`)
+        assert.include(ran.error, reason)
+        assert.notInclude(ran.error, key)
+        assert.notInclude(ran.error, adminToken)
+      }
+    })
+  )
 })

@@ -145,6 +145,56 @@ describeStores("events of a user", (database) => {
       }).pipe(Effect.scoped)
     )
 
+    it.effect("are, when asked for by type, those of webhooks with their bytes, each once", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const stranger = yield* makeUser()
+        yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+          ...hook,
+          events: ["task.created", "task.succeeded", "balance.low"]
+        })
+        yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "999.00" })
+        const events = "?events=task.created,task.succeeded,balance.low"
+        const own = yield* listen(bearer(user.key), events)
+        const made = yield* listen(bearer(user.key), "?events=task.created")
+        const watching = yield* listen(bearer(adminToken), `${events}&user_id=${user.id}`)
+        const foreign = yield* listen(bearer(stranger.key), events)
+        yield* user.call("POST", image, { prompt: "A lighthouse" })
+        const got = () => eventsIn(own.state.text).map(({ data }) => data)
+        for (let n = 0; n < 60 && got().length < 3; n += 1) yield* advance("1 second")
+        yield* advance("3 seconds")
+        assert.strictEqual(got()[0].type, "task.created")
+        assert.sameMembers(
+          got().map(({ type }) => type),
+          ["task.created", "balance.low", "task.succeeded"]
+        )
+        const deliveries = (yield* user.call("GET", "/manage/v1/webhook-deliveries")).json.data
+        for (const { body, created_at, id, type } of got()) {
+          const envelope = JSON.parse(body)
+          assert.deepStrictEqual([envelope.id, envelope.type], [id, type])
+          assert.strictEqual(envelope.created_at, created_at)
+          const delivery = deliveries.find((it: { event_id: string }) => it.event_id === id)
+          const sent = yield* user.call("GET", `/manage/v1/webhook-deliveries/${delivery.id}`)
+          assert.strictEqual(body, sent.json.body)
+        }
+        assert.deepStrictEqual(eventsIn(watching.state.text), eventsIn(own.state.text))
+        assert.deepStrictEqual(eventsIn(foreign.state.text), [])
+        assert.lengthOf(eventsIn(made.state.text), 1)
+        // A listener that was away goes on from a time
+        const { created_at } = got().at(-1)
+        const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
+        yield* advance("2 seconds")
+        assert.include(
+          eventsIn(later.state.text).map(({ data }) => data.id),
+          got().at(-1).id
+        )
+        for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
+          const refused = yield* user.call("GET", `${path}${query}`)
+          assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
+        }
+      }).pipe(Effect.scoped)
+    )
+
     it.effect("are ten streams of a user at most; a closed one leaves its place", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -1,8 +1,9 @@
-import { Duration, Effect, Option, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { EventType } from "../../../domain/Event.ts"
 import type { UserId } from "../../../domain/Ids.ts"
-import { Problem } from "../../../domain/Problem.ts"
+import { invalid, Problem } from "../../../domain/Problem.ts"
 import {
   userStreamItemsMax,
   userStreamSeconds,
@@ -11,6 +12,7 @@ import {
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
+import { EventLog } from "../../../webhooks/EventLog.ts"
 import { makeAuthenticateManagement, requireReader } from "../../server/Authentication.ts"
 import { eventStream } from "../../server/EventStream.ts"
 import { Api } from "../Api.ts"
@@ -18,6 +20,7 @@ import { WalletView } from "../wallet/WalletApi.ts"
 import { showWallet } from "../wallet/WalletHandlers.ts"
 import { WebhookDelivery } from "../webhooks/WebhookDeliveriesApi.ts"
 import { showDelivery } from "../webhooks/WebhookDeliveriesHandlers.ts"
+import { publishedEvents } from "./PublishedEvents.ts"
 import { TaskListItem } from "./TasksApi.ts"
 import { showTask } from "./TasksHandlers.ts"
 
@@ -29,9 +32,11 @@ export const layer = HttpApiBuilder.group(
     const look = yield* makeLook
     const authenticate = yield* makeAuthenticateManagement
     const places = makePlaces()
+    const log = yield* EventLog
     return handlers.handleAll({
       streamEvents: Effect.fnUntraced(function* ({ query, request }) {
-        const userId = yield* requireReader(query)
+        const { events: wanted, since, ...reader } = query
+        const userId = yield* requireReader(reader)
         if (!places.hasPlace(userId)) return yield* tooMany
         // A key or a session that has ended since then ends the stream
         const mayStill = Effect.provideService(
@@ -39,12 +44,22 @@ export const layer = HttpApiBuilder.group(
           HttpServerRequest.HttpServerRequest,
           request
         )
-        const texts = changes(Effect.andThen(mayStill, look(userId)))
+        if (wanted === undefined && since !== undefined) return yield* sinceAlone
+        const filter = { types: typesIn(wanted), since: since ?? (yield* DateTime.now) }
+        const texts =
+          wanted === undefined
+            ? changes(Effect.andThen(mayStill, look(userId)))
+            : publishedEvents(log, userId, filter, mayStill)
         return eventStream(Stream.scoped(Stream.unwrap(Effect.as(places.take(userId), texts))), {})
       })
     })
   })
 )
+
+const typesIn = (names: string | undefined): ReadonlyArray<EventType> =>
+  EventType.literals.filter((type) => names?.split(",").includes(type))
+
+const sinceAlone = invalid([{ pointer: "#/since", detail: "Expected only with events" }])
 
 const tooMany = new Problem({
   code: 1201,

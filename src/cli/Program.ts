@@ -1,0 +1,87 @@
+import { Cause, Console, Effect, Exit, Runtime } from "effect"
+import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
+import { backup, restore } from "./commands/backup.ts"
+import { catalog } from "./commands/catalog.ts"
+import { doctor } from "./commands/doctor.ts"
+import { endpoints } from "./commands/endpoints.ts"
+import { keys } from "./commands/keys.ts"
+import { listen } from "./commands/listen.ts"
+import { rotateMasterKeyCommand } from "./commands/masterKey.ts"
+import { migrate } from "./commands/migrate.ts"
+import { models } from "./commands/models.ts"
+import { rebuildUsage, reconcile } from "./commands/operator.ts"
+import { redeliver } from "./commands/redeliver.ts"
+import { runModel } from "./commands/run.ts"
+import { serve } from "./commands/serve.ts"
+import { tasks } from "./commands/tasks.ts"
+import { topUp } from "./commands/topUp.ts"
+import { users } from "./commands/users.ts"
+import { CommandFault, exitCode } from "./terminal/Fault.ts"
+import { settings } from "./terminal/Settings.ts"
+import { version } from "./Version.ts"
+
+/** docs/cli.md */
+export const gateway = Command.make("gateway").pipe(
+  Command.withDescription("Runs a Generation Gateway, and works with one"),
+  Command.withSubcommands([
+    {
+      group: "Service",
+      commands: [serve, migrate, doctor, backup, restore, rotateMasterKeyCommand, catalog]
+    },
+    { group: "Use", commands: [runModel, models, tasks, keys, endpoints, listen, redeliver] },
+    { group: "Operator", commands: [users, topUp, reconcile, rebuildUsage] }
+  ]),
+  Command.withGlobalFlags(settings)
+)
+
+/** Faults of usage go to stderr and point to the help, which is not printed unasked. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Console.error(
+          [
+            ...event.errors.map((error) => `Error: ${error.message}`),
+            `Usage: ${event.helpDoc.usage}`,
+            `All options: ${event.commandPath.join(" ")} --help`
+          ].join("\n")
+        )
+      : CliOutput.defaultPresenter.present(event)
+}
+
+const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
+
+/** What went wrong, on stderr; with `--json` the document of the error, on stdout. docs/cli.md#json */
+const report = (isJson: boolean) =>
+  Effect.fnUntraced(function* (fault: CommandFault) {
+    const { code = exitCode.failed, isPrinted, message, problem = null, remedy } = fault
+    yield* Console.error(`Error: ${message}`)
+    if (remedy !== undefined) yield* Console.error(`Remedy: ${remedy}`)
+    if (!isJson || isPrinted === true) return
+    const error = { message, remedy: remedy ?? null, exit_code: code, problem }
+    yield* Console.log(JSON.stringify({ error }, null, 2))
+  })
+
+/** One command, from its arguments to its exit. */
+export const run = (args: ReadonlyArray<string>) =>
+  Command.runWith(gateway, { version })(args).pipe(
+    Effect.tapError((error) =>
+      error instanceof CommandFault ? report(args.includes("--json"))(error) : Effect.void
+    ),
+    Effect.provideService(CliOutput.Presenter, presenter),
+    Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns }))
+  )
+
+/** Ends the process with the exit code of docs/cli.md#exit-codes. */
+export const teardown: Runtime.Teardown = (exit, onExit) => {
+  if (Exit.isSuccess(exit)) return onExit(exitCode.ok)
+  const error = Cause.squash(exit.cause)
+  if (Cause.hasInterruptsOnly(exit.cause)) return onExit(exitCode.interrupted)
+  if (CliError.isCliError(error)) {
+    const isHelp = error._tag === "ShowHelp" && error.errors.length === 0
+    return onExit(isHelp ? exitCode.ok : exitCode.usage)
+  }
+  if (!(error instanceof CommandFault)) {
+    globalThis.process.stderr.write(`${Cause.pretty(exit.cause)}\n`)
+  }
+  onExit(Runtime.getErrorExitCode(error))
+}

@@ -1,0 +1,49 @@
+import { Effect, FileSystem, Path } from "effect"
+import { HttpClient } from "effect/http"
+import { mimesOf } from "../catalog/media/Formats.ts"
+import type { TaskResult } from "../domain/Task.ts"
+import { failed } from "./terminal/Fault.ts"
+
+const extensionOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(mimesOf).flatMap(([format, types]) =>
+    types.map((type) => [type, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
+  )
+)
+
+/** The URIs of a result. */
+export const resultsOf = ({ audios, images, videos }: TaskResult): ReadonlyArray<string> =>
+  images ?? videos ?? audios ?? []
+
+/**
+ * Downloads the media of a task into a folder, named by the task. A file that is there already is kept: the name is
+ * the task's, so it is the same medium.
+ */
+export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const http = yield* HttpClient.HttpClient
+  const usable = Effect.mapError(({ message }: { readonly message: string }) =>
+    failed(`${folder}: ${message}`, "Name a folder that can be written with --out")
+  )
+  yield* usable(files.makeDirectory(folder, { recursive: true }))
+  return yield* Effect.forEach(resultsOf(task), (url, at) =>
+    Effect.gen(function* () {
+      const response = yield* http.get(url)
+      if (response.status !== 200) return yield* notThere(url, `HTTP ${response.status}`)
+      const type = response.headers["content-type"]?.split(";")[0]?.trim() ?? ""
+      const name = `${task.task_info.id}-${at + 1}.${extensionOf.get(type) ?? "bin"}`
+      const bytes = new Uint8Array(yield* response.arrayBuffer)
+      const file = path.join(folder, name)
+      // Whole or not at all
+      yield* usable(files.writeFile(`${file}.part`, bytes))
+      yield* usable(files.rename(`${file}.part`, file))
+      return file
+    }).pipe(Effect.catchTag("HttpClientError", ({ message }) => notThere(url, message)))
+  )
+})
+
+const notThere = (url: string, why: string) =>
+  failed(
+    `The result cannot be downloaded (${why}): ${url.split("?")[0]}`,
+    "Results are kept for 24 hours; check BASE_URL of the service, which the address begins with"
+  )

@@ -1,0 +1,208 @@
+import { Effect, Schema, Stream } from "effect"
+import { Tar } from "effect/encoding"
+import { createHash } from "node:crypto"
+import { createReadStream, createWriteStream } from "node:fs"
+import { link, lstat, mkdir, readdir, rm } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { createGunzip, createGzip } from "node:zlib"
+import { syncPath } from "../../db/NewStore.ts"
+import { CommandFault, failed } from "../terminal/Fault.ts"
+
+/** A file of the archive, with what it must have when it is restored. */
+const ArchivedFile = Schema.Struct({
+  path: Schema.String,
+  size: Schema.Int,
+  sha256: Schema.String
+})
+
+/** The last entry: an archive that was cut off has none. */
+export const Manifest = Schema.Struct({
+  format: Schema.Literal(1),
+  created_at: Schema.String,
+  version: Schema.String,
+  files: Schema.Array(ArchivedFile)
+})
+export type Manifest = typeof Manifest.Type
+
+const manifestName = "manifest.json"
+const decodeManifest = Schema.decodeUnknownEffect(Schema.fromJsonString(Manifest))
+
+/** A folder of the archive, and which of its files are left out. */
+export interface Source {
+  readonly name: string
+  readonly folder: string
+  readonly isLeftOut: (path: string) => boolean
+}
+
+export const attempt = <A>(what: string, run: () => Promise<A>, remedy?: string) =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) =>
+      cause instanceof CommandFault
+        ? cause
+        : failed(`${what}: ${cause instanceof Error ? cause.message : "failed"}`, remedy)
+  })
+
+/** Files and folders below a folder, each folder before what is in it. */
+const entriesIn = async ({ folder, isLeftOut, name }: Source) => {
+  const found = await readdir(folder, { recursive: true })
+  const kept = found.filter((path) => !isLeftOut(path)).toSorted()
+  return Promise.all(
+    kept.map(async (path) => {
+      const stat = await lstat(join(folder, path))
+      if (!stat.isFile() && !stat.isDirectory()) {
+        throw failed(
+          `${join(folder, path)} is neither a file nor a folder`,
+          "Take it out of DATA_DIR"
+        )
+      }
+      return { path: `${name}/${path}`, file: join(folder, path), stat }
+    })
+  )
+}
+
+/** One file, whose hash is known when it has been read. */
+const fileEntry = (
+  entry: Awaited<ReturnType<typeof entriesIn>>[number],
+  note: (sha256: string) => void
+) => {
+  const hash = createHash("sha256")
+  const bytes = Stream.fromAsyncIterable<Uint8Array, CommandFault>(
+    createReadStream(entry.file),
+    () => failed(`${entry.file} cannot be read`)
+  ).pipe(
+    Stream.tap((chunk) => Effect.sync(() => hash.update(chunk))),
+    Stream.onEnd(Effect.sync(() => note(hash.digest("hex"))))
+  )
+  const { mode, mtime, size } = entry.stat
+  return Tar.fileStream(entry.path, size, bytes, { mode: mode & 0o777, mtime })
+}
+
+/** Writes a `.tar.gz` that appears under its name when it is whole and on the disk. Refuses to overwrite. */
+export const writeArchive = Effect.fnUntraced(function* (
+  file: string,
+  sources: ReadonlyArray<Source>,
+  about: Omit<Manifest, "files">
+) {
+  const parts = yield* attempt("The store cannot be read", () =>
+    Promise.all(sources.map(entriesIn))
+  )
+  const entries = parts.flat()
+  const files: Array<Manifest["files"][number]> = []
+  const archived = Stream.fromIterable(entries).pipe(
+    Stream.map((entry) =>
+      entry.stat.isDirectory()
+        ? Tar.directory(entry.path, { mode: entry.stat.mode & 0o777 })
+        : fileEntry(entry, (sha256) => {
+            files.push({ path: entry.path, size: entry.stat.size, sha256 })
+          })
+    ),
+    Stream.concat(
+      Stream.suspend(() =>
+        Stream.succeed(Tar.file(manifestName, JSON.stringify({ ...about, files }), { mode: 0o600 }))
+      )
+    ),
+    Stream.pipeThroughChannelOrFail(Tar.encode())
+  )
+  const part = `${file}.part`
+  const remedy = "Name a file that does not exist yet, on a disk with room for it"
+  yield* attempt(
+    file,
+    async () => {
+      const out = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true })
+      try {
+        await pipeline(Readable.from(Stream.toAsyncIterable(archived)), createGzip(), out)
+        // Fails if the name is taken, also by another backup in this moment
+        await link(part, file)
+      } finally {
+        await rm(part, { force: true })
+      }
+      await syncPath(dirname(file))
+    },
+    remedy
+  )
+  return files
+})
+
+const inside = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[^/\0][^\0]*$/u
+
+/** Unpacks an archive into an empty folder, and checks every file against the manifest. */
+export const readArchive = Effect.fnUntraced(function* (file: string, folder: string) {
+  const found = new Map<string, { readonly size: number; readonly sha256: string }>()
+  let manifest: string | undefined
+  const unpack = (entry: Tar.Entry<Tar.TarError | CommandFault>) =>
+    Effect.gen(function* () {
+      const { mode, path, size, type } = entry.header
+      const name = path.replace(/\/$/u, "")
+      if (!inside.test(name)) return yield* failed(`${file} has an entry ${JSON.stringify(path)}`)
+      const target = join(folder, name)
+      if (type === "Directory") {
+        return yield* attempt(target, () => mkdir(target, { recursive: true, mode }))
+      }
+      if (type !== "File") return yield* failed(`${file} has an entry of another kind: ${path}`)
+      const hash = createHash("sha256")
+      const bytes = entry.body.pipe(Stream.tap((chunk) => Effect.sync(() => hash.update(chunk))))
+      if (name === manifestName) {
+        manifest = yield* Stream.mkString(Stream.decodeText(bytes))
+        return undefined
+      }
+      yield* attempt(target, async () => {
+        await mkdir(dirname(target), { recursive: true })
+        const out = createWriteStream(target, { flags: "wx", mode })
+        await pipeline(Readable.from(Stream.toAsyncIterable(bytes)), out)
+      })
+      found.set(name, { size, sha256: hash.digest("hex") })
+      return undefined
+    })
+  const source = createReadStream(file)
+  const gunzip = createGunzip()
+  // What fails is the archive's fault: both ends are read through one iterator
+  source.once("error", (error) => gunzip.destroy(error))
+  yield* Stream.fromAsyncIterable<Uint8Array, CommandFault>(source.pipe(gunzip), (cause) =>
+    failed(
+      `${file}: ${cause instanceof Error ? cause.message : "cannot be read"}`,
+      "Use another backup"
+    )
+  ).pipe(
+    Stream.pipeThroughChannelOrFail(Tar.decode()),
+    Stream.mapError((error) =>
+      error instanceof CommandFault
+        ? error
+        : failed(`${file} is damaged: ${error.message}`, "Use another backup")
+    ),
+    Stream.runForEach((entry) =>
+      Effect.mapError(unpack(entry), (error) =>
+        error instanceof CommandFault
+          ? error
+          : failed(`${file} is damaged: ${error.message}`, "Use another backup")
+      )
+    )
+  )
+  return yield* verified(file, manifest, found)
+})
+
+const verified = Effect.fnUntraced(function* (
+  file: string,
+  text: string | undefined,
+  found: ReadonlyMap<string, { readonly size: number; readonly sha256: string }>
+) {
+  if (text === undefined) {
+    return yield* failed(`${file} is not whole: its manifest is missing`, "Use another backup")
+  }
+  const manifest = yield* Effect.mapError(decodeManifest(text), () =>
+    failed(`${file} is a backup of another program`, "Restore it with the version that made it")
+  )
+  const wrong = manifest.files.find(({ path, sha256, size }) => {
+    const it = found.get(path)
+    return it === undefined || it.size !== size || it.sha256 !== sha256
+  })
+  if (wrong !== undefined || found.size !== manifest.files.length) {
+    return yield* failed(
+      `${file} is damaged: ${wrong === undefined ? "it has files that its manifest lacks" : `${wrong.path} differs from its checksum`}`,
+      "Use another backup"
+    )
+  }
+  return manifest
+})

@@ -1,0 +1,187 @@
+import { DateTime, Effect } from "effect"
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises"
+import { dirname, isAbsolute, join, relative, resolve } from "node:path"
+import { AppConfig } from "../../config/Config.ts"
+import * as Database from "../../db/Database.ts"
+import { lockDataDir } from "../../db/DataDirLock.ts"
+import * as Migrations from "../../db/Migrations.ts"
+import { syncPath, syncTree } from "../../db/NewStore.ts"
+import { failed } from "../terminal/Fault.ts"
+import { attempt, readArchive, writeArchive } from "./Archive.ts"
+
+/** Of the process that holds the folder, not of the store; and what a killed start left. */
+const isOfProcess = (path: string): boolean =>
+  /^(?:gateway\.pid|gateway\.lock|lock\.sqlite.*|\.restore-.*|postgres\.new.*)$/u.test(
+    path.split("/")[0] ?? ""
+  )
+
+interface Folders {
+  readonly dataDir: string
+  /** `undefined`: a bucket, which is no part of a backup. */
+  readonly artifacts: string | undefined
+  readonly durable: boolean
+}
+
+/** The folders of the embedded store; another store has means of its own. */
+const embedded = Effect.gen(function* () {
+  const { artifactStore, dataDir, database } = yield* AppConfig
+  if (database._tag === "Postgres") {
+    return yield* failed(
+      "DATABASE_URL is set: a Postgres server is backed up by its own means",
+      "Use pg_dump, and copy ARTIFACT_STORE; docs/operating.md#backup"
+    )
+  }
+  return {
+    dataDir: resolve(dataDir),
+    artifacts: artifactStore._tag === "Directory" ? resolve(artifactStore.directory) : undefined,
+    durable: database.durable
+  } satisfies Folders
+})
+
+const isBelow = (folder: string, path: string): boolean => {
+  const way = relative(folder, path)
+  return way !== "" && !way.startsWith("..") && !isAbsolute(way)
+}
+
+const asFault = ({ message }: { readonly message: string }) => failed(message)
+
+const stopFirst = "Stop the service, and start it again after this; docs/operating.md#backup"
+
+/** Nobody else writes in the folder until the scope closes. */
+const locked = (dataDir: string) =>
+  Effect.mapError(lockDataDir(dataDir), ({ message }) => failed(message, stopFirst))
+
+/** Copies the embedded store, its secrets and its media while no process has it. ADR 0221. */
+export const backup = Effect.fnUntraced(
+  function* (file: string, version: string) {
+    const { artifacts, dataDir } = yield* embedded
+    if (!existsSync(join(dataDir, "postgres"))) {
+      return yield* failed(
+        `There is no store in ${dataDir}`,
+        "Set DATA_DIR to the folder of the service"
+      )
+    }
+    const target = resolve(file)
+    if (existsSync(target)) {
+      return yield* failed(`${target} exists; it is not overwritten`, "Name another file")
+    }
+    if (isBelow(dataDir, target)) {
+      return yield* failed(
+        `${target} is in DATA_DIR`,
+        "Name a file outside of it, best on another disk"
+      )
+    }
+    yield* locked(dataDir)
+    const media = artifacts === undefined || !existsSync(artifacts) ? undefined : artifacts
+    const isMedium = (path: string) =>
+      media !== undefined && (join(dataDir, path) === media || isBelow(media, join(dataDir, path)))
+    const files = yield* writeArchive(
+      target,
+      [
+        { name: "data", folder: dataDir, isLeftOut: (it) => isOfProcess(it) || isMedium(it) },
+        ...(media === undefined
+          ? []
+          : [{ name: "artifacts", folder: media, isLeftOut: () => false }])
+      ],
+      { format: 1, created_at: DateTime.formatIso(yield* DateTime.now), version }
+    )
+    return {
+      file: target,
+      files: files.length,
+      bytes: files.reduce((sum, { size }) => sum + size, 0),
+      with_media: artifacts !== undefined,
+      with_secrets: files.some(({ path }) => path === "data/master-key")
+    }
+  },
+  Effect.scoped,
+  Effect.provide(AppConfig.layer),
+  Effect.catchTag("ConfigFault", (fault) => Effect.fail(asFault(fault)))
+)
+
+const isEmpty = (folder: string) =>
+  attempt(folder, async () => {
+    if (!existsSync(folder)) return true
+    return (await readdir(folder)).every((name) => isOfProcess(name))
+  })
+
+/** What the program that runs here would have to apply; fails for a store of a newer one. */
+const schemaOf = (dataDir: string) =>
+  Migrations.inspect().pipe(
+    Effect.provide(Database.layerEmbedded({ dataDir, durable: false }), { local: true }),
+    Effect.mapError(({ message }) =>
+      failed(
+        `The backup cannot be used: ${message}`,
+        "Install the version that made it, or use another backup"
+      )
+    )
+  )
+
+const moveInto = async (from: string, to: string) => {
+  await mkdir(to, { recursive: true })
+  // The store last: without it the folder is no store yet
+  const names = (await readdir(from)).toSorted(
+    (a, b) => Number(a === "postgres") - Number(b === "postgres")
+  )
+  for (const name of names) {
+    // oxlint-disable-next-line no-await-in-loop
+    await rename(join(from, name), join(to, name))
+  }
+  await syncPath(to)
+}
+
+const overwrites = (folder: string) =>
+  failed(
+    `${folder} is not empty; nothing is overwritten`,
+    "Name an empty folder, or move what is there away"
+  )
+
+/** Puts a backup into empty folders, after every file was checked and the store was opened. ADR 0221. */
+export const restore = Effect.fnUntraced(
+  function* (file: string) {
+    const { artifacts, dataDir } = yield* embedded
+    const archive = resolve(file)
+    for (const folder of [dataDir, ...(artifacts === undefined ? [] : [artifacts])]) {
+      if (!(yield* isEmpty(folder))) return yield* overwrites(folder)
+    }
+    yield* locked(dataDir)
+    const staging = yield* Effect.acquireRelease(
+      attempt(dataDir, () => mkdtemp(join(dataDir, ".restore-"))),
+      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+    )
+    const manifest = yield* readArchive(archive, staging)
+    const data = join(staging, "data")
+    if (!existsSync(join(data, "postgres"))) return yield* failed(`${archive} holds no store`)
+    const pending = yield* Effect.scoped(schemaOf(data))
+    yield* attempt(data, async () => {
+      for (const name of (await readdir(data)).filter((it) => isOfProcess(it))) {
+        // oxlint-disable-next-line no-await-in-loop
+        await rm(join(data, name), { recursive: true, force: true })
+      }
+    })
+    yield* Effect.mapError(syncTree(staging), asFault)
+    const media = join(staging, "artifacts")
+    const hasMedia = existsSync(media)
+    if (hasMedia && artifacts === undefined) {
+      return yield* failed(
+        "The backup has media, and ARTIFACT_STORE is a bucket",
+        "Unset ARTIFACT_STORE for the restore"
+      )
+    }
+    yield* attempt(dataDir, async () => {
+      if (hasMedia && artifacts !== undefined) await moveInto(media, artifacts)
+      await moveInto(data, dataDir)
+      await syncPath(dirname(dataDir))
+    })
+    return {
+      data_dir: dataDir,
+      files: manifest.files.length,
+      created_at: manifest.created_at,
+      version: manifest.version,
+      pending_migrations: [...pending]
+    }
+  },
+  Effect.scoped,
+  Effect.provide(AppConfig.layer),
+  Effect.catchTag("ConfigFault", (fault) => Effect.fail(asFault(fault)))
+)

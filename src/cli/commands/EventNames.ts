@@ -1,0 +1,20 @@
+import { Option } from "effect"
+import { Flag } from "effect/cli"
+import { EventType } from "../../domain/Event.ts"
+
+const known: ReadonlyArray<string> = EventType.literals
+
+/** `--events task.succeeded,task.failed`; without it all. docs/reference/webhooks.md#events */
+export const eventNames = Flag.String("events").pipe(
+  Flag.withMetavar("TYPE,…"),
+  Flag.withDescription(`Of ${known.join(", ")}. Default: all`),
+  Flag.filterMap(
+    (text) => {
+      const names = [...new Set(text.split(",").map((it) => it.trim()))]
+      return names.every((it) => known.includes(it)) ? Option.some(names) : Option.none()
+    },
+    (text) =>
+      `Expected some of ${known.join(", ")}, separated by commas, got ${JSON.stringify(text)}`
+  ),
+  Flag.withDefault(known)
+)

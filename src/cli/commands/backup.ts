@@ -1,0 +1,52 @@
+import { Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import { print } from "../terminal/Output.ts"
+import { version } from "../Version.ts"
+
+const tools = Effect.promise(() => import("../backup/Backup.ts"))
+
+/** docs/operating.md#backup */
+export const backup = Command.make(
+  "backup",
+  {
+    file: Argument.Path("file", { pathType: "file", mustExist: false }).pipe(
+      Argument.withDescription("The archive to make, such as gateway.tar.gz; it must not exist")
+    )
+  },
+  Effect.fnUntraced(function* ({ file }) {
+    const { backup } = yield* tools
+    const made = yield* backup(file, version)
+    yield* print(
+      made,
+      [
+        `Wrote ${made.file}: ${made.files} files, ${(made.bytes / 1_048_576).toFixed(1)} MiB before compression`,
+        made.with_media ? "Media are in it" : "Media are in a bucket, and not in it",
+        made.with_secrets
+          ? "It holds MASTER_KEY: keep it where only you can read it"
+          : "MASTER_KEY is not in it: without that key a restored store is of little use"
+      ].join("\n")
+    )
+  })
+).pipe(Command.withDescription("Copy the embedded store of a stopped service into one file"))
+
+export const restore = Command.make(
+  "restore",
+  {
+    file: Argument.Path("file", { pathType: "file", mustExist: false }).pipe(
+      Argument.withDescription("An archive that `gateway backup` made")
+    )
+  },
+  Effect.fnUntraced(function* ({ file }) {
+    const { restore } = yield* tools
+    const done = yield* restore(file)
+    yield* print(
+      done,
+      [
+        `Restored ${done.data_dir} as of ${done.created_at}: ${done.files} files, all checksums right`,
+        done.pending_migrations.length === 0
+          ? "Its schema is that of this program"
+          : `The next start applies: ${done.pending_migrations.join(", ")}`
+      ].join("\n")
+    )
+  })
+).pipe(Command.withDescription("Put a backup of the embedded store into an empty DATA_DIR"))

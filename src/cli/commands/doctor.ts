@@ -1,0 +1,73 @@
+import { Effect, Option } from "effect"
+import { Command } from "effect/cli"
+import { finding } from "../doctor/Finding.ts"
+import type { Finding } from "../doctor/Finding.ts"
+import { Management } from "../Management.ts"
+import type { Caller } from "../Management.ts"
+import { CommandFault } from "../terminal/Fault.ts"
+import { print } from "../terminal/Output.ts"
+import { plain } from "../terminal/Table.ts"
+
+const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
+  finding("service")(status, detail, remedy ?? null)
+
+/** Whether the service runs, and takes the credentials that there are. */
+const serviceFindings = Effect.gen(function* () {
+  const api = yield* Management
+  const ready = yield* Effect.result(api.open({ path: "/healthz", as: "anyone" }))
+  if (ready._tag === "Failure") {
+    return [says("skipped")(`nothing answers at ${api.url}: the service does not run there`)]
+  }
+  const accepts = (as: Caller, name: string, path: string) =>
+    api.send({ path, as }).pipe(
+      Effect.as(finding("keys")("ok", `${name} is accepted`)),
+      Effect.catch(({ code, message, remedy }) =>
+        Effect.succeed(
+          code === 2
+            ? finding("keys")("skipped", `${name} is not set`)
+            : finding("keys")("broken", `${name}: ${message}`, remedy ?? null)
+        )
+      )
+    )
+  const isReady = Option.isSome(yield* Effect.option(api.open({ path: "/readyz", as: "anyone" })))
+  return [
+    isReady
+      ? says("ok")(`${api.url} runs and is ready`)
+      : says("broken")(
+          `${api.url} runs and is not ready`,
+          "Its log says why; it is so while the store is away, and while it stops"
+        ),
+    yield* accepts("user", "GATEWAY_KEY", "/manage/v1/wallet"),
+    yield* accepts("operator", "ADMIN_TOKEN", "/manage/v1/queues")
+  ]
+})
+
+const signs = { ok: "ok", warning: "!!", broken: "XX", skipped: "--" } as const
+
+const textOf = ({ check, detail, remedy, status }: Finding): string =>
+  `${signs[status]}  ${check.padEnd(15)}${plain(detail)}${remedy === null ? "" : `\n${" ".repeat(19)}Remedy: ${plain(remedy)}`}`
+
+/** docs/cli.md#doctor */
+export const doctor = Command.make(
+  "doctor",
+  {},
+  Effect.fnUntraced(function* () {
+    const { diagnose } = yield* Effect.promise(() => import("../doctor/Doctor.ts"))
+    const [own, service] = yield* Effect.all([diagnose, serviceFindings], { concurrency: 2 })
+    const findings = [...own, ...service]
+    const broken = findings.filter(({ status }) => status === "broken").length
+    const document = { healthy: broken === 0, findings: findings.map((it) => ({ ...it })) }
+    yield* print(document, findings.map(textOf).join("\n"))
+    if (broken > 0) {
+      return yield* new CommandFault({
+        message: broken === 1 ? "1 thing is broken" : `${broken} things are broken`,
+        isPrinted: true
+      })
+    }
+  })
+).pipe(
+  Command.withDescription(
+    "Look at configuration, store, clock, vendors, keys and models: what is wrong, and what to do"
+  ),
+  Command.provide(Management.layer)
+)

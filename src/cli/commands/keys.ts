@@ -1,0 +1,113 @@
+import { Duration, Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { Management } from "../Management.ts"
+import { confirm, yes } from "../terminal/Confirm.ts"
+import { print } from "../terminal/Output.ts"
+import { details } from "../terminal/Table.ts"
+import { id, ofUser, pageFlags, printList, readerOf } from "./Lists.ts"
+
+const fields = {
+  id: Schema.String,
+  preview: Schema.String,
+  name: Schema.String,
+  scopes: Schema.Array(Schema.String),
+  created_at: Schema.String,
+  expires_at: Schema.NullOr(Schema.String)
+}
+const ApiKey = Schema.Struct({ ...fields, last_used_at: Schema.NullOr(Schema.String) })
+const SecretKey = Schema.Struct({ ...fields, key: Schema.String })
+
+const path = "/manage/v1/api-keys"
+const key = id("key", "the id of a key (key_…), not the key itself")
+const pathOf = (keyId: string) => `${path}/${encodeURIComponent(keyId)}`
+
+const list = Command.make("list", { ...pageFlags, ...ofUser }, ({ user, ...page }) =>
+  printList({ path, ...readerOf(user), ...page }, ApiKey, [
+    { title: "ID", of: (it) => it.id },
+    { title: "NAME", of: (it) => it.name },
+    { title: "KEY", of: (it) => it.preview },
+    { title: "SCOPES", of: (it) => it.scopes.join(",") },
+    { title: "LAST USED", of: (it) => it.last_used_at },
+    { title: "EXPIRES", of: (it) => it.expires_at }
+  ])
+).pipe(Command.withDescription("List API keys, newest first"))
+
+const withSecret = (it: typeof SecretKey.Type) =>
+  details([
+    ["id", it.id],
+    ["name", it.name],
+    ["scopes", it.scopes.join(",")],
+    ["expires", it.expires_at],
+    ["key (shown this once)", it.key]
+  ])
+
+const create = Command.make(
+  "create",
+  {
+    name: Flag.String("name").pipe(Flag.withDescription("What it is for")),
+    scopes: Flag.Literals("scope", ["inference", "manage"]).pipe(
+      Flag.withDescription("What it may do; may be repeated. Default: inference"),
+      Flag.atLeast(0)
+    ),
+    expires: Flag.String("expires-at").pipe(
+      Flag.withDescription("When it ends, such as 2027-01-31T00:00:00Z"),
+      Flag.optional
+    ),
+    ...ofUser
+  },
+  Effect.fnUntraced(function* ({ expires, name, scopes, user }) {
+    const api = yield* Management
+    const body = {
+      name,
+      ...(scopes.length === 0 ? {} : { scopes: [...scopes] }),
+      ...(Option.isSome(expires) ? { expires_at: expires.value } : {})
+    }
+    const request = Option.match(user, {
+      onNone: () => ({ path, as: "user" as const }),
+      onSome: (it) => ({
+        path: `/manage/v1/users/${encodeURIComponent(it)}/api-keys`,
+        as: "operator" as const
+      })
+    })
+    const { document, value } = yield* api.read({ method: "POST", ...request, body }, SecretKey)
+    yield* print(document, withSecret(value))
+  })
+).pipe(Command.withDescription("Make an API key; the key is shown once"))
+
+const rotate = Command.make(
+  "rotate",
+  {
+    key,
+    grace: Flag.String("grace").pipe(
+      Flag.withMetavar("DURATION"),
+      Flag.withDescription("How long the old secret works too, such as 24 hours or 0 seconds"),
+      Flag.withSchema(Schema.DurationFromString),
+      Flag.withDefault(Duration.hours(24))
+    )
+  },
+  Effect.fnUntraced(function* ({ grace, key }) {
+    const api = yield* Management
+    const body = { expires_in: Math.round(Duration.toSeconds(grace)) }
+    const request = { method: "POST", path: `${pathOf(key)}/rotate`, as: "either", body } as const
+    const { document, value } = yield* api.read(request, SecretKey)
+    yield* print(document, withSecret(value))
+  })
+).pipe(Command.withDescription("Give a key another secret, which is shown once"))
+
+const revoke = Command.make(
+  "revoke",
+  { key, yes },
+  Effect.fnUntraced(function* ({ key, yes }) {
+    const api = yield* Management
+    yield* confirm(`Revoke ${key}? Programs that use it are refused at once.`, yes)
+    yield* api.send({ method: "DELETE", path: pathOf(key), as: "user" })
+    yield* print({ id: key, revoked: true }, `Revoked ${key}`)
+  })
+).pipe(Command.withDescription("End a key, for good"))
+
+/** docs/reference/keys-and-limits.md#api-keys */
+export const keys = Command.make("keys").pipe(
+  Command.withDescription("API keys"),
+  Command.withSubcommands([list, create, rotate, revoke]),
+  Command.provide(Management.layer)
+)

@@ -1,0 +1,69 @@
+import { Effect, FileSystem, Option } from "effect"
+import { Console } from "effect"
+import { Command, Flag } from "effect/cli"
+import { Management } from "../Management.ts"
+import { wrongUsage } from "../terminal/Fault.ts"
+
+const column = (name: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("COLUMN"),
+    Flag.withDescription(`The column of the ${name}, if its name is another one`),
+    Flag.optional
+  )
+
+/** docs/reference/reconciliation.md#command */
+export const reconcile = Command.make(
+  "reconcile",
+  {
+    vendor: Flag.String("vendor").pipe(Flag.withDescription("Whose bill it is")),
+    file: Flag.File("file").pipe(Flag.withDescription("The bill as CSV")),
+    id: column("id"),
+    model: column("model"),
+    date: column("date"),
+    amount: column("amount")
+  },
+  Effect.fnUntraced(function* ({ file, vendor, ...columns }) {
+    const api = yield* Management
+    const files = yield* FileSystem.FileSystem
+    const bill = yield* Effect.mapError(files.readFileString(file), ({ message }) =>
+      wrongUsage(`${file} cannot be read: ${message}`)
+    )
+    const named = Object.fromEntries(
+      Object.entries(columns).flatMap(([name, it]) => (Option.isSome(it) ? [[name, it.value]] : []))
+    )
+    const body = { vendor, bill, columns: named }
+    const path = "/manage/v1/reconciliations"
+    const report = yield* api.send({ method: "POST", path, as: "operator", body })
+    yield* Console.log(JSON.stringify(report, null, 2))
+  })
+).pipe(
+  Command.withDescription("Compare a vendor's bill with what was bought and charged (operator)"),
+  Command.provide(Management.layer)
+)
+
+/** docs/reference/usage.md#rebuild */
+export const rebuildUsage = Command.make(
+  "rebuild-usage",
+  {
+    from: Flag.String("from").pipe(
+      Flag.withMetavar("DAY"),
+      Flag.withDescription("Such as 2026-01-01")
+    ),
+    to: Flag.String("to").pipe(Flag.withMetavar("DAY"), Flag.withDescription("The last day")),
+    user: Flag.String("user").pipe(
+      Flag.withMetavar("USER_ID"),
+      Flag.withDescription("Of this user only"),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function* ({ from, to, user }) {
+    const api = yield* Management
+    const body = { from, to, ...(Option.isSome(user) ? { user_id: user.value } : {}) }
+    const path = "/manage/v1/usage/rebuild"
+    const report = yield* api.send({ method: "POST", path, as: "operator", body })
+    yield* Console.log(JSON.stringify(report, null, 2))
+  })
+).pipe(
+  Command.withDescription("Make the sums of usage anew from the ledger (operator)"),
+  Command.provide(Management.layer)
+)

@@ -1,0 +1,155 @@
+import { Effect, FileSystem, Option, Path, Schedule, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { SecureRandom } from "effect/crypto"
+import { Base64 } from "effect/encoding"
+import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
+import { Management } from "../Management.ts"
+import { saveResults } from "../SaveResults.ts"
+import { failed, wrongUsage } from "../terminal/Fault.ts"
+import { note } from "../terminal/Output.ts"
+import { findModel, modelName } from "./models.ts"
+import type { ModelRow } from "./models.ts"
+import { out, outcomeOf, watchTask } from "./tasks.ts"
+
+type Body = Record<string, Schema.Json>
+
+const Created = Schema.Struct({ task_info: Schema.Struct({ id: Schema.String }) })
+
+const decodeBody = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+)
+
+const readable = (file: string) =>
+  Effect.mapError(({ message }: { readonly message: string }) =>
+    wrongUsage(`${file} cannot be read: ${message}`)
+  )
+
+/** The fields of a body as `--input` has them. */
+const inputBody = Effect.fnUntraced(function* (file: Option.Option<string>) {
+  if (Option.isNone(file)) return {}
+  const files = yield* FileSystem.FileSystem
+  const text = yield* readable(file.value)(files.readFileString(file.value))
+  return yield* Effect.mapError(decodeBody(text), () =>
+    wrongUsage(
+      `${file.value} is no JSON object`,
+      "Give the body of the create, as docs/reference/models.md has it"
+    )
+  )
+})
+
+const mimeTypes: ReadonlyMap<string, string> = new Map(
+  Object.entries(mimesOf).map(([format, [type]]) => [format, type])
+)
+
+/** A picture as a data URI, or an address as it is. */
+const mediumOf = Effect.fnUntraced(function* (image: string) {
+  if (/^https?:\/\//u.test(image)) return image
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const bytes = yield* readable(image)(files.readFile(image))
+  const format = sniff(bytes)
+  const type = format === undefined ? undefined : mimeTypes.get(format)
+  if (type === undefined) {
+    return yield* wrongUsage(
+      `${path.basename(image)} is no picture`,
+      "Give a JPEG, PNG, WEBP or BMP file"
+    )
+  }
+  return `data:${type};base64,${Base64.encode(bytes)}`
+})
+
+const Property = Schema.Struct({ type: Schema.optionalKey(Schema.Json) })
+const decodeProperties = Schema.decodeUnknownOption(Schema.Record(Schema.String, Property))
+
+/** Pictures go into the list of pictures of the model, or one into each of its fields, in their order. */
+const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => {
+  if (media.length === 0) return Effect.succeed(body)
+  const properties = Option.getOrElse(decodeProperties(row.body_schema["properties"]), () => ({}))
+  const names = Object.entries(row.media ?? {}).flatMap(([name, { kind }]) =>
+    kind === "image" ? [name] : []
+  )
+  const list = names.find((name) => new Map(Object.entries(properties)).get(name)?.type === "array")
+  if (list !== undefined) return Effect.succeed({ ...body, [list]: [...media] })
+  const free = names.filter((name) => body[name] === undefined)
+  if (free.length < media.length) {
+    return wrongUsage(
+      `${row.model} takes ${names.length === 0 ? "no pictures" : `${names.length} (${names.join(", ")})`}`,
+      `\`gateway models show ${row.vendor}/${row.model}\` shows the fields of its body`
+    )
+  }
+  return Effect.succeed({
+    ...body,
+    ...Object.fromEntries(media.map((medium, at) => [free[at] ?? "", medium]))
+  })
+}
+
+/** A create that did not come through is sent again under its key: one task is made. */
+const patience = { schedule: Schedule.exponential("200 millis"), times: 5 }
+
+const create = Effect.fnUntraced(function* (row: ModelRow, body: Body, key: string) {
+  const api = yield* Management
+  const headers = { "idempotency-key": key }
+  const request = { method: "POST", path: row.path, as: "user", headers, body } as const
+  const { value } = yield* Effect.retry(api.read(request, Created), {
+    while: (fault) => fault.code === undefined && fault.problem === undefined,
+    ...patience
+  }).pipe(
+    Effect.tapError((fault) =>
+      fault.problem === undefined
+        ? note(
+            `It is not known whether a task was made. Sent again with --idempotency-key ${key} there is one`
+          )
+        : Effect.void
+    )
+  )
+  return value.task_info.id
+})
+
+/** docs/reference/tasks.md#create */
+export const runModel = Command.make(
+  "run",
+  {
+    model: modelName,
+    prompt: Flag.String("prompt").pipe(
+      Flag.withAlias("p"),
+      Flag.withDescription("What to make"),
+      Flag.optional
+    ),
+    input: Flag.File("input").pipe(
+      Flag.withDescription("A JSON file with fields of the body; --prompt and --image go over it"),
+      Flag.optional
+    ),
+    images: Flag.String("image").pipe(
+      Flag.withMetavar("FILE"),
+      Flag.withDescription("A picture of this machine, or its address; may be repeated"),
+      Flag.atLeast(0)
+    ),
+    out: out.pipe(Flag.withDefault(".")),
+    key: Flag.String("idempotency-key").pipe(
+      Flag.withDescription(
+        "Names this run: sent again, it makes no second task. Default: a new one"
+      ),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function* ({ images, input, key, model, out, prompt }) {
+    const { row } = yield* findModel(model)
+    if (row.type !== "media") {
+      return yield* failed(
+        `${row.vendor}/${row.model} makes no media`,
+        `Call it at ${row.path}, as docs/reference/passthrough.md says`
+      )
+    }
+    const given = yield* inputBody(input)
+    const prompted = Option.isSome(prompt) ? { ...given, prompt: prompt.value } : given
+    const body = yield* withImages(row, prompted, yield* Effect.forEach(images, mediumOf))
+    const idempotencyKey = Option.getOrElse(key, () => `cli-${SecureRandom.uuidV4Unsafe()}`)
+    const taskId = yield* create(row, body, idempotencyKey)
+    const seen = yield* watchTask(`${row.path}/${taskId}`, taskId)
+    const isMade = seen.task.task_info.status === "completed"
+    yield* outcomeOf(seen, isMade ? yield* saveResults(seen.task, out) : [])
+  })
+).pipe(
+  Command.withDescription("Make something: create a task, wait for it, save its results"),
+  Command.provide(Management.layer)
+)

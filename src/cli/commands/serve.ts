@@ -1,0 +1,24 @@
+import { Context, Effect } from "effect"
+import type { Runtime } from "effect"
+import { Command } from "effect/cli"
+
+/** Takes the end of the process over: codes of a service are not those of a command. */
+export const TeardownOfProcess = Context.Reference<(teardown: Runtime.Teardown) => void>(
+  "gateway/cli/TeardownOfProcess",
+  { defaultValue: () => () => {} }
+)
+
+/** docs/operating.md */
+export const serve = Command.make(
+  "serve",
+  {},
+  Effect.fnUntraced(function* () {
+    const use = yield* TeardownOfProcess
+    // All of the service, which no other command needs
+    const { service, teardown } = yield* Effect.promise(() => import("../Service.ts"))
+    use(teardown)
+    return yield* service
+  })
+).pipe(
+  Command.withDescription("Run the service until SIGTERM or SIGINT, configured by the environment")
+)

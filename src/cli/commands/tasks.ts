@@ -1,0 +1,245 @@
+import { Duration, Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { followTask } from "../FollowTask.ts"
+import type { SeenTask } from "../FollowTask.ts"
+import { Management } from "../Management.ts"
+import { resultsOf, saveResults } from "../SaveResults.ts"
+import { CommandFault, failed } from "../terminal/Fault.ts"
+import { note, print } from "../terminal/Output.ts"
+import { makeProgress } from "../terminal/Progress.ts"
+import { Json } from "../terminal/Settings.ts"
+import { details, table } from "../terminal/Table.ts"
+import { id, ofUser, pageFlags, printList, readerOf, timeFlags } from "./Lists.ts"
+
+const TaskError = Schema.Struct({
+  code: Schema.Int,
+  title: Schema.String,
+  detail: Schema.String
+})
+const Task = Schema.Struct({
+  id: Schema.String,
+  vendor: Schema.String,
+  model: Schema.String,
+  action: Schema.String,
+  status: Schema.String,
+  error: Schema.NullOr(TaskError),
+  sandbox: Schema.Boolean,
+  receipt: Schema.Struct({ held: Schema.String, captured: Schema.String }),
+  trace_id: Schema.NullOr(Schema.String),
+  created_at: Schema.String,
+  ended_at: Schema.NullOr(Schema.String)
+})
+
+const At = Schema.NullOr(Schema.String)
+const Timeline = Schema.Struct({
+  ...Task.fields,
+  result: Schema.NullOr(Schema.Array(Schema.String)),
+  moves: Schema.Array(Schema.Struct({ status: Schema.String, at: Schema.String })),
+  attempts: Schema.Array(
+    Schema.Struct({
+      n: Schema.Int,
+      account_id: Schema.String,
+      state: Schema.String,
+      failure_class: At,
+      started_at: Schema.String,
+      answered_at: At
+    })
+  ),
+  entries: Schema.Array(
+    Schema.Struct({ kind: Schema.String, amount: Schema.String, created_at: Schema.String })
+  ),
+  deliveries: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      type: Schema.String,
+      status: Schema.String,
+      created_at: Schema.String
+    })
+  )
+})
+
+const task = id("task", "the id of a task")
+const path = "/manage/v1/tasks"
+
+const list = Command.make(
+  "list",
+  {
+    status: Flag.Literals("status", ["pending", "processing", "completed", "failed"]).pipe(
+      Flag.withDescription("In this state"),
+      Flag.optional
+    ),
+    model: Flag.String("model").pipe(Flag.withDescription("Of this model"), Flag.optional),
+    vendor: Flag.String("vendor").pipe(Flag.withDescription("Of this vendor"), Flag.optional),
+    key: Flag.String("api-key-id").pipe(Flag.withDescription("Made with this key"), Flag.optional),
+    trace: Flag.String("trace-id").pipe(Flag.withDescription("Of this trace"), Flag.optional),
+    metadata: Flag.KeyValuePair("metadata").pipe(
+      Flag.withDescription("With this metadata, such as order=17; may be repeated"),
+      Flag.withDefault({})
+    ),
+    ...timeFlags,
+    ...pageFlags,
+    ...ofUser
+  },
+  ({ cursor, key, limit, metadata, model, since, status, trace, until, user, vendor }) => {
+    const { as, query } = readerOf(user)
+    const filters = {
+      ...query,
+      status: Option.getOrUndefined(status),
+      model: Option.getOrUndefined(model),
+      vendor: Option.getOrUndefined(vendor),
+      api_key_id: Option.getOrUndefined(key),
+      trace_id: Option.getOrUndefined(trace),
+      since: Option.getOrUndefined(since),
+      until: Option.getOrUndefined(until),
+      ...Object.fromEntries(
+        Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value])
+      )
+    }
+    return printList({ path, as, query: filters, limit, cursor }, Task, [
+      { title: "ID", of: (it) => it.id },
+      { title: "MODEL", of: (it) => `${it.vendor}/${it.model}` },
+      { title: "STATUS", of: (it) => it.status },
+      { title: "COST", of: (it) => it.receipt.captured, isRight: true },
+      { title: "CREATED", of: (it) => it.created_at },
+      {
+        title: "ERROR",
+        of: (it) => (it.error === null ? "" : `${it.error.code} ${it.error.title}`)
+      }
+    ])
+  }
+).pipe(Command.withDescription("List tasks, newest first"))
+
+/** Everything that happened to a task, in the order of time. */
+const happenings = (it: typeof Timeline.Type) =>
+  [
+    ...it.moves.map(({ at, status }) => ({ at, what: status, about: "" })),
+    ...it.attempts.map(({ account_id, failure_class, n, started_at, state }) => ({
+      at: started_at,
+      what: `submit ${n}`,
+      about: `${account_id}: ${state}${failure_class === null ? "" : ` (${failure_class})`}`
+    })),
+    ...it.entries.map(({ amount, created_at, kind }) => ({
+      at: created_at,
+      what: `wallet ${kind}`,
+      about: `${amount} credits`
+    })),
+    ...it.deliveries.map(({ created_at, id, status, type }) => ({
+      at: created_at,
+      what: type,
+      about: `${id}: ${status}`
+    }))
+  ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+
+const show = Command.make(
+  "show",
+  { task, ...ofUser },
+  Effect.fnUntraced(function* ({ task, user }) {
+    const api = yield* Management
+    const request = { path: `${path}/${encodeURIComponent(task)}`, ...readerOf(user) }
+    const { document, value } = yield* api.read(request, Timeline)
+    const text = [
+      details([
+        ["id", value.id],
+        ["model", `${value.vendor}/${value.model}`],
+        ["status", value.status],
+        ...(value.error === null
+          ? []
+          : [
+              ["error", `${value.error.code} ${value.error.title}: ${value.error.detail}`] as const
+            ]),
+        ["held", value.receipt.held],
+        ["charged", value.receipt.captured],
+        ["trace", value.trace_id],
+        ...(value.result ?? []).map((url) => ["result", url] as const)
+      ]),
+      "",
+      table(happenings(value), [
+        { title: "AT", of: (it) => it.at },
+        { title: "WHAT", of: (it) => it.what },
+        { title: "", of: (it) => it.about }
+      ])
+    ].join("\n")
+    yield* print(document, text)
+  })
+).pipe(Command.withDescription("Show a task with its timeline"))
+
+/** Where the task is read and cancelled. docs/reference/tasks.md#paths */
+const taskPath = Effect.fnUntraced(function* (taskId: string) {
+  const api = yield* Management
+  const request = { path: `${path}/${encodeURIComponent(taskId)}`, as: "user" } as const
+  const { value } = yield* api.read(request, Task)
+  return `/vendors/${value.vendor}/v1/${value.model}/${value.action}/${value.id}`
+})
+
+export const out = Flag.Directory("out").pipe(
+  Flag.withMetavar("FOLDER"),
+  Flag.withDescription("Save the results in this folder")
+)
+
+/** Fails for a task that failed: its command has no other outcome. */
+export const outcomeOf = ({ document, task }: SeenTask, files: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { error, id: taskId, status } = task.task_info
+    if (status === "failed") {
+      return yield* new CommandFault({
+        message: `Task ${taskId} failed: ${error?.code ?? ""} ${error?.title ?? ""}: ${error?.detail ?? ""}`,
+        remedy:
+          "Nothing was charged; what the code means: docs/reference/errors.md#task-error-codes",
+        problem: document
+      })
+    }
+    const lines = files.length > 0 ? files.map((it) => `Saved ${it}`) : resultsOf(task)
+    yield* print({ task: document, files }, [`Task ${taskId} is completed`, ...lines].join("\n"))
+  })
+
+/** Shows the moves of a task until it has ended. Ctrl-C leaves it running, and says how to go on. */
+export const watchTask = Effect.fnUntraced(function* (taskPathOf: string, taskId: string) {
+  const progress = yield* makeProgress(`Task ${taskId}`, yield* Json)
+  const goOn = `Task ${taskId} goes on. To wait for it: gateway tasks wait ${taskId}`
+  return yield* followTask(taskPathOf, ({ task }) => progress.show(task.task_info.status)).pipe(
+    Effect.ensuring(progress.end),
+    Effect.onInterrupt(() => note(goOn)),
+    Effect.tapError(() => note(goOn))
+  )
+})
+
+const wait = Command.make(
+  "wait",
+  {
+    task,
+    out: Flag.optional(out),
+    timeout: Flag.String("timeout").pipe(
+      Flag.withMetavar("DURATION"),
+      Flag.withDescription("Give up after this time, such as 5 minutes; the task goes on"),
+      Flag.withSchema(Schema.DurationFromString),
+      Flag.withDefault(Duration.hours(24))
+    )
+  },
+  Effect.fnUntraced(function* ({ out, task, timeout }) {
+    const at = yield* taskPath(task)
+    const seen = yield* Effect.timeoutOrElse(watchTask(at, task), {
+      duration: timeout,
+      orElse: () => failed(`Task ${task} has not ended within ${Duration.format(timeout)}`)
+    })
+    const isSaved = Option.isSome(out) && seen.task.task_info.status === "completed"
+    const files = isSaved ? yield* saveResults(seen.task, out.value) : []
+    yield* outcomeOf(seen, files)
+  })
+).pipe(Command.withDescription("Wait for a task; exit code 0 if it is completed, 1 if it failed"))
+
+const cancel = Command.make(
+  "cancel",
+  { task },
+  Effect.fnUntraced(function* ({ task }) {
+    const api = yield* Management
+    const result = yield* api.send({ method: "DELETE", path: yield* taskPath(task), as: "user" })
+    yield* print(result, `Cancelled ${task}; nothing is charged`)
+  })
+).pipe(Command.withDescription("Cancel a task that has not ended"))
+
+/** docs/reference/tasks.md */
+export const tasks = Command.make("tasks").pipe(
+  Command.withDescription("Tasks: what was made, and how"),
+  Command.withSubcommands([list, show, wait, cancel]),
+  Command.provide(Management.layer)
+)

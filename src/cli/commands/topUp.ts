@@ -1,0 +1,60 @@
+import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { SecureRandom } from "effect/crypto"
+import { Management } from "../Management.ts"
+import { note, print } from "../terminal/Output.ts"
+import { id } from "./Lists.ts"
+import { Wallet } from "./users.ts"
+
+/** docs/reference/wallet.md#top-ups-and-adjustments */
+export const topUp = Command.make(
+  "top-up",
+  {
+    user: id("user", "the id of a user"),
+    amount: Argument.String("amount").pipe(
+      Argument.withDescription("Credits, such as 100 or 12.50"),
+      Argument.filter(
+        (it) => /^\d{1,15}(\.\d{1,6})?$/u.test(it),
+        () => "Expected an amount such as 12.50"
+      )
+    ),
+    operationId: Flag.String("operation-id").pipe(
+      Flag.withDescription(
+        "Names this top-up: however often it is sent, it is booked once. Default: a new one"
+      ),
+      Flag.optional
+    ),
+    note: Flag.String("note").pipe(Flag.withDescription("Stands in the ledger"), Flag.optional)
+  },
+  Effect.fnUntraced(function* ({ amount, note: text, operationId, user }) {
+    const api = yield* Management
+    const operation_id = Option.getOrElse(operationId, () => `cli-${SecureRandom.uuidV4Unsafe()}`)
+    const { document, value } = yield* api
+      .read(
+        {
+          method: "POST",
+          path: `/manage/v1/users/${encodeURIComponent(user)}/top-ups`,
+          as: "operator",
+          headers: { "idempotency-key": operation_id },
+          body: { amount, ...(Option.isSome(text) ? { note: text.value } : {}) }
+        },
+        Wallet
+      )
+      .pipe(
+        Effect.tapError(({ problem }) =>
+          problem === undefined
+            ? note(`Sent again with --operation-id ${operation_id} it is booked at most once`)
+            : Effect.void
+        )
+      )
+    yield* print(
+      { operation_id, wallet: document },
+      `Topped up ${user} with ${amount} credits (operation ${operation_id}); available: ${value.available_balance}`
+    )
+  })
+).pipe(
+  Command.withDescription(
+    "Add credits to a user's wallet (operator); booked once for each operation id"
+  ),
+  Command.provide(Management.layer)
+)

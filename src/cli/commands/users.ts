@@ -1,0 +1,148 @@
+import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Management } from "../Management.ts"
+import { wrongUsage } from "../terminal/Fault.ts"
+import { print } from "../terminal/Output.ts"
+import { details } from "../terminal/Table.ts"
+import { id, pageFlags, printList } from "./Lists.ts"
+
+const Limit = Schema.NullOr(Schema.Int)
+const User = Schema.Struct({
+  id: Schema.String,
+  email: Schema.String,
+  name: Schema.NullOr(Schema.String),
+  created_at: Schema.String,
+  disabled: Schema.Boolean,
+  trigger_threshold: Schema.String,
+  rate_limit_per_minute: Limit,
+  concurrent_tasks: Limit
+})
+
+export const Wallet = Schema.Struct({
+  available_balance: Schema.String,
+  settled_balance: Schema.String,
+  held_balance: Schema.String
+})
+
+const user = id("user", "the id of a user")
+const path = (userId: string) => `/manage/v1/users/${encodeURIComponent(userId)}`
+
+const pairs = (it: typeof User.Type) =>
+  [
+    ["id", it.id],
+    ["email", it.email],
+    ["name", it.name],
+    ["created", it.created_at],
+    ["disabled", it.disabled],
+    ["alert below", it.trigger_threshold],
+    ["requests a minute", it.rate_limit_per_minute ?? "as configured"],
+    ["running tasks", it.concurrent_tasks ?? "as configured"]
+  ] as const
+
+const list = Command.make("list", pageFlags, (page) =>
+  printList({ path: "/manage/v1/users", as: "operator", ...page }, User, [
+    { title: "ID", of: (it) => it.id },
+    { title: "EMAIL", of: (it) => it.email },
+    { title: "NAME", of: (it) => it.name },
+    { title: "CREATED", of: (it) => it.created_at },
+    { title: "DISABLED", of: (it) => (it.disabled ? "yes" : "") }
+  ])
+).pipe(Command.withDescription("List users, newest first"))
+
+const show = Command.make(
+  "show",
+  { user },
+  Effect.fnUntraced(function* ({ user }) {
+    const api = yield* Management
+    const found = yield* api.read({ path: path(user), as: "operator" }, User)
+    const wallet = yield* api.read({ path: `${path(user)}/wallet`, as: "operator" }, Wallet)
+    yield* print(
+      { user: found.document, wallet: wallet.document },
+      details([
+        ...pairs(found.value),
+        ["available", wallet.value.available_balance],
+        ["settled", wallet.value.settled_balance],
+        ["held", wallet.value.held_balance]
+      ])
+    )
+  })
+).pipe(Command.withDescription("Show a user with limits and wallet"))
+
+const create = Command.make(
+  "create",
+  {
+    email: Argument.String("email").pipe(Argument.withDescription("An e-mail address")),
+    name: Flag.String("name").pipe(Flag.withDescription("Shown name"), Flag.optional)
+  },
+  Effect.fnUntraced(function* ({ email, name }) {
+    const api = yield* Management
+    const body = { email, ...(Option.isSome(name) ? { name: name.value } : {}) }
+    const request = { method: "POST", path: "/manage/v1/users", as: "operator", body } as const
+    const { document, value } = yield* api.read(request, User)
+    yield* print(document, details(pairs(value)))
+  })
+).pipe(Command.withDescription("Make a user, without credits and keys"))
+
+const change = Effect.fnUntraced(function* (userId: string, body: Schema.Json) {
+  const api = yield* Management
+  const request = { method: "PATCH", path: path(userId), as: "operator", body } as const
+  const { document, value } = yield* api.read(request, User)
+  yield* print(document, details(pairs(value)))
+})
+
+const disable = Command.make("disable", { user }, ({ user }) =>
+  change(user, { disabled: true })
+).pipe(Command.withDescription("Refuse the user's keys and sessions from now on"))
+
+const enable = Command.make("enable", { user }, ({ user }) =>
+  change(user, { disabled: false })
+).pipe(Command.withDescription("Accept the user's keys again"))
+
+/** A number, or `none` for what is configured. */
+const limitFlag = (name: string, description: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("NUMBER|none"),
+    Flag.withDescription(`${description}; none: as configured`),
+    Flag.filterMap(
+      (it) => {
+        if (it === "none") return Option.some(null)
+        return /^\d{1,7}$/u.test(it) ? Option.some(Number(it)) : Option.none()
+      },
+      (it) => `Expected a whole number or none, got ${JSON.stringify(it)}`
+    ),
+    Flag.optional
+  )
+
+const limits = Command.make(
+  "limits",
+  {
+    user,
+    rate: limitFlag("rate-limit", "Inference requests a minute"),
+    tasks: limitFlag("concurrent-tasks", "Unfinished tasks"),
+    threshold: Flag.String("threshold").pipe(
+      Flag.withDescription("Balance below which an alert is sent"),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function* ({ rate, tasks, threshold, user }) {
+    const body = {
+      ...(Option.isSome(rate) ? { rate_limit_per_minute: rate.value } : {}),
+      ...(Option.isSome(tasks) ? { concurrent_tasks: tasks.value } : {}),
+      ...(Option.isSome(threshold) ? { trigger_threshold: threshold.value } : {})
+    }
+    if (Object.keys(body).length === 0) {
+      return yield* wrongUsage(
+        "No limit was given",
+        "Give --rate-limit, --concurrent-tasks or --threshold; `users show` shows them"
+      )
+    }
+    return yield* change(user, body)
+  })
+).pipe(Command.withDescription("Set a user's limits; what is left out stays"))
+
+/** docs/reference/keys-and-limits.md#users */
+export const users = Command.make("users").pipe(
+  Command.withDescription("Users (operator)"),
+  Command.withSubcommands([list, show, create, disable, enable, limits]),
+  Command.provide(Management.layer)
+)

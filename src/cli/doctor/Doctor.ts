@@ -1,0 +1,120 @@
+import { Effect, Layer, Option, Result } from "effect"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { AppConfig } from "../../config/Config.ts"
+import { parseEgressAllow } from "../../egress/EgressAllow.ts"
+import { EgressGuard } from "../../egress/EgressGuard.ts"
+import { makeFreeCall } from "../../process/AccountControl.ts"
+import { Accounts } from "../../vendors/accounts/Accounts.ts"
+import { regionOf } from "../../vendors/dashscope/DashScopeModels.ts"
+import { Upstream } from "../../vendors/upstream/Upstream.ts"
+import { missingAt } from "../ModelCheck.ts"
+import { finding, ofFault } from "./Finding.ts"
+import type { Finding } from "./Finding.ts"
+import { storeFindings } from "./StoreFindings.ts"
+
+const egressFinding = (allow: string): Finding => {
+  const say = finding("egress")
+  const parsed = parseEgressAllow(allow)
+  if (Result.isFailure(parsed)) {
+    return say(
+      "broken",
+      `EGRESS_ALLOW: ${parsed.failure.message}`,
+      "Set hosts and CIDRs, separated by commas"
+    )
+  }
+  if (allow.trim() === "") return say("ok", "only public addresses are called")
+  return say(
+    "warning",
+    `EGRESS_ALLOW opens addresses that are not public: ${allow}`,
+    "Leave out what no vendor and no webhook of yours needs"
+  )
+}
+
+/** Asks each vendor something that costs nothing. */
+const accountFindings = Effect.gen(function* () {
+  const { accounts } = yield* AppConfig
+  const say = finding("vendors")
+  if (accounts.length === 0) {
+    return [say("ok", "no vendor has a key: the sandbox serves all models")]
+  }
+  const check = yield* makeFreeCall
+  return yield* Effect.forEach(
+    accounts,
+    (account) =>
+      check(account).pipe(
+        Effect.map(({ detail, httpStatus, ok }) =>
+          ok
+            ? say("ok", `${account.id} accepts its key`)
+            : say(
+                "broken",
+                `${account.id}: ${detail ?? `HTTP ${httpStatus}`}`,
+                `Check the key of ${account.provider}, its balance, and that ${new URL(account.baseUrl).host} can be reached from here`
+              )
+        ),
+        Effect.catch(({ detail }) => Effect.succeed(say("skipped", detail)))
+      ),
+    { concurrency: 4 }
+  )
+})
+
+const modelFindings = Effect.gen(function* () {
+  const { accounts } = yield* AppConfig
+  const { all } = (yield* Catalog).current()
+  const say = finding("models")
+  const unserved = missingAt(all, accounts)
+  const partly = accounts.flatMap((account) => {
+    const missing = missingAt(all, [account])
+    return missing === ""
+      ? []
+      : [
+          say(
+            "warning",
+            `${account.id} (${regionOf(account) ?? new URL(account.baseUrl).hostname}) does not have ${missing}`
+          )
+        ]
+  })
+  const remedy = "Add an account that has them, or correct their upstreamModel in CATALOG_FILE"
+  if (unserved !== "") {
+    return [...partly, say("broken", `no account has ${unserved}: creates of them get 503`, remedy)]
+  }
+  return [...partly, say("ok", `${all.length} media models are served`)]
+})
+
+/** What the looks at vendors need, and no store. */
+const tools = Layer.unwrap(
+  Effect.map(AppConfig, (config) => {
+    const catalog = Option.match(config.catalogFile, {
+      onNone: () => Catalog.layer,
+      onSome: Catalog.layerFile
+    })
+    // A wrong list has a finding of its own
+    const given = parseEgressAllow(config.egressAllow)
+    const allow = Result.getOrThrow(Result.isSuccess(given) ? given : parseEgressAllow(""))
+    return Layer.mergeAll(
+      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
+      Accounts.layer(config.accounts)
+    ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
+  })
+)
+
+/** All that can be seen from the machine of the service, with its environment. docs/cli.md#doctor */
+export const diagnose = Effect.gen(function* () {
+  const config = yield* AppConfig
+  const about = finding("configuration")(
+    "ok",
+    `the environment is right; the service listens on ${config.host}:${config.port}`
+  )
+  const vendors = Effect.all([modelFindings, accountFindings]).pipe(
+    Effect.map((found) => found.flat()),
+    Effect.provide(tools),
+    Effect.scoped,
+    Effect.catchTag("CatalogError", ({ message }) => Effect.succeed([ofFault("models", message)]))
+  )
+  const [store, rest] = yield* Effect.all([storeFindings, vendors], { concurrency: 2 })
+  return [about, ...store, egressFinding(config.egressAllow), ...rest]
+}).pipe(
+  Effect.provide(AppConfig.layer),
+  Effect.catchTag("ConfigFault", ({ message }) =>
+    Effect.succeed([ofFault("configuration", message)])
+  )
+)

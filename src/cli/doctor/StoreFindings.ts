@@ -1,0 +1,76 @@
+import { Effect } from "effect"
+import { accessSync, constants, existsSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { AppConfig } from "../../config/Config.ts"
+import { inspectStore, nameOfStore } from "../../db/StoreTools.ts"
+import { finding, ofFault } from "./Finding.ts"
+import type { Finding } from "./Finding.ts"
+
+/** docs/reference/processes.md#leases: what the clock of a process may be off. */
+const skewMaxMillis = 2000
+
+const storeSays = finding("store")
+
+/** The store and its schema, and the clock of this machine. */
+export const storeFindings = Effect.gen(function* () {
+  const { dataDir, database } = yield* AppConfig
+  const folder = folderFinding(dataDir)
+  const isEmbedded = database._tag === "Embedded"
+  if (folder.status === "broken") return [folder]
+  if (isEmbedded && !existsSync(join(dataDir, "postgres"))) {
+    return [folder, storeSays("ok", `no store yet: the first start makes one in ${dataDir}`)]
+  }
+  const name = yield* nameOfStore
+  const { pending, skewMillis } = yield* inspectStore
+  const schema = finding("schema")
+  return [
+    folder,
+    storeSays("ok", `${name} can be used`),
+    pending.length === 0
+      ? schema("ok", "up to date")
+      : schema(
+          "warning",
+          `not applied yet: ${pending.join(", ")}`,
+          "Run `gateway migrate`, or start the service"
+        ),
+    ...(isEmbedded ? [] : [clockFinding(skewMillis)])
+  ]
+}).pipe(
+  Effect.scoped,
+  Effect.catch((error) =>
+    Effect.succeed([
+      / is in use by /u.test(error.message)
+        ? storeSays("ok", `${error.message.split(". ")[0]}: a service runs there`)
+        : ofFault("store", error.message)
+    ])
+  )
+)
+
+const clockFinding = (skewMillis: number): Finding => {
+  const ahead = `${(Math.abs(skewMillis) / 1000).toFixed(1)} s ${skewMillis < 0 ? "behind" : "ahead of"} the store's`
+  return Math.abs(skewMillis) > skewMaxMillis
+    ? finding("clock")(
+        "broken",
+        `this machine's clock is ${ahead}`,
+        "Keep both clocks right with NTP"
+      )
+    : finding("clock")("ok", `this machine's clock is ${ahead}`)
+}
+
+/** Whether the folder, or the one it would be made in, can be written. */
+const folderFinding = (dataDir: string): Finding => {
+  const say = finding("data folder")
+  const folder = resolve(dataDir)
+  let there = folder
+  while (!existsSync(there) && dirname(there) !== there) there = dirname(there)
+  try {
+    accessSync(there, constants.W_OK)
+    return say("ok", `${folder} can be written`)
+  } catch {
+    return say(
+      "broken",
+      `${there} cannot be written by this user`,
+      "Give it to this user, or set DATA_DIR"
+    )
+  }
+}

@@ -1,0 +1,39 @@
+import { Flag, GlobalFlag } from "effect/cli"
+
+/** One JSON document on stdout, or one line an event. docs/cli.md#json */
+export const Json = GlobalFlag.Setting("json")({
+  flag: Flag.Boolean("json").pipe(
+    Flag.withDescription("Print one JSON document on stdout; of a stream one line an event"),
+    Flag.withoutNegation,
+    Flag.withDefault(false)
+  )
+})
+
+/** Of the service; `GATEWAY_URL`. */
+export const Url = GlobalFlag.Setting("url")({
+  flag: Flag.String("url").pipe(
+    Flag.withMetavar("URL"),
+    Flag.withDescription("Address of the service; better GATEWAY_URL"),
+    Flag.optional
+  )
+})
+
+/** A user's API key; `GATEWAY_KEY`. */
+export const Key = GlobalFlag.Setting("key")({
+  flag: Flag.Redacted("key").pipe(
+    Flag.withMetavar("KEY"),
+    Flag.withDescription("A user's API key; safer: GATEWAY_KEY, which other users cannot see"),
+    Flag.optional
+  )
+})
+
+/** The operator's token; `ADMIN_TOKEN`. */
+export const Token = GlobalFlag.Setting("token")({
+  flag: Flag.Redacted("token").pipe(
+    Flag.withMetavar("TOKEN"),
+    Flag.withDescription("The operator's token; safer: ADMIN_TOKEN, which other users cannot see"),
+    Flag.optional
+  )
+})
+
+export const settings = [Json, Url, Key, Token] as const

@@ -1,0 +1,49 @@
+import { CliOutput } from "effect/cli"
+
+export interface Column<Row> {
+  readonly title: string
+  readonly of: (row: Row) => string | number | boolean | null | undefined
+  /** Numbers and amounts. */
+  readonly isRight?: boolean
+}
+
+/** No character of a value may move the cursor, color the terminal or begin a line. */
+export const plain = (value: string | number | boolean | null | undefined): string =>
+  value === null || value === undefined || value === ""
+    ? "-"
+    : String(value).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")
+
+const padded = (text: string, width: number, isRight = false): string => {
+  const space = " ".repeat(Math.max(0, width - CliOutput.displayWidth(text)))
+  return isRight ? space + text : text + space
+}
+
+/** Rows under titles, two spaces apart, as wide as their longest cell. */
+export const table = <Row>(
+  rows: ReadonlyArray<Row>,
+  columns: ReadonlyArray<Column<Row>>
+): string => {
+  const lines = [
+    columns.map(({ title }) => title),
+    ...rows.map((row) => columns.map(({ of }) => plain(of(row))))
+  ]
+  const widths = columns.map((_, at) =>
+    Math.max(...lines.map((line) => CliOutput.displayWidth(line[at] ?? "")))
+  )
+  return lines
+    .map((line) =>
+      line
+        .map((text, at) => padded(text, widths[at] ?? 0, columns[at]?.isRight))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}
+
+/** Names and values of one thing, one a line. */
+export const details = (
+  pairs: ReadonlyArray<readonly [name: string, value: string | number | boolean | null | undefined]>
+): string => {
+  const width = Math.max(...pairs.map(([name]) => name.length))
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${plain(value)}`).join("\n")
+}

@@ -1,0 +1,45 @@
+import { DateTime, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { AppConfig } from "../config/Config.ts"
+import * as Database from "./Database.ts"
+import * as Migrations from "./Migrations.ts"
+import { rowOf, Time } from "./Rows.ts"
+
+/** The configured store over one connection, for tools that end soon. */
+const connection = Effect.map(AppConfig, ({ dataDir, database }) =>
+  database._tag === "Embedded"
+    ? Database.layerEmbedded({ dataDir, durable: database.durable })
+    : Database.layerPostgres({ url: database.url, timeouts: "endless", maxConnections: 1 })
+)
+
+/** What messages call it, without a secret. */
+export const nameOfStore = Effect.flatMap(AppConfig, ({ dataDir, database }) =>
+  database._tag === "Embedded"
+    ? Effect.succeed(`the embedded store in ${dataDir}`)
+    : Effect.map(
+        Database.addressOf(database.url),
+        ({ database: name, host, port }) => `the database ${name} at ${host}:${port}`
+      )
+)
+
+/**
+ * Applies the missing migrations and changed functions. Several processes may do so at once: an advisory lock
+ * lets each step happen once. An embedded store in use is refused, since its process has migrated it.
+ */
+export const migrateStore = Effect.gen(function* () {
+  const store = yield* nameOfStore
+  const applied = yield* Effect.provide(Migrations.migrate(), yield* connection)
+  return { store, applied }
+})
+
+const Now = Schema.Struct({ now: Time })
+
+/** What `migrateStore` would apply, and how far the clock of this machine is ahead of the store's. Changes nothing. */
+export const inspectStore = Effect.gen(function* () {
+  const pending = yield* Migrations.inspect()
+  const sql = yield* SqlClient
+  const before = DateTime.toEpochMillis(yield* DateTime.now)
+  const { now } = yield* sql`SELECT clock_timestamp() AS now`.pipe(rowOf(Now))
+  const after = DateTime.toEpochMillis(yield* DateTime.now)
+  return { pending, skewMillis: (before + after) / 2 - DateTime.toEpochMillis(now) }
+}).pipe((look) => Effect.flatMap(connection, (store) => Effect.provide(look, store)))

@@ -1,0 +1,131 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { listenerBounds } from "../../../src/http/server/Listener.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { adminToken, masterKey } from "../../support/gateway.ts"
+import { until } from "../../support/gatewayProcess.ts"
+import { Running, runningGateway } from "../../support/running.ts"
+import { prepareDataDir } from "../../support/stores.ts"
+
+/** Every sample of docs/cli.md prints what the page says. */
+
+const page = fileURLToPath(new URL("../../../docs/cli.md", import.meta.url))
+
+interface Sample {
+  readonly command: string
+  readonly output: string
+}
+
+const samples = [
+  ...readFileSync(page, "utf8").matchAll(/^```console\n\$ gateway (.*)\n([^]*?)^```/gmu)
+].map(([, command = "", output = ""]): Sample => ({ command, output }))
+
+/** What differs from run to run; a value of the page stands for that of the run, also in later commands. */
+const volatile = [
+  /^(?:pending|delivering|succeeded)$/u,
+  /^[0-9a-f]{8}-[0-9a-f-]{27}$/u,
+  /^(?:key|whe|whd|evt|evt_test)_[0-9a-f]{32}[:,]?$/u,
+  /^(?:sk|whsec)[-_][\w.-]+$/u,
+  /^\d{4}-\d\d-\d\dT[\d:.]+Z[:,;]?$/u,
+  /^[0-9a-f]{32,64}\)?$/u,
+  /^\/?[\w./-]+\/[\w.-]+[:,]?$/u,
+  /^https?:\/\/(?:127\.0\.0\.1|localhost)[:/]\S+$/u,
+  /^(?:127\.0\.0\.1|localhost):\d+$/u
+]
+const counts = /^\d+(?:\.\d+)?$/u
+
+/** As a shell does it, for the quotes that the page has. */
+const wordsOf = (command: string) =>
+  [...command.matchAll(/"([^"]*)"|(\S+)/gu)].map(([, quoted, word]) => quoted ?? word ?? "")
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-docs-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const receiver = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => response.end("ok"))
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const { port } = server.address() as AddressInfo
+    return { server, url: `http://127.0.0.1:${port}/hook` }
+  }),
+  ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+)
+
+layer(
+  runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))),
+  { timeout: "120 seconds", excludeTestServices: true }
+)((it) => {
+  it.effect("the samples of the page", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const place = yield* folder
+      const dataDir = join(place, "data")
+      yield* Effect.promise(() => prepareDataDir(dataDir))
+      yield* withEnvironment({
+        DATA_DIR: dataDir,
+        MASTER_KEY: masterKey,
+        ADMIN_TOKEN: adminToken,
+        // Vite's own variable of this name
+        BASE_URL: url
+      })
+      const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ADMIN_TOKEN: adminToken }
+      writeFileSync(join(place, "bill.csv"), "job,model,date,amount\nx,m,2026-11-20,0.05\n")
+      writeFileSync(join(place, "catalog.json"), '{"remove":["image-edit-max"]}')
+      const { url: hook } = yield* receiver
+      const values = new Map([
+        ["http://localhost:3000/hook", hook],
+        ["pictures", join(place, "pictures")],
+        ...["bill.csv", "catalog.json", "gateway.tar.gz"].map(
+          (it) => [it, join(place, it)] as const
+        )
+      ])
+      const argsOf = ({ command }: Sample) => wordsOf(command).map((it) => values.get(it) ?? it)
+      const compare = ({ command, output }: Sample, got: string) => {
+        const [said, done] = [output.trim().split(/\s+/u), got.trim().split(/\s+/u)]
+        assert.lengthOf(done, said.length, `${command}\n${got}`)
+        for (const [at, word] of said.entries()) {
+          const own = done[at]!
+          const isCounted = /^(?:backup|restore|listen)/u.test(command) && counts.test(word)
+          const form = isCounted ? counts : volatile.find((it) => it.test(word) && it.test(own))
+          if (form === undefined)
+            assert.strictEqual(own, values.get(word) ?? word, `${command}\n${got}`)
+          else if (form !== counts)
+            values.set(word.replace(/[:,;)]$/u, ""), own.replace(/[:,;)]$/u, ""))
+        }
+      }
+      const listening = samples.find(({ command }) => command.startsWith("listen"))
+      const heard: Array<string> = []
+      for (const sample of samples) {
+        const { command } = sample
+        if (sample === listening) continue
+        if (command.startsWith("restore")) rmSync(dataDir, { recursive: true })
+        const isMade = command.startsWith("run")
+        const fiber = yield* Effect.forkChild(
+          isMade
+            ? runCommand(argsOf(listening!), env, (line) => heard.push(...line.split("\n")))
+            : Effect.void
+        )
+        if (isMade) yield* Effect.promise(() => until(async () => heard[1]))
+        const ran = yield* runCommand(argsOf(sample), env)
+        const isLate = command.startsWith("tasks cancel")
+        assert.strictEqual(ran.code, isLate ? 1 : 0, `${command}: ${ran.error}`)
+        compare(sample, isLate ? ran.error : ran.out)
+        if (!isMade) continue
+        yield* Effect.promise(() => until(async () => heard[3]))
+        yield* Fiber.interrupt(fiber)
+        compare(listening!, heard.join("\n"))
+      }
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,118 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe } from "vitest"
+import { table } from "../../../src/cli/terminal/Table.ts"
+import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+
+/** docs/cli.md#the-service, docs/cli.md#doctor */
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-offline-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+/** A vendor that takes one key. */
+const vendor = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const server = createServer((request, response) => {
+      const isKnown = request.headers.authorization === "Bearer sk-good"
+      response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" })
+      response.end(JSON.stringify(isKnown ? { data: [] } : { error: { code: "invalid_api_key" } }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  }),
+  ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+)
+
+/** Nothing runs there. */
+const away = { GATEWAY_URL: "http://127.0.0.1:9" }
+
+const diagnosis = Effect.map(runCommand(["doctor", "--json"], away), ({ code, error, out }) => {
+  const document = JSON.parse(out)
+  const of = (status: string): ReadonlyArray<{ check: string; detail: string; remedy: string }> =>
+    document.findings.filter((it: { status: string }) => it.status === status)
+  return { code, error, healthy: document.healthy, of, out }
+})
+
+describe("commands that need no service", () => {
+  it.effect("catalog check names every fault of a file", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "catalog.json")
+      writeFileSync(file, JSON.stringify({ remove: ["perpetuum-mobile"], chnage: {}, add: [{}] }))
+      const { code, error, out } = yield* runCommand(["catalog", "check", file, "--json"])
+      assert.strictEqual(code, 1)
+      const pointers = JSON.parse(out).error.problem.errors.map(
+        (it: { pointer: string }) => it.pointer
+      )
+      for (const pointer of ["#/chnage", "#/remove/0", "#/add/0/label"]) {
+        assert.include(pointers, pointer)
+        assert.include(error, `${pointer}: `)
+      }
+      writeFileSync(file, "{")
+      assert.include((yield* runCommand(["catalog", "check", file])).error, "valid JSON")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("doctor says what is wrong, and what to do", () =>
+    Effect.gen(function* () {
+      const own = { DATA_DIR: join(yield* folder, "data"), BASE_URL: "http://localhost:8080" }
+      const { url } = yield* vendor
+      yield* withEnvironment(own)
+      const fresh = yield* diagnosis
+      assert.deepStrictEqual([fresh.code, fresh.healthy], [0, true], fresh.out)
+      assert.include(fresh.out, "no store yet")
+      assert.include(fresh.out, "the sandbox serves all models")
+      const looked = yield* Effect.scoped(
+        Effect.andThen(
+          withEnvironment({
+            OPENAI_API_KEY: "sk-good,sk-bad-and-secret",
+            OPENAI_BASE_URL: url,
+            EGRESS_ALLOW: "127.0.0.1"
+          }),
+          diagnosis
+        )
+      )
+      assert.deepStrictEqual([looked.code, looked.healthy], [1, false])
+      const [refused] = looked.of("broken")
+      assert.strictEqual(refused?.check, "vendors", looked.out)
+      assert.include(refused?.remedy, "openai")
+      assert.isTrue(looked.of("ok").some(({ detail }) => detail.includes("accepts its key")))
+      assert.isTrue(looked.of("warning").some(({ check }) => check === "egress"))
+      assert.notInclude(looked.out, "sk-bad-and-secret")
+      for (const [env, check] of [
+        [{ PORT: "none" }, "configuration"],
+        [{ CATALOG_FILE: "/nowhere.json" }, "models"],
+        [
+          {
+            DATABASE_URL: "postgres://gateway:hidden@127.0.0.1:9/gateway",
+            ADMIN_TOKEN: "a-token-long-enough-for-it",
+            MASTER_KEY: Buffer.alloc(32).toString("base64")
+          },
+          "store"
+        ]
+      ] as const) {
+        const found = yield* Effect.scoped(Effect.andThen(withEnvironment(env), diagnosis))
+        assert.strictEqual(found.code, 1)
+        const [broken] = found.of("broken")
+        assert.strictEqual(broken?.check, check, found.out)
+        assert.isString(broken?.remedy)
+        assert.notInclude(found.out, "hidden")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it("a table shows no control characters, and wide ones in their width", () => {
+    const rows = [{ name: "a\u001b[31mb\nc" }, { name: "東京" }]
+    const text = table(rows, [
+      { title: "NAME", of: ({ name }) => name },
+      { title: "N", of: () => 1, isRight: true }
+    ])
+    assert.strictEqual(text, ["NAME       N", "a [31mb c  1", "東京       1"].join("\n"))
+  })
+})
