@@ -4,10 +4,11 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Node is a development dependency, so that it follows no consumer of the package (ADR 0215)
-RUN npm ci --no-audit --no-fund \
-  && install -D node_modules/node/bin/node /node/bin/node \
-  && npm prune --omit=dev --no-audit --no-fund && npm cache clean --force
+# Node is a development dependency, so that it follows no consumer of the package (ADR 0215): its binary alone
+RUN npm ci --omit=dev --no-audit --no-fund \
+  && npm install --prefix /node --no-audit --no-fund "node-linux-$(node -p process.arch)@$(node -p "require('./package-lock.json').packages['node_modules/node'].version")" \
+  && install -D /node/node_modules/node-linux-*/bin/node /node/bin/node \
+  && npm cache clean --force
 COPY schema ./schema
 COPY src ./src
 

@@ -37,9 +37,17 @@ describe("the image", () => {
     for (const source of copied.flatMap((line) => line.split(" ").slice(0, -1))) {
       cpSync(join(projectFolder, source), join(folder, source), { recursive: true })
     }
-    const install = instructions("RUN")
-      .find((line) => line.startsWith("npm ci"))!
-      .split(" && ")[0]!
+    const inFolder = (path: string) =>
+      path
+        .replaceAll("/app", folder)
+        .replaceAll("/usr/local/bin/node", "/node/bin/node")
+        .replaceAll("/node/", `${folder}/node/`)
+    const install = inFolder(
+      instructions("RUN")
+        .find((line) => line.startsWith("npm ci"))!
+        .replace("--prefix /node ", "--prefix /node/ ")
+        .replace(/ && npm cache clean.*$/u, "")
+    )
     // npm alone gets this process's environment, which has the registry's settings.
     const own = Object.entries(process.env).flatMap(([name, value]) =>
       value === undefined || name.startsWith("npm_lifecycle") ? [] : [[name, value] as const]
@@ -62,7 +70,6 @@ describe("the image", () => {
       // No load balancer has to notice
       SHUTDOWN_DELAY: "0 seconds"
     }
-    const inFolder = (path: string) => path.replace("/app", folder)
     const service = run(inFolder(entry), words, env, folder)
     try {
       await untilReady(service, port)
