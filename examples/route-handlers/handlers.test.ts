@@ -17,7 +17,7 @@ describe("route handlers with a webhook receiver", () => {
       webhookSecret: () => secret
     })
     receive = handlers.receiveWebhook
-    ;({ secret } = await gateway.webhooks.listen())
+    ;({ secret } = await gateway.webhooks.listen({ events: ["task.succeeded", "task.failed"] }))
     await gateway.failNext("crash after webhook")
 
     const order = async () => {
