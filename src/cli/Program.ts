@@ -1,5 +1,6 @@
 import { Cause, Console, Effect, Exit, Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
+import { version } from "../domain/Version.ts"
 import { backup, restore } from "./commands/backup.ts"
 import { catalog } from "./commands/catalog.ts"
 import { doctor } from "./commands/doctor.ts"
@@ -18,7 +19,6 @@ import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
 import { CommandFault, exitCode } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
-import { version } from "./Version.ts"
 
 /** docs/cli.md */
 export const gateway = Command.make("gateway").pipe(

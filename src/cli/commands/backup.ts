@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
+import { version } from "../../domain/Version.ts"
 import { print } from "../terminal/Output.ts"
-import { version } from "../Version.ts"
 
 const tools = Effect.promise(() => import("../backup/Backup.ts"))
 

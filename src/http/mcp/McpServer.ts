@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
 import { AppConfig } from "../../config/Config.ts"
+import { version } from "../../domain/Version.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeDeliveryTools } from "./DeliveryTools.ts"
 import { errorOf, resultOf, rpcCodes } from "./JsonRpc.ts"
@@ -18,8 +19,6 @@ export interface Answered {
   readonly status: number
   readonly body: JsonObject
 }
-
-const version = "0.1.0"
 
 const instructions =
   "Generates images and videos with the models of many vendors, paid from one prepaid wallet in credits. Begin with list_models. create_task returns at once: then call get_task with wait_seconds until the task has ended."

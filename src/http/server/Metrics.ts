@@ -16,6 +16,7 @@ const openLabels = new Set([
   "model",
   "outcome",
   "quantile",
+  "reason",
   "state",
   "vendor"
 ])

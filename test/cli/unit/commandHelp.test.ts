@@ -5,7 +5,7 @@ import type { Command } from "effect/cli"
 import { describe, expect } from "vitest"
 import packageJson from "../../../package.json" with { type: "json" }
 import { gateway } from "../../../src/cli/Program.ts"
-import { version } from "../../../src/cli/Version.ts"
+import { version } from "../../../src/domain/Version.ts"
 import { runCommand } from "../../support/commandLine.ts"
 
 /** docs/cli.md */
