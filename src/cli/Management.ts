@@ -4,7 +4,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpClientError, HttpClientResponse } from "effect/http"
 import { readSecret } from "../config/Setting.ts"
 import { problemHelp } from "../domain/ErrorHelp.ts"
-import { CommandFault, failed, wrongUsage } from "./terminal/Fault.ts"
+import { CommandFault, exitCode, failed, wrongUsage } from "./terminal/Fault.ts"
 import { Key, Token, Url } from "./terminal/Settings.ts"
 
 /** Who calls: `either` is the user, if there is a key, else the operator. */
@@ -213,11 +213,13 @@ const refusal = (
   })
 }
 
-const foreign = (url: string, what: string) =>
-  failed(
-    `${url} is no gateway of this version: ${what}`,
-    "Set GATEWAY_URL or --url to the address of the service"
-  )
+/** Not worth another try. */
+export const foreign = (url: string, what: string) =>
+  new CommandFault({
+    message: `${url} is no gateway of this version: ${what}`,
+    remedy: "Set GATEWAY_URL or --url to the address of the service",
+    code: exitCode.failed
+  })
 
 const unreachable = (url: string, error: HttpClientError.HttpClientError) =>
   failed(

@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
-import { Management } from "../Management.ts"
+import { foreign, Management } from "../Management.ts"
 import type { Caller } from "../Management.ts"
 import { note, print } from "../terminal/Output.ts"
 import { table } from "../terminal/Table.ts"
@@ -84,7 +84,9 @@ export const readList = Effect.fnUntraced(function* <S extends Schema.Constraint
     rows.push(...value.data)
     next = value.next_cursor
   } while (next !== null && rows.length < limit)
-  const decoded = yield* Effect.orDie(Schema.decodeEffect(Schema.Array(row))(rows))
+  const decoded = yield* Effect.mapError(Schema.decodeEffect(Schema.Array(row))(rows), () =>
+    foreign(api.url, `a row of ${path} has another form`)
+  )
   return { document: { data: rows, next_cursor: next }, rows: decoded, next }
 })
 

@@ -3,7 +3,7 @@ import { Command, Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { deliveryHeaders, generateSecret } from "../../webhooks/Signature.ts"
 import { eventTexts } from "../FollowTask.ts"
-import { Management } from "../Management.ts"
+import { foreign, Management } from "../Management.ts"
 import { CommandFault, wrongUsage } from "../terminal/Fault.ts"
 import { note, printEvent } from "../terminal/Output.ts"
 import { Json } from "../terminal/Settings.ts"
@@ -93,6 +93,9 @@ const forward = Effect.fnUntraced(function* (
   )
 })
 
+/** Ids of forwarded events that are kept: a stream that is opened again begins with the latest of them. */
+const seenMax = 10_000
+
 /** As long as somebody listens: the service may restart meanwhile. */
 const patience = Schedule.spaced("2 seconds")
 
@@ -139,12 +142,16 @@ export const listen = Command.make(
     const stream = Stream.unwrap(
       Effect.sync(() => eventTexts("/manage/v1/events", { events: events.join(","), since }))
     ).pipe(
-      Stream.mapEffect((text) => Effect.orDie(decode(text))),
+      Stream.mapEffect((text) =>
+        Effect.mapError(decode(text), () => foreign(api.url, "an event has another form"))
+      ),
       Stream.map(({ data }) => data),
       Stream.filter(isNew),
       Stream.tap((event) =>
         Effect.sync(() => {
           seen.add(event.id)
+          const [oldest] = seen
+          if (seen.size > seenMax && oldest !== undefined) seen.delete(oldest)
           since = event.created_at
         })
       ),

@@ -116,3 +116,40 @@ describe("commands that need no service", () => {
     assert.strictEqual(text, ["NAME       N", "a [31mb c  1", "東京       1"].join("\n"))
   })
 })
+
+/** Answers each path with this body. */
+const answering = (answers: Readonly<Record<string, readonly [type: string, body: string]>>) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer((request, response) => {
+        const [type, body] = answers[request.url?.split("?", 1)[0] ?? ""] ?? ["text/plain", ""]
+        response.writeHead(200, { "content-type": type }).end(body)
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    }),
+    ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+  )
+
+describe("a service of another release", () => {
+  it.live("whose rows or events have another form is named, and ends the command with 1", () =>
+    Effect.gen(function* () {
+      const { url } = yield* answering({
+        "/manage/v1/users": ["application/json", '{"data":[{"odd":1}],"next_cursor":null}'],
+        "/manage/v1/service": ["application/json", '{"name":"Service"}'],
+        "/manage/v1/events": ["text/event-stream", "data: {}\n\n"]
+      })
+      const env = { GATEWAY_URL: url, GATEWAY_KEY: "sk-x", ADMIN_TOKEN: "an-operator-token" }
+      for (const args of [
+        ["users", "list"],
+        ["listen", "--forward", `${url}/hook`]
+      ]) {
+        const ran = yield* runCommand(args, env)
+        assert.strictEqual(ran.code, 1, args.join(" "))
+        assert.include(ran.error, url)
+        assert.match(ran.error, /another form/u)
+        assert.notMatch(ran.error, /SchemaError|fiber/u)
+      }
+    })
+  )
+})
