@@ -15,7 +15,7 @@ import { layerPostgres } from "../src/db/Database.ts"
 import * as Migrations from "../src/db/Migrations.ts"
 import { makeCallId } from "../src/domain/Ids.ts"
 import type { CallStart, CallStore } from "../src/passthrough/CallStore.ts"
-import type { ReservationStore } from "../src/passthrough/ReservationStore.ts"
+import type { ReservationStore } from "../src/passthrough/reservations/ReservationStore.ts"
 import {
   breaches,
   callEnd,

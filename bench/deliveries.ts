@@ -81,7 +81,8 @@ const bench = Effect.gen(function* () {
 
 const program = Effect.gen(function* () {
   const url = yield* database
-  const live = Layer.mergeAll(Process.layer, Secrets.layer).pipe(
+  const live = Process.layer.pipe(
+    Layer.provideMerge(Secrets.layer),
     Layer.provideMerge(stores),
     Layer.provideMerge(Migrations.layer()),
     Layer.provideMerge(layerPostgres({ url: Redacted.make(url), maxConnections: 1 })),

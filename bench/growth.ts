@@ -20,7 +20,7 @@ import { Client } from "pg"
 import { newServer, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { retention } from "./growthDuties.ts"
-import { fill } from "./growthFill.ts"
+import { fill, migrate } from "./growthFill.ts"
 import { Bench, layerOf, operations, people } from "./growthOperations.ts"
 import type { Services } from "./growthOperations.ts"
 import { cpuMicros } from "./processes.ts"
@@ -197,6 +197,7 @@ try {
   } else if (process.argv.includes("--retention")) {
     await Effect.runPromise(Effect.provide(retention, layerOf(urlOf("grown"))))
   } else {
+    for (const store of stores) await migrate(urlOf(store))
     await admin.query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
     await Effect.runPromise(compare)
   }

@@ -170,12 +170,12 @@ const receipts = (part: string) => `
 
 const usage = (day: string) => `
   INSERT INTO usage_days (user_id, day, api_key_id, vendor, model, sandbox, requests, input_tokens, input_cached_tokens,
-    output_tokens, images, videos, audios, seconds, credits)
+    output_tokens, images, videos, audios, seconds, credits, tasks)
   SELECT user_id, date '${day}', key, 'fal', 'text-to-image-preview', false, count(*), 0, 0, 0, count(*), 0, 0, 0,
-    ${price} * count(*) FROM made WHERE NOT failed GROUP BY user_id, key
+    ${price} * count(*), count(*) FROM made WHERE NOT failed GROUP BY user_id, key
   UNION ALL
   SELECT user_id, date '${day}', key, 'openai', 'gpt-4.1-mini', false, ${calls} * count(*), ${calls} * 120 * count(*), 0,
-    ${calls} * 400 * count(*), 0, 0, 0, 0, ${calls * callCost} * count(*) FROM made GROUP BY user_id, key`
+    ${calls} * 400 * count(*), 0, 0, 0, 0, ${calls * callCost} * count(*), 0 FROM made GROUP BY user_id, key`
 
 const wallets = `
   INSERT INTO wallets (user_id, settled, entry_count)
@@ -223,11 +223,16 @@ const fillDay = async (db: Client, day: string, perDay: number) => {
   await db.query("DROP TABLE made")
 }
 
+/** Also a store that was filled before the last migration. */
+export const migrate = async (url: string) => {
+  const store = layerPostgres({ url: Redacted.make(url), timeouts: "endless" })
+  await Effect.runPromise(Effect.scoped(Effect.provide(Migrations.migrate(), store)))
+}
+
 /** Migrates an empty database, and makes users and so many tasks with all that belongs to them. */
 export const fill = async (url: string, count: number) => {
   const began = performance.now()
-  const store = layerPostgres({ url: Redacted.make(url), timeouts: "endless" })
-  await Effect.runPromise(Effect.scoped(Effect.provide(Migrations.migrate(), store)))
+  await migrate(url)
   const db = new Client(url)
   await db.connect()
   // Without triggers; what they check is right by construction, and the audit of wallets looks at it afterwards

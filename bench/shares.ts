@@ -4,7 +4,7 @@
  * write on one connection, in slices that alternate; medians. See README.md.
  *
  *   node bench/shares.ts [rounds]; --calls=1500,6000 (calls a second of all processes)
- *     --book=<path of another version of src/passthrough/ReservationBook.ts>
+ *     --book=<path of another version of src/passthrough/reservations/ReservationBook.ts>
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
@@ -18,7 +18,7 @@ import * as Migrations from "../src/db/Migrations.ts"
 import { makeCallId } from "../src/domain/Ids.ts"
 import type { UserId } from "../src/domain/Ids.ts"
 import type { CallStart } from "../src/passthrough/CallStore.ts"
-import { ReservationBook } from "../src/passthrough/ReservationBook.ts"
+import { ReservationBook } from "../src/passthrough/reservations/ReservationBook.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import {
   breaches,

@@ -18,7 +18,7 @@ import { AffinityStore } from "./passthrough/AffinityStore.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
 import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
-import { ReservationStore } from "./passthrough/ReservationStore.ts"
+import { ReservationStore } from "./passthrough/reservations/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import { AccountControl } from "./process/AccountControl.ts"
 import { AccountKeys } from "./process/AccountKeys.ts"
@@ -165,7 +165,9 @@ export const adapters = Layer.unwrap(
 )
 
 /** What a process is: its id and heartbeat, its end, its secrets. */
-export const process = Layer.mergeAll(Drain.layer, Process.layer, Secrets.layer)
+export const process = Layer.merge(Drain.layer, Process.layer).pipe(
+  Layer.provideMerge(Secrets.layer)
+)
 
 /** The services that HTTP routes and actors call. */
 export const services = Layer.mergeAll(

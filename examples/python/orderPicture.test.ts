@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { assert, it } from "vitest"
 import { MockVendor, startTestGateway } from "../../src/testing/index.ts"
 
-it("order_picture.py orders a picture and saves it, also when it is asked to come again", async () => {
+it("order_picture.py orders a picture and saves it, also when a connection breaks and when it is asked to come again", async () => {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -16,12 +16,11 @@ it("order_picture.py orders a picture and saves it, also when it is asked to com
     vendor: [MockVendor.result("1 second")],
     env: { BASE_URL: baseUrl }
   })
-  let isFirst = true
+  let requests = 0
   server.on("request", async (request, response) => {
-    if (isFirst) {
-      isFirst = false
-      return void response.writeHead(503, { "retry-after": "0" }).end()
-    }
+    requests += 1
+    if (requests === 1) return void request.socket.destroy()
+    if (requests === 2) return void response.writeHead(503, { "retry-after": "0" }).end()
     const chunks: Array<Uint8Array> = []
     for await (const chunk of request) chunks.push(chunk)
     const answer = await gateway.fetch(`${baseUrl}${request.url}`, {

@@ -4,6 +4,7 @@
 usage: GATEWAY_URL=http://localhost:8080 GATEWAY_API_KEY=sk-... order_picture.py PROMPT FILE
 """
 
+import http.client
 import json
 import os
 import sys
@@ -32,9 +33,10 @@ def call(method, url, key, body=None, headers=None):
             if error.code not in (429, 503) or attempt == 5:
                 sys.exit(f"{error.code}: {error.read().decode()}")
             time.sleep(float(error.headers.get("Retry-After") or 1))
-        except urllib.error.URLError as error:
+        # A connection that breaks before or within the answer is neither a URLError nor always an OSError
+        except (OSError, http.client.HTTPException) as error:
             if attempt == 5:
-                sys.exit(f"{url}: {error.reason}")
+                sys.exit(f"{url}: {getattr(error, 'reason', error)}")
             time.sleep(2**attempt)
 
 

@@ -191,7 +191,7 @@ begin
     array_agg((j.id, j.refused, null, null, null)::calls_write_result) filter (where j.refused is not null),
     bool_or(j.touch),
     (select array_agg((u.user_id, (p_now at time zone 'UTC')::date, u.key, u.vendor, u.model, u.sandbox, u.requests,
-        u.input, u.cached, u.output, 0, 0, 0, 0, u.credits)::usage_days)
+        u.input, u.cached, u.output, 0, 0, 0, 0, u.credits, 0)::usage_days)
       from (
         select r.user_id, coalesce(r.api_key_id, '') as key, r.vendor, coalesce(r.model, '') as model, r.sandbox,
           count(*) as requests, sum(r.captured) as credits,
@@ -425,7 +425,7 @@ begin
   if p_used_places <> '{}' then
     perform usage_add(array(
       select (p_users[u.place], (p_now at time zone 'UTC')::date, p_keys[u.place], u.vendor, u.model, u.sandbox,
-        u.requests, u.input, u.cached, u.output, 0, 0, 0, 0, u.credits)::usage_days
+        u.requests, u.input, u.cached, u.output, 0, 0, 0, 0, u.credits, 0)::usage_days
       from unnest(p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests, p_used_input,
           p_used_cached, p_used_output, p_used_credits)
         as u(place, vendor, model, sandbox, requests, input, cached, output, credits)));

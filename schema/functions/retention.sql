@@ -139,14 +139,18 @@ end $$;
 
 -- Removes the bodies and the metadata of old tasks, from the mark on, and moves the mark; returns of how many. The ids are in order.
 create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language plpgsql as $$
-declare ids uuid[];
+declare
+  ids uuid[];
+  sandboxed uuid[];
 begin
   ids := array(select tasks_finished_before(
     coalesce((select task_id from retention_marks where name = 'bodies'), '00000000-0000-0000-0000-000000000000'),
     p_before, p_limit));
   if cardinality(ids) > 0 then
-    update tasks set body = 'null', metadata = null where id = any (ids);
-    perform sandbox_handles_erase(ids);
+    with scrubbed as (
+      update tasks set body = 'null', metadata = null where id = any (ids) returning id, sandbox
+    ) select array_agg(s.id) into sandboxed from scrubbed s where s.sandbox;
+    if sandboxed is not null then perform sandbox_handles_erase(sandboxed); end if;
     insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
       on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);
   end if;

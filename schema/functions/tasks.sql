@@ -195,7 +195,7 @@ begin
         c.owner, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1, 0, 0, 0,
         case c.result_kind when 'images' then made else 0 end, case c.result_kind when 'videos' then made else 0 end,
         case c.result_kind when 'audios' then made else 0 end,
-        case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured)::usage_days;
+        case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured, 1)::usage_days;
       charged := charged || ((c.now at time zone 'UTC')::date, (
         -- The account behind its adapter; the simulator has none.
         select split_part(v.account_id, '@', 2) from vendor_attempts v where v.task_id = c.task order by v.n desc limit 1
@@ -483,4 +483,81 @@ begin
     from waiting w where v.task_id = w.task and v.n = w.attempt and w.state is not null and v.state = 'submitting'
   )
   select w.task from waiting w;
+end $$;
+
+-- A page of a user's tasks, newest first, with ids from p_since on and below p_before: those that pass the filters which
+-- are not null, at most p_limit of at most p_scan that are read. When so many are read before the page is full, one
+-- more row follows with the id of the last of them and nothing else.
+-- What is read is never more, whatever statistics say and however the rows lie (ADR 0240). Nothing but an index may
+-- bring rows into an order, save those of a trace; `= any` leaves the indexes that have the column in that order; rows
+-- cost much and pages nothing, so that of several the index which reads the fewest is taken. Before Postgres 17 an index
+-- has no order behind an array in its second column: there a range keeps it, which reads the entries above p_before too.
+create or replace function tasks_search(
+  p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
+  p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer
+) returns setof tasks language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off
+set random_page_cost = 0 set seq_page_cost = 0 set cpu_tuple_cost = 10 set cpu_index_tuple_cost = 10
+set plan_cache_mode = force_generic_plan as $$
+declare
+  candidates refcursor;
+  t tasks;
+  last uuid;
+  read integer := 0;
+  passed integer := 0;
+begin
+  if p_trace is not null then
+    open candidates no scroll for
+      select * from (select * from tasks where trace_id = p_trace offset 0) o
+      where o.id >= p_since and o.id < p_before order by o.id desc;
+  elsif p_key is not null then
+    open candidates no scroll for
+      select * from tasks o
+      where o.api_key_id = any (array[p_key]) and o.id >= p_since and o.id < p_before
+      order by o.api_key_id, o.id desc;
+  elsif p_model is not null and current_setting('server_version_num')::integer >= 170000 then
+    open candidates no scroll for
+      select * from tasks o
+      where o.user_id = any (array[p_user]) and o.model = any (array[p_model]) and o.id >= p_since and o.id < p_before
+      order by o.user_id, o.model, o.id desc;
+  elsif p_model is not null then
+    open candidates no scroll for
+      select * from tasks o
+      where o.user_id = any (array[p_user]) and o.model >= p_model and o.model <= p_model
+        and o.id >= p_since and o.id < p_before
+      order by o.user_id, o.model, o.id desc;
+  elsif p_status = 'failed' then
+    -- The index has a column that is written once, and not with every change of the status.
+    open candidates no scroll for
+      select * from tasks o
+      where o.user_id = any (array[p_user]) and o.error is not null and o.id >= p_since and o.id < p_before
+      order by o.user_id, o.id desc;
+  else
+    open candidates no scroll for
+      select * from tasks o
+      where o.user_id = any (array[p_user]) and o.id >= p_since and o.id < p_before
+      order by o.user_id, o.id desc;
+  end if;
+  while read < p_scan and passed < p_limit loop
+    fetch candidates into t;
+    exit when not found;
+    read := read + 1;
+    last := t.id;
+    -- Another user's key and trace select that user's tasks.
+    if t.user_id = p_user
+      and (p_model is null or t.model = p_model) and (p_status is null or t.status = p_status)
+      and (p_vendor is null or t.vendor = p_vendor) and (p_key is null or t.api_key_id = p_key)
+      and (p_min is null or t.captured >= p_min) and (p_max is null or t.captured <= p_max)
+      and (p_metadata is null or t.metadata::jsonb @> p_metadata)
+    then
+      passed := passed + 1;
+      return next t;
+    end if;
+  end loop;
+  -- None of another user's ids is returned.
+  if read = p_scan and passed < p_limit and t.user_id = p_user then
+    t := null;
+    t.id := last;
+    return next t;
+  end if;
 end $$;

@@ -6,10 +6,10 @@ create or replace function usage_add(p_used usage_days[]) returns void language 
 begin
   insert into usage_days as d
     (user_id, day, api_key_id, vendor, model, sandbox, requests, input_tokens, input_cached_tokens, output_tokens,
-      images, videos, audios, seconds, credits)
+      images, videos, audios, seconds, credits, tasks)
   select u.user_id, u.day, u.api_key_id, u.vendor, u.model, u.sandbox, sum(u.requests), sum(u.input_tokens),
     sum(u.input_cached_tokens), sum(u.output_tokens), sum(u.images), sum(u.videos), sum(u.audios), sum(u.seconds),
-    sum(u.credits)
+    sum(u.credits), sum(u.tasks)
   from unnest(p_used) u
   group by u.user_id, u.day, u.api_key_id, u.vendor, u.model, u.sandbox
   on conflict (user_id, day, api_key_id, vendor, model, sandbox) do update set
@@ -17,7 +17,8 @@ begin
     input_cached_tokens = d.input_cached_tokens + excluded.input_cached_tokens,
     output_tokens = d.output_tokens + excluded.output_tokens, images = d.images + excluded.images,
     videos = d.videos + excluded.videos, audios = d.audios + excluded.audios,
-    seconds = d.seconds + excluded.seconds, credits = d.credits + excluded.credits;
+    seconds = d.seconds + excluded.seconds, credits = d.credits + excluded.credits,
+    tasks = d.tasks + excluded.tasks;
 end $$;
 
 -- The number of the first entry of a wallet that was written at this time or later, found by halving. Entries are
@@ -76,7 +77,7 @@ begin
     where c.user_id = p_user and c.outcome = 'settled' and c.ended_at >= since and c.ended_at < until
       and c.created_at >= since - interval '25 hours' and c.created_at < until + interval '1 hour'
   ), summed as (
-    select coalesce(api_key_id, '') as key, vendor, coalesce(model, '') as model, sandbox, count(*) as requests,
+    select coalesce(api_key_id, '') as key, vendor, coalesce(model, '') as model, sandbox, count(*) as requests, count(kind) as tasks,
       coalesce(sum((usage ->> 'inputTokens')::float8), 0) as input,
       coalesce(sum((usage ->> 'cachedInputTokens')::float8), 0) as cached,
       coalesce(sum((usage ->> 'outputTokens')::float8), 0) as output,
@@ -88,7 +89,7 @@ begin
     from settled group by 1, 2, 3, 4
   )
   select array_agg((p_user, p_day, key, vendor, model, sandbox, requests, input, cached, output, images, videos, audios,
-      seconds, credits)::usage_days order by key, vendor, model, sandbox),
+      seconds, credits, tasks)::usage_days order by key, vendor, model, sandbox),
     coalesce((select sum(amount) from ended where kind = 'capture'), 0), coalesce(sum(credits), 0),
     coalesce(bool_or(is_erased), false)
   into fresh, charged, rest, is_less from summed;
@@ -100,7 +101,7 @@ begin
     < (select sum(k.requests) from unnest(former) k);
   if is_less and charged = (select sum(k.credits) from unnest(former) k) then return false; end if;
   if rest <> 0 then
-    fresh := (p_user, p_day, '', '', '', false, 0, 0, 0, 0, 0, 0, 0, 0, rest)::usage_days || fresh;
+    fresh := (p_user, p_day, '', '', '', false, 0, 0, 0, 0, 0, 0, 0, 0, rest, 0)::usage_days || fresh;
   end if;
   if former is not distinct from fresh then return false; end if;
   delete from usage_days d where d.user_id = p_user and d.day = p_day;

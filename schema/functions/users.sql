@@ -122,32 +122,39 @@ language sql stable as $$
 $$;
 
 -- Changes a key of the user: each field whose name is in p_fields, null included. Locks the wallet that the key
--- spends, so that every later hold sees the limits. A new limit counts from now on; another amount for the same
--- `reset` keeps what was counted. Returns no row when there is no such key. `reserved`: a process has a
--- reservation for the key and may draw on it as it was before (ADR 0116).
+-- spends, so that every later hold sees the limits. p_reset is of the spend limit that is there, or comes; null: it
+-- keeps its own, a new one never resets. A new limit counts from now on; another amount for the same `reset` keeps
+-- what was counted. Returns no row when there is no such key. `reserved`: a process has a reservation for the key and
+-- may draw on it as it was before (ADR 0116); null: p_reset has no limit, and nothing was changed.
 create or replace function api_key_update(
   p_user uuid, p_key text, p_fields text[], p_name text, p_limit bigint, p_reset text, p_models text[],
   p_per_minute integer, p_concurrent integer, p_expires timestamptz, p_now timestamptz
 ) returns table (reserved boolean) language plpgsql as $$
 declare
   k api_keys;
-  counts_anew boolean;
+  new_limit bigint;
+  new_reset text;
 begin
   perform wallet_lock(p_user);
   select * into k from api_keys a where a.id = p_key and a.user_id = p_user and a.revoked_at is null for update;
   if not found then return; end if;
-  counts_anew := 'spend_limit' = any (p_fields) and p_reset is distinct from k.spend_reset;
+  new_limit := case when 'spend_limit' = any (p_fields) then p_limit else k.spend_limit end;
+  if new_limit is null and p_reset is not null then
+    return next;
+    return;
+  end if;
+  new_reset := case when new_limit is not null then coalesce(p_reset, k.spend_reset, 'never') end;
   update api_keys a set
       name = case when 'name' = any (p_fields) then p_name else a.name end,
-      spend_limit = case when 'spend_limit' = any (p_fields) then p_limit else a.spend_limit end,
-      spend_reset = case when 'spend_limit' = any (p_fields) then p_reset else a.spend_reset end,
+      spend_limit = new_limit,
+      spend_reset = new_reset,
       allowed_models = case when 'allowed_models' = any (p_fields) then p_models else a.allowed_models end,
       rate_limit_per_minute =
         case when 'rate_limit_per_minute' = any (p_fields) then p_per_minute else a.rate_limit_per_minute end,
       concurrent_tasks = case when 'concurrent_tasks' = any (p_fields) then p_concurrent else a.concurrent_tasks end,
       expires_at = case when 'expires_at' = any (p_fields) then p_expires else a.expires_at end
     where a.id = p_key;
-  if counts_anew and p_reset is not null then
+  if new_reset is distinct from k.spend_reset and new_reset is not null then
     insert into key_budgets as b (api_key_id, epoch, since, spent, held) values (p_key, 1, p_now, 0, 0)
       on conflict (api_key_id) do update set epoch = b.epoch + 1, since = excluded.since, spent = 0, held = 0;
   end if;

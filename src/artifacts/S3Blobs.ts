@@ -3,10 +3,11 @@ import { Effect, Layer, Option, Stream } from "effect"
 import type { BucketAccess } from "../domain/Bucket.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { ArtifactBlobs, ArtifactStoreUnusable } from "./ArtifactBlobs.ts"
+import { ArtifactBlobs } from "./ArtifactBlobs.ts"
 import type { ByteRange } from "./ArtifactBlobs.ts"
 import { faultOf, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
-import type { BucketFault, Place, Send } from "./S3Bucket.ts"
+import type { BucketFault, Place } from "./S3Bucket.ts"
+import { probe } from "./S3Probe.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
 
 /**
@@ -76,25 +77,3 @@ const part = (
   }
   return Effect.map(wholeOf(found), (bytes) => Stream.succeed(bytes.slice(start, end + 1)))
 }
-
-/** Reads an object that is not there: only a usable bucket reports that. */
-const probe = Effect.fnUntraced(function* (options: BucketAccess, send: Send) {
-  const fail = (why: string, remedy: string) =>
-    new ArtifactStoreUnusable({
-      message: `ARTIFACT_STORE: the bucket ${options.bucket} ${why}; ${remedy}`
-    })
-  const object = { Bucket: options.bucket, Key: keyOf(options, ".probe") }
-  yield* send((s3, init) => s3.getObject(object, init)).pipe(
-    Effect.catch(({ code, status }) => {
-      if (Option.isNone(status)) {
-        return fail("cannot be reached", "check AWS_ENDPOINT_URL and AWS_REGION")
-      }
-      if (code === "NoSuchBucket") return fail("does not exist", "create it, or name another")
-      if (status.value === 404) return Effect.void
-      return fail(
-        `answered ${status.value}`,
-        "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the right to list, read, write and delete"
-      )
-    })
-  )
-})

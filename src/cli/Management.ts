@@ -1,14 +1,14 @@
-import { Config, Context, Effect, Layer, Option, Schema } from "effect"
-import type { Redacted } from "effect"
-import { HttpClient, HttpClientRequest } from "effect/http"
-import type { HttpClientError, HttpClientResponse } from "effect/http"
+import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { GatewayClient } from "../client/effect.ts"
+import type { ClientError } from "../client/effect.ts"
 import { readSecret } from "../config/Setting.ts"
 import { problemHelp } from "../domain/ErrorHelp.ts"
-import { CommandFault, exitCode, failed, wrongUsage } from "./terminal/Fault.ts"
+import { CommandFault, wrongUsage } from "./terminal/Fault.ts"
+import type { Reason } from "./terminal/Fault.ts"
 import { Key, Token, Url } from "./terminal/Settings.ts"
 
 /** Who calls: `either` is the user, if there is a key, else the operator. */
-export type Caller = "user" | "operator" | "either" | "anyone"
+export type Caller = "user" | "operator" | "either"
 
 export interface ManageRequest {
   readonly method?: "GET" | "POST" | "PATCH" | "DELETE"
@@ -17,21 +17,25 @@ export interface ManageRequest {
   readonly as: Caller
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: Schema.Json | undefined
-  readonly headers?: Readonly<Record<string, string>>
+  readonly idempotencyKey?: string | undefined
+  /** Milliseconds for an attempt, 60,000 unless given. */
+  readonly timeout?: number | undefined
 }
 
 type Decoder = Schema.ConstraintDecoder<unknown>
+type Client = GatewayClient["Service"]
 
-/** The HTTP API of a service, as all commands call it. docs/reference/http.md#management-api */
+/** A service, as all commands call it: through the client, with its retries. docs/client.md */
 export class Management extends Context.Service<
   Management,
   {
     /** Without a slash at the end. */
     readonly url: string
-    /** A response of success; what the service refused fails with its problem and a remedy. */
-    readonly open: (
-      request: ManageRequest
-    ) => Effect.Effect<HttpClientResponse.HttpClientResponse, CommandFault>
+    /** What the client does; its errors are told with a remedy. */
+    readonly use: <A, R>(
+      as: Caller,
+      work: (client: Client) => Effect.Effect<A, ClientError, R>
+    ) => Effect.Effect<A, CommandFault, R>
     /** The body of the response; `null` if there is none. */
     readonly send: (request: ManageRequest) => Effect.Effect<Schema.Json, CommandFault>
     /** The same, also decoded. */
@@ -45,19 +49,30 @@ export class Management extends Context.Service<
   static readonly layer = Layer.effect(
     Management,
     Effect.gen(function* () {
-      const http = yield* HttpClient.HttpClient
+      const url = yield* address
       const key = yield* secretOf(yield* Key, "GATEWAY_KEY")
       const token = yield* secretOf(yield* Token, "ADMIN_TOKEN")
-      return make(http, yield* address, key, token)
+      return make(url, yield* clientOf(url, key), yield* clientOf(url, token))
     })
   )
 }
 
 /** A flag, else the variable. */
-const secretOf = (flag: Option.Option<Redacted.Redacted>, name: string) =>
-  Option.isSome(flag)
-    ? Effect.succeed(flag)
-    : Effect.mapError(readSecret(name, "set a secret"), ({ message }) => wrongUsage(message))
+const secretOf = Effect.fnUntraced(function* (
+  flag: Option.Option<Redacted.Redacted>,
+  name: string
+) {
+  const found = Option.isSome(flag)
+    ? flag
+    : yield* Effect.mapError(readSecret(name, "set a secret"), ({ message }) => wrongUsage(message))
+  if (Option.isSome(found) && !/^[\x21-\x7e]+$/u.test(Redacted.value(found.value))) {
+    return yield* wrongUsage(
+      `${name} is empty or has a character that no key has`,
+      "Look for a space or a line's end in it"
+    )
+  }
+  return found
+})
 
 const text = (name: string) => Config.option(Config.NonEmptyString(name))
 
@@ -71,7 +86,7 @@ export const address = Effect.gen(function* () {
     () => "8080"
   )
   const url = Option.getOrElse(named, () => `http://127.0.0.1:${port}`)
-  if (!/^https?:\/\/[^\s/]/u.test(url) || !URL.canParse(url)) {
+  if (!/^https?:\/\/[^\s/?#]+[^\s?#]*$/u.test(url) || !URL.canParse(url)) {
     return yield* wrongUsage(
       `${JSON.stringify(url)} is no address of a service`,
       "Set GATEWAY_URL or --url to an address such as http://127.0.0.1:8080"
@@ -84,29 +99,38 @@ export const address = Effect.gen(function* () {
   return url.replace(/\/+$/u, "")
 }).pipe(Effect.catchTag("ConfigError", ({ message }) => wrongUsage(message)))
 
-type Secret = Option.Option<Redacted.Redacted>
+/** Somebody waits at the terminal: three attempts, within a second or two. */
+const maxRetries = 2
 
-const make = (
-  http: HttpClient.HttpClient,
-  url: string,
-  key: Secret,
-  token: Secret
-): Management["Service"] => {
-  const open = Effect.fn("Management.open")(function* (request: ManageRequest) {
-    const credential = yield* credentialOf(request.as, key, token)
-    const response = yield* http
-      .execute(requestOf(url, request, credential))
-      .pipe(Effect.mapError((error) => unreachable(url, error)))
-    if (response.status >= 200 && response.status < 300) return response
-    return yield* Effect.flatMap(bodyOf(url, response), (body) =>
-      Effect.fail(refusal(url, response, body, nameOf(request.as, key)))
+const clientOf = (baseUrl: string, secret: Option.Option<Redacted.Redacted>) =>
+  Option.match(secret, {
+    onNone: () => Effect.succeedNone,
+    onSome: (apiKey) =>
+      Effect.map(Layer.build(GatewayClient.layer({ apiKey, baseUrl, maxRetries })), (context) =>
+        Option.some(Context.get(context, GatewayClient))
+      )
+  })
+
+type Known = Option.Option<Client>
+
+const make = (url: string, user: Known, operator: Known): Management["Service"] => {
+  const use: Management["Service"]["use"] = (as, work) =>
+    Effect.flatMap(clientFor(as, user, operator), ({ client, name }) =>
+      Effect.mapError(
+        work(client),
+        (error) => new CommandFault({ ...faultOf(url, name, error), isUnclear: isUnclear(error) })
+      )
+    )
+  const send = Effect.fn("Management.send")(function* (request: ManageRequest) {
+    const { as, method = "GET", path, ...options } = request
+    const body = yield* use(as, (client) => client.request(`${method} /${path.slice(1)}`, options))
+    return yield* Effect.mapError(decodeJson(body ?? null), () =>
+      foreign(url, `${path} answered something else than JSON`)
     )
   })
-  const send = (request: ManageRequest) =>
-    Effect.flatMap(open(request), (response) => bodyOf(url, response))
   return Management.of({
     url,
-    open,
+    use,
     send,
     read: (request, schema) =>
       Effect.flatMap(send(request), (document) =>
@@ -118,70 +142,30 @@ const make = (
   })
 }
 
-const requestOf = (
-  url: string,
-  { body, headers, method = "GET", path, query = {} }: ManageRequest,
-  credential: Secret
-) => {
-  const request = HttpClientRequest.make(method)(`${url}${path}`, {
-    headers: { accept: "application/json", ...headers }
-  }).pipe(HttpClientRequest.setUrlParams(withoutAbsent(query)))
-  const sent = body === undefined ? request : HttpClientRequest.bodyJsonUnsafe(request, body)
-  return Option.match(credential, {
-    onNone: () => sent,
-    onSome: (value) => HttpClientRequest.bearerToken(sent, value)
-  })
-}
-
-const withoutAbsent = (query: Readonly<Record<string, string | undefined>>) =>
-  Object.entries(query).flatMap(([name, value]): ReadonlyArray<readonly [string, string]> =>
-    value === undefined ? [] : [[name, value]]
-  )
+const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 const keyRemedy = "Set GATEWAY_KEY to an API key with the scopes of the command, or give --key"
 const tokenRemedy =
   "Set ADMIN_TOKEN to the token that the service has, or give --token; an embedded service keeps its own in DATA_DIR/admin-token"
 
-const credentialOf = (as: Caller, key: Secret, token: Secret) => {
-  if (as === "anyone") return Effect.succeed(Option.none<Redacted.Redacted>())
-  if (as === "operator") {
-    return Option.isSome(token)
-      ? Effect.succeed(token)
-      : wrongUsage("The command is the operator's, and there is no token", tokenRemedy)
+/** The client, and the variable of its credential. */
+const clientFor = (as: Caller, user: Known, operator: Known) => {
+  const isOperator = as === "operator" || (as === "either" && Option.isNone(user))
+  const found = isOperator ? operator : user
+  if (Option.isSome(found)) {
+    return Effect.succeed({
+      client: found.value,
+      name: isOperator ? "ADMIN_TOKEN" : "GATEWAY_KEY"
+    })
   }
-  const found = as === "either" ? Option.orElse(key, () => token) : key
-  return Option.isSome(found)
-    ? Effect.succeed(found)
+  return as === "operator"
+    ? wrongUsage("The command is the operator's, and there is no token", tokenRemedy)
     : wrongUsage("The command is a user's, and there is no API key", keyRemedy)
 }
 
-/** The variable of the credential that was sent. */
-const nameOf = (as: Caller, key: Secret) =>
-  as === "operator" || (as === "either" && Option.isNone(key)) ? "ADMIN_TOKEN" : "GATEWAY_KEY"
-
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
-
-const bodyOf = (url: string, response: HttpClientResponse.HttpClientResponse) =>
-  response.text.pipe(
-    Effect.mapError((error) => unreachable(url, error)),
-    Effect.flatMap((body) =>
-      body === ""
-        ? Effect.succeed(null)
-        : Effect.mapError(Effect.fromOption(decodeJson(body)), () =>
-            foreign(url, `it answered ${response.status} and no JSON`)
-          )
-    )
-  )
-
-const Problem = Schema.Struct({
-  title: Schema.String,
-  detail: Schema.String,
-  code: Schema.Int,
-  errors: Schema.optionalKey(
-    Schema.Array(Schema.Struct({ pointer: Schema.String, detail: Schema.String }))
-  )
-})
-const decodeProblem = Schema.decodeUnknownOption(Problem)
+/** ADR 0218 */
+const isUnclear = ({ _tag }: ClientError): boolean =>
+  _tag === "ConnectionError" || _tag === "ServerError"
 
 const remedies: ReadonlyMap<number, { readonly remedy: string }> = new Map(
   Object.entries(problemHelp).map(([code, help]) => [Number(code), help])
@@ -190,46 +174,48 @@ const remedies: ReadonlyMap<number, { readonly remedy: string }> = new Map(
 /** The credential itself is wrong. docs/reference/errors.md#problem-codes */
 const credentialCodes = new Set([1001, 1002, 1003, 1004])
 
-/** What the service refused, with its remedy. */
-const refusal = (
-  url: string,
-  response: HttpClientResponse.HttpClientResponse,
-  body: Schema.Json,
-  credential: string
-): CommandFault => {
-  const problem = decodeProblem(body)
-  if (Option.isNone(problem)) return foreign(url, `it answered ${response.status}`)
-  const { code, detail, errors = [], title } = problem.value
-  const trace = response.headers["traceparent"]?.split("-")[1]
+const problemIn = Schema.decodeUnknownOption(Schema.Json)
+
+/** What the service refused, with its remedy; or that there was none. */
+const faultOf = (url: string, credential: string, error: ClientError): Reason => {
+  const { code, detail, faults, status, title, traceId } = error
+  if (error._tag === "ConnectionError") {
+    return {
+      message: `${url} cannot be reached (${systemCodeOf(error) ?? error.detail})`,
+      remedy: "Start the service with `gateway serve`, or set GATEWAY_URL or --url to where it is"
+    }
+  }
+  if (code === undefined || error.problem === undefined) {
+    const isSuccess = status >= 200 && status < 300
+    return foreignReason(
+      url,
+      isSuccess
+        ? "what it sent has another form"
+        : `it answered ${status === 0 ? "with a redirect" : status}`
+    )
+  }
   const lines = [
-    `${title}: ${detail} (code ${code}, HTTP ${response.status}${trace === undefined ? "" : `, trace ${trace}`})`,
-    ...errors.map((fault) => `  ${fault.pointer}: ${fault.detail}`)
+    `${title}: ${detail} (code ${code}, HTTP ${status}${traceId === undefined ? "" : `, trace ${traceId}`})`,
+    ...faults.map((fault) => `  ${fault.pointer}: ${fault.detail}`)
   ]
   const remedy = remedies.get(code)?.remedy
-  return new CommandFault({
+  return {
     message: lines.join("\n"),
     remedy: credentialCodes.has(code) ? `${credential}: ${remedy ?? "set another one"}` : remedy,
-    problem: body
-  })
+    problem: Option.getOrUndefined(problemIn(error.problem))
+  }
 }
 
-/** Not worth another try. */
-export const foreign = (url: string, what: string) =>
-  new CommandFault({
-    message: `${url} is no gateway of this version: ${what}`,
-    remedy: "Set GATEWAY_URL or --url to the address of the service",
-    code: exitCode.failed
-  })
+const foreignReason = (url: string, what: string): Reason => ({
+  message: `${url} is no gateway of this version: ${what}`,
+  remedy: "Set GATEWAY_URL or --url to the address of the service"
+})
 
-const unreachable = (url: string, error: HttpClientError.HttpClientError) =>
-  failed(
-    `${url} cannot be reached (${reasonOf(error.reason)})`,
-    "Start the service with `gateway serve`, or set GATEWAY_URL or --url to where it is"
-  )
+export const foreign = (url: string, what: string) => new CommandFault(foreignReason(url, what))
 
 /** Node puts the system's code into the cause of the cause. */
-const reasonOf = (error: unknown, depth = 0): string => {
-  if (typeof error !== "object" || error === null || depth > 4) return "no connection"
+const systemCodeOf = (error: unknown, depth = 0): string | undefined => {
+  if (typeof error !== "object" || error === null || depth > 4) return undefined
   if ("code" in error && typeof error.code === "string") return error.code
-  return "cause" in error ? reasonOf(error.cause, depth + 1) : "no connection"
+  return "cause" in error ? systemCodeOf(error.cause, depth + 1) : undefined
 }

@@ -19,6 +19,7 @@ import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
 import { CommandFault, exitCode } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
+import { plainText } from "./terminal/Table.ts"
 
 /** docs/cli.md */
 export const gateway = Command.make("gateway").pipe(
@@ -54,8 +55,9 @@ const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 const report = (isJson: boolean) =>
   Effect.fnUntraced(function* (fault: CommandFault) {
     const { code = exitCode.failed, isPrinted, message, problem = null, remedy } = fault
-    yield* Console.error(`Error: ${message}`)
-    if (remedy !== undefined) yield* Console.error(`Remedy: ${remedy}`)
+    // A refusal quotes what others have named
+    yield* Console.error(`Error: ${message.split("\n").map(plainText).join("\n")}`)
+    if (remedy !== undefined) yield* Console.error(`Remedy: ${plainText(remedy)}`)
     if (!isJson || isPrinted === true) return
     const error = { message, remedy: remedy ?? null, exit_code: code, problem }
     yield* Console.log(JSON.stringify({ error }, null, 2))

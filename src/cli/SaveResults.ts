@@ -15,8 +15,8 @@ export const resultsOf = ({ audios, images, videos }: TaskResult): ReadonlyArray
   images ?? videos ?? audios ?? []
 
 /**
- * Downloads the media of a task into a folder, named by the task. A file that is there already is kept: the name is
- * the task's, so it is the same medium.
+ * Downloads the media of a task into a folder, named by the task. A file that is there already is written again: the
+ * name is the task's, so it is the same medium.
  */
 export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: string) {
   const files = yield* FileSystem.FileSystem

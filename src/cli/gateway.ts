@@ -1,19 +1,6 @@
 #!/usr/bin/env node
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Layer } from "effect"
-import { FetchHttpClient } from "effect/http"
-import { TeardownOfProcess } from "./commands/serve.ts"
-import { run, teardown } from "./Program.ts"
+import { withHeapFlags } from "./HeapFlags.ts"
 
-let end = teardown
-
-NodeRuntime.runMain(
-  run(globalThis.process.argv.slice(2)).pipe(
-    Effect.provideService(TeardownOfProcess, (ofService) => {
-      end = ofService
-    }),
-    Effect.provide(Layer.merge(NodeServices.layer, FetchHttpClient.layer))
-  ),
-  { disableErrorReporting: true, teardown: (exit, onExit) => end(exit, onExit) }
-)
+// Before all that takes time to load
+if (globalThis.process.argv[2] === "serve") withHeapFlags()
+await import("./CommandLine.ts")

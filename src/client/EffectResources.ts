@@ -33,7 +33,7 @@ export const apiKeysOf = (use: Use, streamOf: StreamOf) => ({
   ) => use(({ apiKeys }) => apiKeys.update(id, body, options)),
   rotate: (
     id: string,
-    body: BodyOf<"POST /manage/v1/api-keys/{id}/rotate">,
+    body?: BodyOf<"POST /manage/v1/api-keys/{id}/rotate">,
     options?: Options<WriteOptions>
   ) => use(({ apiKeys }) => apiKeys.rotate(id, body, options)),
   revoke: (id: string, options?: Options<RequestOptions>) =>

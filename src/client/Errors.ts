@@ -1,42 +1,28 @@
 import type { Problem } from "./schema.ts"
 import type { Task, TaskRef } from "./Task.ts"
 
-/** A fault of one field of a request. docs/reference/errors.md#faults-of-a-body */
-export interface Fault {
-  /** JSON pointer as a URI fragment: `#/images/0`. */
-  readonly pointer: string
-  readonly detail: string
-}
-
-/** What an error says; it holds no secret. */
-export interface ErrorDetails {
-  /** HTTP status; 0 when there was no response. */
-  readonly status: number
-  /** docs/reference/errors.md#problem-codes; `undefined` when the response was not the gateway's. */
-  readonly code?: number | undefined
-  readonly title: string
-  readonly detail: string
-  readonly faults?: ReadonlyArray<Fault> | undefined
-  /** Under it the operator finds the request. docs/reference/http.md#trace */
-  readonly traceId?: string | undefined
-  /** Seconds after which the request may be sent again. */
-  readonly retryAfter?: number | undefined
-  /** Under which the request was sent: the same request with it makes nothing twice, for 24 hours. */
-  readonly idempotencyKey?: string | undefined
-}
+/** A fault of one field of a request: a JSON pointer as a URI fragment, `#/images/0`. docs/reference/errors.md#faults-of-a-body */
+export type Fault = NonNullable<Problem["errors"]>[number]
 
 /** What every failed request rejects with: `catch (error) { if (error instanceof GatewayError) … }`. */
 export class GatewayError extends Error {
   /** The name of the class, also as `name`; Effect's `catchTag` goes by it. */
   readonly _tag: string = "GatewayError"
+  /** HTTP status; 0 when there was no response. */
   readonly status: number
+  /** docs/reference/errors.md#problem-codes; `undefined` when the response was not the gateway's. */
   readonly code: number | undefined
   readonly title: string
   readonly detail: string
   readonly faults: ReadonlyArray<Fault>
+  /** Under it the operator finds the request. docs/reference/http.md#trace */
   readonly traceId: string | undefined
+  /** Seconds after which the request may be sent again. */
   readonly retryAfter: number | undefined
+  /** Under which the request was sent: the same request with it makes nothing twice, for 24 hours. */
   readonly idempotencyKey: string | undefined
+  /** What the gateway answered, if it was the gateway. docs/reference/errors.md#problem-body */
+  readonly problem: Problem | undefined
 
   constructor(details: ErrorDetails, cause?: unknown) {
     const { code, detail, status, title, traceId } = details
@@ -58,6 +44,7 @@ export class GatewayError extends Error {
     this.traceId = traceId
     this.retryAfter = details.retryAfter
     this.idempotencyKey = details.idempotencyKey
+    this.problem = details.problem
   }
 
   static {
@@ -69,6 +56,10 @@ export class GatewayError extends Error {
     Object.defineProperty(this.prototype, "name", name)
   }
 }
+
+/** What an error is made of; it holds no secret. */
+export type ErrorDetails = Pick<GatewayError, "status" | "title" | "detail"> &
+  Partial<Omit<GatewayError, keyof Error | "_tag">>
 
 /** 401: the key is missing, unknown, expired or revoked. */
 export class AuthenticationError extends GatewayError {
@@ -186,7 +177,8 @@ export const errorOf = (
     code: problem?.code,
     title: problem?.title ?? (response.statusText || `HTTP ${status}`),
     detail: problem?.detail ?? (typeof body === "string" ? body.slice(0, 500).trim() : ""),
-    faults: problem?.errors,
+    ...(problem?.errors === undefined ? {} : { faults: problem.errors }),
+    problem,
     traceId: response.headers.get("traceparent")?.split("-")[1],
     retryAfter: retryAfterOf(response.headers, request.now),
     idempotencyKey: request.idempotencyKey

@@ -1,10 +1,20 @@
-/** The `data` of each server-sent event; comments and other fields are skipped. `read` takes the next piece. */
+import { bounded } from "./Clock.ts"
+import type { ClientRequest, Transport } from "./Transport.ts"
+
+type Read = () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+
+/**
+ * The `data` of each server-sent event; comments and other fields are skipped. `read` takes the next piece, `onId`
+ * gets the `id` of each block, also of one without data, before its event.
+ */
 export async function* eventsOf(
-  read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  read: Read,
+  onId: (id: string) => void = () => {}
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ""
   let data: Array<string> = []
+  let id: string | undefined
   for (;;) {
     const { done, value } = await read()
     rest += decoder.decode(value, { stream: !done })
@@ -12,11 +22,44 @@ export async function* eventsOf(
     const lines = rest.split(done ? /\r\n|\r|\n/u : /\r\n|\r(?!$)|\n/u)
     rest = lines.pop() ?? ""
     for (const line of lines) {
-      if (line.startsWith("data:")) data.push(line.slice(line.startsWith("data: ") ? 6 : 5))
-      if (line !== "" || data.length === 0) continue
+      const [, field, value = ""] = /^(data|id):? ?(.*)$/su.exec(line) ?? []
+      if (field === "data") data.push(value)
+      if (field === "id") id = value
+      if (line !== "") continue
+      if (id !== undefined) onId(id)
+      id = undefined
+      if (data.length === 0) continue
       yield data.join("\n")
       data = []
     }
     if (done) return
+  }
+}
+
+/** Comments come every 15 seconds: what is silent for longer is broken. docs/reference/tasks.md#event-stream */
+const silenceMillis = 45_000
+
+/** The `data` of the events of a response, up to where it ends; rejects where it is refused or breaks off. */
+export async function* openEvents(
+  transport: Transport,
+  request: ClientRequest,
+  onId?: (id: string) => void
+): AsyncGenerator<string> {
+  const { signal } = transport.settings(request)
+  const closing = new AbortController()
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  try {
+    const headers = { ...request.headers, accept: "text/event-stream" }
+    const response = await transport.open({ ...request, headers }, closing.signal)
+    const type = response.headers.get("content-type")
+    if (type?.startsWith("text/event-stream") !== true || response.body === null) return
+    const opened = response.body.getReader()
+    reader = opened
+    const { clock } = transport
+    const bounds = { clock, signal, timeout: silenceMillis, late: () => undefined }
+    yield* eventsOf(() => bounded(bounds, () => opened.read()), onId)
+  } finally {
+    closing.abort()
+    reader?.cancel().catch(() => {})
   }
 }

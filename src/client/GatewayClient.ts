@@ -1,5 +1,6 @@
 import { systemClock } from "./Clock.ts"
 import type { ClientClock } from "./Clock.ts"
+import { eventsOf } from "./Events.ts"
 import { Requests } from "./Requests.ts"
 import type {
   AnswerOf,
@@ -44,6 +45,7 @@ const headerText = /^[\x21-\x7e]+$/u
  */
 export class GatewayClient {
   readonly tasks: Tasks
+  readonly events: ReturnType<typeof eventsOf>
   readonly wallet: ReturnType<typeof Resources.walletOf>
   readonly apiKeys: ReturnType<typeof Resources.apiKeysOf>
   readonly webhookEndpoints: ReturnType<typeof Resources.webhookEndpointsOf>
@@ -81,6 +83,7 @@ export class GatewayClient {
       })
     )
     this.tasks = new Tasks(this.#requests, options.serviceName ?? "Service")
+    this.events = eventsOf(this.#requests)
     this.wallet = Resources.walletOf(this.#requests)
     this.apiKeys = Resources.apiKeysOf(this.#requests)
     this.webhookEndpoints = Resources.webhookEndpointsOf(this.#requests)

@@ -61,7 +61,7 @@ export interface List<Item> extends AsyncIterable<Item> {
 }
 
 /** `metadata: { order: "17" }` is written `metadata[order]=17`. */
-const queryText = (query: Readonly<Record<string, unknown>> = {}): string => {
+export const queryText = (query: Readonly<Record<string, unknown>> = {}): string => {
   const pairs = Object.entries(query).flatMap(([name, value]): Array<[string, string]> => {
     if (value === undefined || value === null) return []
     if (typeof value !== "object") return [[name, String(value)]]

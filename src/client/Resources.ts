@@ -35,10 +35,10 @@ export const apiKeysOf = (api: Requests) => ({
     body: BodyOf<"PATCH /manage/v1/api-keys/{id}">,
     options: RequestOptions = {}
   ) => api.request("PATCH /manage/v1/api-keys/{id}", { ...options, path: { id }, body }),
-  /** A new text for the key; the old one works for `expires_in` more seconds. */
+  /** A new text for the key; the old one works for `grace_seconds` more, and ends at once without them. */
   rotate: (
     id: string,
-    body: BodyOf<"POST /manage/v1/api-keys/{id}/rotate">,
+    body: BodyOf<"POST /manage/v1/api-keys/{id}/rotate"> = {},
     options: WriteOptions = {}
   ) => api.request("POST /manage/v1/api-keys/{id}/rotate", { ...options, path: { id }, body }),
   revoke: (id: string, options: RequestOptions = {}) =>

@@ -1,6 +1,6 @@
 import { bounded } from "./Clock.ts"
 import { ConflictError, retryAfterOf, TaskFailedError, TimeoutError } from "./Errors.ts"
-import { eventsOf } from "./EventStream.ts"
+import { openEvents } from "./EventStream.ts"
 import { newIdempotencyKey } from "./Keys.ts"
 import { encodeBody } from "./Media.ts"
 import type { FilterOf, List, Requests, WriteOptions } from "./Requests.ts"
@@ -32,9 +32,6 @@ export interface WaitOptions extends RequestOptions {
   /** Polls from the beginning, without a stream. */
   readonly poll?: boolean | undefined
 }
-
-/** Comments come every 15 seconds: what is silent for longer is broken. docs/reference/tasks.md#event-stream */
-const streamSilenceMillis = 45_000
 
 /** Seconds between polls where the response does not say. docs/reference/tasks.md#polling */
 const pollSeconds = 2
@@ -218,44 +215,24 @@ export class Tasks {
   /** The tasks of the event stream, up to where it ends or breaks. */
   async *#stream(ref: TaskRef, options: RequestOptions): AsyncGenerator<Task> {
     const { transport } = this.#requests
-    const { signal } = transport.settings(options)
-    const closing = new AbortController()
-    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+    const request = { ...requestOf("GET", ref), ...options }
     try {
-      const request = requestOf("GET", ref, { accept: "text/event-stream" })
-      const { body, headers, ok, status } = await transport.open(
-        { ...request, ...options },
-        closing.signal
-      )
-      const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true
-      if (!ok || !isStream || body === null) return
-      const opened = body.getReader()
-      reader = opened
-      const bounds = {
-        clock: transport.clock,
-        signal,
-        timeout: streamSilenceMillis,
-        late: () => undefined
-      }
-      for await (const data of eventsOf(() => bounded(bounds, () => opened.read()))) {
-        yield taskOf(ref, JSON.parse(data), status, headers)
+      for await (const data of openEvents(transport, request)) {
+        yield taskOf(ref, JSON.parse(data), 200, new Headers())
       }
     } catch {
-      signal?.throwIfAborted()
-    } finally {
-      closing.abort()
-      reader?.cancel().catch(() => {})
+      transport.settings(options).signal?.throwIfAborted()
     }
   }
 }
 
 const cancelledCode = 4004
 
-const requestOf = (
-  method: "GET" | "DELETE",
-  task: TaskRef,
-  headers: Readonly<Record<string, string>> = {}
-): ClientRequest => ({ method, path: pathOf(task, task.id), headers, isRepeatable: true })
+const requestOf = (method: "GET" | "DELETE", task: TaskRef): ClientRequest => ({
+  method,
+  path: pathOf(task, task.id),
+  isRepeatable: true
+})
 
 const lateDetails = (deadline: number | undefined) => ({
   status: 0,

@@ -56,6 +56,12 @@ const reasonOf = (cause: unknown): string => {
   return `${cause.message}${inner}`
 }
 
+const bodyOf = async (response: Response): Promise<unknown> => {
+  const text = await response.text()
+  if (/\bjson\b/u.test(response.headers.get("content-type") ?? "")) return JSON.parse(text)
+  return text === "" ? undefined : text
+}
+
 const removed: Reply = { status: 204, headers: new Headers(), body: undefined }
 
 /** Sends requests, and sends them again where that cannot do anything twice. */
@@ -88,14 +94,26 @@ export class Transport {
           : error
       }
       isUnclear ||= status === 0 || (status >= 500 && status !== 503)
-      const delay = retryDelay(retry, retryAfter, this.#options.random())
-      await this.sleep(delay, signal)
+      await this.backOff(retry, retryAfter, signal)
     }
   }
 
-  /** A response whose body is not read yet, such as a stream; sent once. The time-out is that of its headers. */
+  /** A success whose body is not read yet, such as a stream; sent once. The time-out is that of its headers. */
   async open(request: ClientRequest, closing: AbortSignal): Promise<Response> {
-    return this.#within(request, () => this.#fetch(request, closing))
+    return this.#within(request, async () => {
+      const response = await this.#fetch(request, closing)
+      if (response.ok) return response
+      throw this.#refusal(request, response, await bodyOf(response))
+    })
+  }
+
+  /** Waits before the next attempt: `retry` counts from 0. */
+  backOff(
+    retry: number,
+    retryAfter: number | undefined,
+    signal: AbortSignal | undefined
+  ): Promise<void> {
+    return this.sleep(retryDelay(retry, retryAfter, this.#options.random()), signal)
   }
 
   /** Waits, or rejects with the reason of the signal. */
@@ -119,12 +137,9 @@ export class Transport {
       return await this.#within(request, async (signal) => {
         const response = await this.#fetch(request, signal)
         const { headers, ok, status, type } = response
-        const text = await response.text()
-        const isJson = /\bjson\b/u.test(headers.get("content-type") ?? "")
-        const body: unknown = isJson ? JSON.parse(text) : text === "" ? undefined : text
+        const body = await bodyOf(response)
         if (ok) return { reply: { status, headers, body } }
-        const { idempotencyKey } = request
-        const error = errorOf(response, body, { now: this.clock.now(), idempotencyKey })
+        const error = this.#refusal(request, response, body)
         const isFinal = type === "opaqueredirect" || headers.get("x-should-retry") === "false"
         return { error, isFinal }
       })
@@ -134,6 +149,10 @@ export class Transport {
         cause instanceof ConnectionError ? cause : this.#lost(request, reasonOf(cause), cause)
       return { error, isFinal: false }
     }
+  }
+
+  #refusal({ idempotencyKey }: ClientRequest, response: Response, body: unknown) {
+    return errorOf(response, body, { now: this.clock.now(), idempotencyKey })
   }
 
   #within<A>(request: ClientRequest, work: (signal: AbortSignal) => Promise<A>): Promise<A> {

@@ -4,6 +4,7 @@ import { FetchHttpClient } from "effect/http"
 import * as Resources from "./EffectResources.ts"
 import { GatewayError } from "./Errors.ts"
 import type { ClientError } from "./Errors.ts"
+import type { ListenOptions } from "./Events.ts"
 import { GatewayClient as Client } from "./GatewayClient.ts"
 import type { AnyRoute, ArgumentsOf, FilterOf, List, ListRoute } from "./Requests.ts"
 import type { InputOf, ModelName, TaskRef } from "./Task.ts"
@@ -71,6 +72,11 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
   return {
     use,
     tasks: tasksOf(client, use, streamOf),
+    events: {
+      /** Events as webhooks deliver them, without end; a connection that was lost goes on where it was. */
+      listen: (options?: Options<ListenOptions>) =>
+        streamed(client, ({ events }) => events.listen(options))
+    },
     wallet: Resources.walletOf(use, streamOf),
     apiKeys: Resources.apiKeysOf(use, streamOf),
     webhookEndpoints: Resources.webhookEndpointsOf(use, streamOf),
@@ -92,6 +98,26 @@ export type Use = <A>(work: (client: Client) => Promise<A>) => Effect.Effect<A, 
 export type StreamOf = <Item>(
   list: (client: Client) => List<Item>
 ) => Stream.Stream<Item, ClientError>
+
+/** What the Promise API yields; the connection ends with the Stream. */
+const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>) =>
+  Stream.suspend(() => {
+    const closing = new AbortController()
+    const close = () => closing.abort()
+    const items = open(client.with({ signal: closing.signal }))
+    return Stream.paginate(undefined, () =>
+      fromPromise((signal) => {
+        signal.addEventListener("abort", close, { once: true })
+        return items.next()
+      }).pipe(
+        Effect.map((item) =>
+          item.done === true
+            ? ([[], Option.none<undefined>()] as const)
+            : ([[item.value], Option.some(undefined)] as const)
+        )
+      )
+    ).pipe(Stream.ensuring(Effect.sync(close)))
+  })
 
 const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
   create: <Model extends ModelName>(
@@ -115,23 +141,7 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
   ) => use(({ tasks }) => tasks.run(model, body, options)),
   /** The task as it stands and at each further move, up to its end. */
   watch: (task: TaskRef, options?: Parameters<Client["tasks"]["watch"]>[1]) =>
-    Stream.suspend(() => {
-      const closing = new AbortController()
-      const close = () => closing.abort()
-      const moves = client.with({ signal: closing.signal }).tasks.watch(task, options)
-      return Stream.paginate(undefined, () =>
-        fromPromise((signal) => {
-          signal.addEventListener("abort", close, { once: true })
-          return moves.next()
-        }).pipe(
-          Effect.map((move) =>
-            move.done === true
-              ? ([[], Option.none<undefined>()] as const)
-              : ([[move.value], Option.some(undefined)] as const)
-          )
-        )
-      ).pipe(Stream.ensuring(Effect.sync(close)))
-    }),
+    streamed(client, ({ tasks }) => tasks.watch(task, options)),
   cancel: (task: TaskRef, options?: Options<RequestOptions>) =>
     use(({ tasks }) => tasks.cancel(task, options)),
   list: (filter?: FilterOf<"GET /manage/v1/tasks">, options?: Options<RequestOptions>) =>

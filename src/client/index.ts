@@ -17,6 +17,7 @@ export {
   ValidationError
 } from "./Errors.ts"
 export type { ClientError, Fault } from "./Errors.ts"
+export type { EventType, ListenOptions, PublishedEvent } from "./Events.ts"
 export { fileFrom } from "./Media.ts"
 export type { Media } from "./Media.ts"
 export type { List, WriteOptions } from "./Requests.ts"

@@ -23,8 +23,8 @@ export interface Service {
 
 export interface Session {
   readonly id: string
+  readonly user: { readonly id: string; readonly email: string; readonly name: string | null } | null
   readonly role: "user" | "operator"
-  readonly user_id: string | null
   readonly method: "password" | "api_key" | "admin_token" | "link" | "oidc"
   readonly current: boolean
   readonly address: string | null
@@ -88,13 +88,17 @@ export interface RedeliveredWebhookDeliveries {
 }
 
 export interface RedeliverWebhookDeliveries {
+  readonly filter: RedeliveryFilter
+  /** `next_cursor` of the call before */
+  readonly cursor?: string
+}
+
+export interface RedeliveryFilter {
   readonly endpoint_id?: string
   readonly status?: "succeeded" | "failed" | "skipped"
   readonly type?: "task.created" | "task.succeeded" | "task.failed" | "balance.low"
   readonly since?: string
   readonly until?: string
-  /** `next_cursor` of the call before */
-  readonly cursor?: string
 }
 
 export interface WebhookDeliveryWithAttempts {
@@ -459,12 +463,19 @@ export interface UsageRebuild {
 
 export interface Usage {
   readonly day: string | null
-  readonly user_id: string | null
-  readonly api_key_id: string | null
+  readonly user: string | null
+  readonly key: string | null
   readonly vendor: string | null
   readonly model: string | null
   readonly sandbox: boolean | null
-  readonly num_model_requests: number
+  readonly tasks: number
+  readonly calls: number
+  readonly units: UsageUnits
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly amount: string
+}
+
+export interface UsageUnits {
   readonly input_tokens: number
   readonly input_cached_tokens: number
   readonly output_tokens: number
@@ -472,8 +483,6 @@ export interface Usage {
   readonly videos: number
   readonly audios: number
   readonly seconds: number
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly credits: string
 }
 
 export interface Call {
@@ -520,7 +529,12 @@ export interface RotatedApiKey {
   readonly created_at: string
   readonly expires_at: string | null
   readonly last_used_at: string | null
-  readonly spend_limit: SpendLimit | null
+  readonly spend_limit: string | null
+  readonly reset: "daily" | "weekly" | "monthly" | "never" | null
+  readonly spent: string | null
+  readonly held: string | null
+  readonly remaining: string | null
+  readonly resets_at: string | null
   readonly allowed_models: ReadonlyArray<string> | null
   readonly rate_limit_per_minute: number | null
   readonly concurrent_tasks: number | null
@@ -528,21 +542,9 @@ export interface RotatedApiKey {
   readonly key: string
 }
 
-export interface SpendLimit {
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly amount: string
-  readonly reset: "daily" | "weekly" | "monthly" | "never"
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly spent: string
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly held: string
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly remaining: string
-  readonly resets_at: string | null
-}
-
 export interface ApiKeyRotation {
-  readonly expires_in: number
+  /** Seconds for which the old secret works too; 0 ends it at once */
+  readonly grace_seconds?: number
 }
 
 export interface ApiKey {
@@ -553,7 +555,12 @@ export interface ApiKey {
   readonly created_at: string
   readonly expires_at: string | null
   readonly last_used_at: string | null
-  readonly spend_limit: SpendLimit | null
+  readonly spend_limit: string | null
+  readonly reset: "daily" | "weekly" | "monthly" | "never" | null
+  readonly spent: string | null
+  readonly held: string | null
+  readonly remaining: string | null
+  readonly resets_at: string | null
   readonly allowed_models: ReadonlyArray<string> | null
   readonly rate_limit_per_minute: number | null
   readonly concurrent_tasks: number | null
@@ -562,7 +569,8 @@ export interface ApiKey {
 
 export interface ApiKeyChange {
   readonly name?: string
-  readonly spend_limit?: { readonly amount: string; readonly reset: "daily" | "weekly" | "monthly" | "never" } | null
+  readonly spend_limit?: string | null
+  readonly reset?: "daily" | "weekly" | "monthly" | "never"
   readonly allowed_models?: ReadonlyArray<string> | null
   readonly rate_limit_per_minute?: number | null
   readonly concurrent_tasks?: number | null
@@ -977,7 +985,7 @@ export interface Operations {
   /** Rotate api key */
   readonly "POST /manage/v1/api-keys/{id}/rotate": {
     readonly path: { readonly id: string }
-    readonly body: ApiKeyRotation
+    readonly body?: ApiKeyRotation
     readonly response: RotatedApiKey
   }
   /** Get wallet */
@@ -1167,7 +1175,7 @@ export interface Operations {
   }
   /** Sign in */
   readonly "POST /manage/v1/session": {
-    readonly body: { readonly email?: string; readonly password?: string; readonly token?: string }
+    readonly body: { readonly email?: string; readonly password?: string; readonly api_key?: string; readonly operator_token?: string; readonly link?: string }
     readonly response: Session
   }
   /** Sign out */
@@ -1185,8 +1193,8 @@ export interface Operations {
     readonly response: undefined
   }
   /** Create sign in link */
-  readonly "POST /manage/v1/sign-in-links": {
-    readonly body: { readonly user_id?: string | null }
+  readonly "POST /manage/v1/users/{id}/sign-in-links": {
+    readonly path: { readonly id: string }
     readonly response: SignInLink
   }
   /** Get service */

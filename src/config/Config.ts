@@ -59,6 +59,8 @@ export class AppConfig extends Context.Service<
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
+    /** None: everybody reads `/metrics`, without names. ADR 0237 */
+    readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation
     readonly egressAllow: string
@@ -187,7 +189,8 @@ const store = (dataDir: string) =>
     )
     const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
     const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
-    yield* checkSecrets(Option.isSome(url), adminToken, masterKey)
+    const metricsToken = yield* readSecret("METRICS_TOKEN", "set a secret")
+    yield* checkSecrets(Option.isSome(url), { adminToken, masterKey, metricsToken })
     return {
       database: Option.match(url, {
         onNone: () => ({ _tag: "Embedded" as const, durable }),
@@ -195,6 +198,7 @@ const store = (dataDir: string) =>
       }),
       adminToken,
       masterKey,
+      metricsToken,
       catalogFile: yield* read(
         "CATALOG_FILE",
         Config.option(Config.NonEmptyString("CATALOG_FILE")),

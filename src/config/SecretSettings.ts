@@ -28,8 +28,11 @@ const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
  */
 export const checkSecrets = (
   required: boolean,
-  adminToken: Option.Option<Redacted.Redacted>,
-  masterKey: Option.Option<Redacted.Redacted>
+  {
+    adminToken,
+    masterKey,
+    metricsToken
+  }: Readonly<Record<"adminToken" | "masterKey" | "metricsToken", Option.Option<Redacted.Redacted>>>
 ) =>
   Effect.gen(function* () {
     const missing = "is required with DATABASE_URL"
@@ -37,8 +40,13 @@ export const checkSecrets = (
     if (required && Option.isNone(adminToken)) {
       return yield* fault("ADMIN_TOKEN", missing, tokenRemedy)
     }
-    if (Option.exists(adminToken, (token) => !isAdminToken(Redacted.value(token)))) {
-      return yield* fault("ADMIN_TOKEN", "is too short", tokenRemedy)
+    for (const [name, given] of [
+      ["ADMIN_TOKEN", adminToken],
+      ["METRICS_TOKEN", metricsToken]
+    ] as const) {
+      if (Option.exists(given, (token) => !isAdminToken(Redacted.value(token)))) {
+        return yield* fault(name, "is too short", tokenRemedy)
+      }
     }
     if (required && Option.isNone(masterKey)) {
       return yield* fault("MASTER_KEY", missing, masterKeyRemedy)

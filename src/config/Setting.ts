@@ -46,5 +46,9 @@ const readSecretFile = (variable: string, file: string) =>
     // Editors, and echo, end the last line
     const secret = text.replace(/[\r\n]+$/u, "")
     if (secret === "") return yield* fault(variable, `${file} is empty`, fileRemedy)
+    // No header can have a line's end, so that every request would fail. A list of keys may go on behind a comma
+    if (/[^,\s][^\S\r\n]*[\r\n]/u.test(secret)) {
+      return yield* fault(variable, `${file} has more than one line`, fileRemedy)
+    }
     return Redacted.make(secret)
   }).pipe(Effect.provide(NodeFileSystem.layer))

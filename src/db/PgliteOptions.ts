@@ -12,6 +12,8 @@ export const startParams = (durable: boolean): Array<string> => [
     "wal_sync_method=fsync",
     "min_wal_size=32MB",
     "max_wal_size=64MB",
+    // Its alarm of each 10 seconds goes on after the start, and keeps the process of a test alive
+    "log_startup_progress_interval=0",
     // As on a server: `planning` in Database.ts
     "enable_seqscan=off",
     "jit=off"

@@ -208,6 +208,14 @@ const query = (sql: string): Buffer => {
   return bytes
 }
 
+/**
+ * `DISCARD ALL` without its `DISCARD PLANS`, whose effect no connection sees: to plan the functions anew takes a sixth
+ * of the start of a gateway on a store that is open already.
+ */
+export const forgetSession =
+  "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; DEALLOCATE ALL; UNLISTEN *; " +
+  "SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES"
+
 /** `Sync` first: the connection before may have ended within a failed batch. */
-const discard = Buffer.concat([sync, query("DISCARD ALL")])
-const rollbackAndDiscard = Buffer.concat([sync, query("ROLLBACK"), query("DISCARD ALL")])
+const discard = Buffer.concat([sync, query(forgetSession)])
+const rollbackAndDiscard = Buffer.concat([sync, query("ROLLBACK"), query(forgetSession)])

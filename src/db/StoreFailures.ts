@@ -55,17 +55,23 @@ export const retryStore = <A, R>(
   self: Effect.Effect<A, StoreUnavailable, R>,
   restore?: (wait: Effect.Effect<void>) => Effect.Effect<void>
 ): Effect.Effect<A, never, R> =>
-  Effect.retry(
-    self,
-    restore === undefined
-      ? storeBackoff
-      : Schedule.modifyDelay(storeBackoff, ({ duration }) =>
-          Effect.as(restore(Effect.sleep(duration)), Duration.zero)
-        )
-  ).pipe(
+  // Most calls succeed, and a schedule costs more than a look at what is in memory
+  Effect.catch(self, (error) => {
+    let next: Effect.Effect<A, StoreUnavailable, R> = Effect.fail(error)
+    const again = Effect.suspend(() => {
+      const current = next
+      next = self
+      return current
+    })
+    const schedule =
+      restore === undefined
+        ? storeBackoff
+        : Schedule.modifyDelay(storeBackoff, ({ duration }) =>
+            Effect.as(restore(Effect.sleep(duration)), Duration.zero)
+          )
     // Never: the schedule has no end
-    Effect.orDie
-  )
+    return Effect.orDie(Effect.retry(again, schedule))
+  })
 
 const thrownOf = (reason: Cause.Reason<unknown>): unknown =>
   reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined

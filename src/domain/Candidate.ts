@@ -48,13 +48,18 @@ export interface Aliased {
   readonly candidate: number | null
 }
 
-/** The model that a task is at, and its price: of an alias one of its models, which may cost less than is held. */
-export const modelAt = ({ candidate, candidates, model, price, vendor }: Aliased) => {
-  const at = candidates?.[candidate ?? -1]
-  return at === undefined
-    ? { vendor, model, price }
-    : { vendor: at.vendor, model: at.model, price: at.price ?? price }
+const candidateAt = ({ candidate, candidates }: Pick<Aliased, "candidate" | "candidates">) =>
+  candidates?.[candidate ?? -1]
+
+/** The model that a task is at. */
+export const modelAt = (task: Omit<Aliased, "price">) => {
+  const { model, vendor } = candidateAt(task) ?? task
+  return { vendor, model }
 }
+
+/** What it costs by the model that it is at: of an alias it may be less than is held. */
+export const priceAt = (task: Pick<Aliased, "candidate" | "candidates" | "price">): Credits =>
+  candidateAt(task)?.price ?? task.price
 
 /** The place of the model after the one that the task is at; `undefined`: that is the last one. */
 export const nextPlace = ({

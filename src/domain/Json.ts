@@ -22,13 +22,18 @@ const endOfString = (text: string, open: number): number => {
   }
 }
 
+/** The index of what follows the string that ends there. */
+const afterString = (text: string, end: number): number => {
+  let next = end + 1
+  while (text.charCodeAt(next) <= space) next += 1
+  return next
+}
+
 /** Strings with a colon behind them. */
 const keysWritten = (text: string): number => {
   let keys = 0
   for (let open = text.indexOf(quote); open >= 0;) {
-    const end = endOfString(text, open)
-    let next = end + 1
-    while (text.charCodeAt(next) <= space) next += 1
+    const next = afterString(text, endOfString(text, open))
     if (text.charCodeAt(next) === colon) keys += 1
     open = text.indexOf(quote, next)
   }
@@ -54,3 +59,29 @@ const keysParsed = (value: unknown): number => {
  */
 export const hasDuplicateKeys = (text: string, value: unknown): boolean =>
   keysWritten(text) !== keysParsed(value)
+
+/**
+ * The text of a JSON object with another value of one of its members, which is a string and stands there once. All
+ * else is as it was: a parser would round large numbers.
+ */
+export const withString = (text: string, key: string, value: string): string => {
+  let depth = 0
+  for (let open = 0; open < text.length; open += 1) {
+    const mark = text[open]
+    if (mark === "{" || mark === "[") depth += 1
+    else if (mark === "}" || mark === "]") depth -= 1
+    else if (mark === quote) {
+      const end = endOfString(text, open)
+      const next = afterString(text, end)
+      if (depth === 1 && text.charCodeAt(next) === colon) {
+        const name: unknown = JSON.parse(text.slice(open, end + 1))
+        const from = text.indexOf(quote, next)
+        if (name === key) {
+          return `${text.slice(0, from)}${JSON.stringify(value)}${text.slice(endOfString(text, from) + 1)}`
+        }
+      }
+      open = end
+    }
+  }
+  return text
+}

@@ -17,6 +17,13 @@ export const userStreamSeconds = 1
 export const userStreamItemsMax = 100
 export const userStreamsMax = 10
 
+/**
+ * A stream of events reads so many ledger entries a look; with more it looks again after the pause.
+ * docs/reference/http.md#events-of-a-user
+ */
+export const userStreamEntriesMax = 500
+export const userStreamCatchUpMillis = 50
+
 /** From leaving for the OpenID provider to coming back. docs/reference/sessions.md#openid-connect */
 export const oidcTransactionMinutes = 10
 

@@ -5,14 +5,16 @@ import type { CallAlias } from "../catalog/AliasTargets.ts"
 import type { TokenModel } from "../catalog/OpenRoutes.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
+import { withString } from "../domain/Json.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Provider } from "../domain/Provider.ts"
 import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
-import { planCall } from "./CallPlan.ts"
+import { planCall, withoutMark } from "./CallPlan.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import { withinLimits } from "./KeyLimits.ts"
 import { readBody } from "./MeteredBody.ts"
+import type { ReadBody } from "./MeteredBody.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 
 /** A model of an alias that may do a call: what would be sent for it, and where. */
@@ -42,44 +44,33 @@ export const aliasNamed = ({ body, to }: PassthroughCall): CallAlias | undefined
   const { catalog, model, route } = to
   if (catalog.aliases.length === 0 || route.meter.per !== "tokens") return undefined
   if (model !== undefined) return catalog.aliasOf(route.vendor, model)
-  const read = readBody(body)
+  const read = readBody(withoutMark(body))
   const name = Result.isSuccess(read) ? read.success.body.model : undefined
   return name === undefined ? undefined : catalog.aliasOf(route.vendor, name)
 }
 
 const utf8 = new TextEncoder()
 
-/** The body with another `model`, where it has one; all else as the client wrote it, but for spaces. */
-const bodyFor = (body: Uint8Array, model: string): Result.Result<Uint8Array, Problem> => {
-  const read = readBody(body)
-  if (Result.isFailure(read)) return Result.fail(read.failure)
-  const { value } = read.success
-  if (typeof value !== "object" || value === null || !("model" in value)) {
-    return Result.succeed(body)
-  }
-  return Result.try({
-    try: () => utf8.encode(JSON.stringify({ ...value, model })),
-    catch: () => problem(2002, "The body is nested too deeply")
-  })
-}
+/** The body with another `model`, where it has one; all else as the client wrote it. */
+const bodyFor = ({ body, bytes, text }: ReadBody, model: string): Uint8Array =>
+  body.model === undefined ? bytes : utf8.encode(withString(text, "model", model))
 
 const candidateOf = (
   call: PassthroughCall,
+  read: ReadBody,
   model: TokenModel,
   nowMillis: number
 ): Result.Result<CallCandidate, Problem> | undefined => {
   const { catalog, model: inPath, route: asked } = call.to
   const route = routeOf(catalog.routes, asked, model)
   if (route._tag === "None") return undefined
-  const sent = bodyFor(call.body, model.model)
-  if (Result.isFailure(sent)) return Result.fail(sent.failure)
   const to: OpenPath = {
     ...call.to,
     route: route.value,
     path: route.value.path.replace("{model}", model.model),
     model: inPath === undefined ? undefined : model.model
   }
-  const own = { ...call, to, body: sent.success, maxCost: undefined }
+  const own = { ...call, to, body: bodyFor(read, model.model), maxCost: undefined }
   const plan = planCall(catalog, route.value, to.model, own.body, nowMillis)
   return Result.map(withinLimits(own, plan), (plan) => ({ model, call: own, plan }))
 }
@@ -98,6 +89,8 @@ export const planAliased = (
 ): Result.Result<AliasedPlan, Problem> => {
   const other = alias.targets.find(({ model }) => !allowsModel(call.principal, [model.model]))
   if (other !== undefined) return Result.fail(modelNotAllowed(other.model.model))
+  const read = readBody(withoutMark(call.body))
+  if (Result.isFailure(read)) return Result.fail(read.failure)
   const skipped: Array<SkippedModel> = []
   const skip = ({ model, vendor }: TokenModel, reason: SkipReason) => {
     skipped.push({ vendor, model, reason })
@@ -105,7 +98,7 @@ export const planAliased = (
   const planned: Array<CallCandidate> = []
   let failure: Problem | undefined
   for (const model of inOrderOf(alias.targets, id)) {
-    const made = candidateOf(call, model, nowMillis)
+    const made = candidateOf(call, read.success, model, nowMillis)
     if (made === undefined) skip(model, "no_route")
     else if (Result.isSuccess(made)) planned.push(made.success)
     else {

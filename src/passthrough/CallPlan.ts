@@ -88,7 +88,7 @@ export const planCall = (
 }
 
 /** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
-const withoutMark = (bytes: Uint8Array): Uint8Array =>
+export const withoutMark = (bytes: Uint8Array): Uint8Array =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 interface MeteredRequest {

@@ -1,5 +1,9 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { DatabaseClock } from "../db/DatabaseClock.ts"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { encryptsUnder } from "./ProcessId.ts"
+import { ProcessStore } from "./ProcessStore.ts"
 import { SealedValueStore, sealedColumns } from "./SealedValueStore.ts"
 import type { SealedColumn, SealedValue } from "./SealedValueStore.ts"
 import { Secrets } from "./Secrets.ts"
@@ -24,6 +28,11 @@ export class MasterKeyRotation extends Context.Service<
     readonly rotate: (
       onPage: (rewritten: number) => Effect.Effect<void>
     ) => Effect.Effect<RotationOutcome, StoreUnavailable>
+    /**
+     * Processes that live and encrypt under another key than the first: what they write is not of the new
+     * key, and some cannot read it. ADR 0236
+     */
+    readonly stragglers: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }
 >()("gateway/process/MasterKeyRotation") {
   static readonly layer = Layer.effect(
@@ -31,6 +40,8 @@ export class MasterKeyRotation extends Context.Service<
     Effect.gen(function* () {
       const secrets = yield* Secrets
       const store = yield* SealedValueStore
+      const processes = yield* ProcessStore
+      const clock = yield* DatabaseClock
 
       const reencrypt = Effect.fnUntraced(function* (column: SealedColumn, value: SealedValue) {
         const sealed = yield* Effect.option(secrets.reencrypt(value.sealed))
@@ -63,6 +74,11 @@ export class MasterKeyRotation extends Context.Service<
       })
 
       return MasterKeyRotation.of({
+        stragglers: Effect.gen(function* () {
+          const since = DateTime.subtract(yield* clock.now, { seconds: ownerDeadSeconds })
+          const alive = yield* processes.alive(since)
+          return alive.filter((id) => !encryptsUnder(secrets, id))
+        }),
         rotate: Effect.fn("MasterKeyRotation.rotate")(function* (onPage) {
           let rewritten = 0
           for (;;) {
@@ -74,7 +90,7 @@ export class MasterKeyRotation extends Context.Service<
         })
       })
     })
-  ).pipe(Layer.provide(SealedValueStore.layer))
+  ).pipe(Layer.provide(Layer.merge(SealedValueStore.layer, ProcessStore.layer)))
 }
 
 const pageSize = 500

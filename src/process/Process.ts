@@ -10,7 +10,6 @@ import {
   Queue,
   Schedule
 } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../config/Config.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
 import {
@@ -22,8 +21,10 @@ import {
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Hints } from "./Hints.ts"
 import { makeFiberPlaces } from "./Places.ts"
+import { makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
+import { Secrets } from "./Secrets.ts"
 
 /** Rows of processes are kept for so long after their end (ADR 0104). */
 const processRowHours = 24
@@ -81,7 +82,7 @@ export class Process extends Context.Service<
       const clock = yield* DatabaseClock
       const { database } = yield* AppConfig
       const measureSkew = makeMeasureSkew()
-      const id = `proc_${SecureRandom.uuidV4Unsafe()}`
+      const id = makeProcessId(yield* Secrets)
       // One process locks the embedded store's folder: every earlier process is dead
       if (database._tag === "Embedded") yield* store.deleteAll
       else {

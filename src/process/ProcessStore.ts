@@ -2,7 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { DirectConnection } from "../db/DirectConnection.ts"
-import { rowOf, Time, toDate } from "../db/Rows.ts"
+import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
@@ -53,6 +53,8 @@ export class ProcessStore extends Context.Service<
      * still counts in the sliding minute (ADR 0104).
      */
     readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    /** The ids of those with a heartbeat at this time or later. */
+    readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** Only for a store that one process alone can open. */
     readonly deleteAll: Effect.Effect<void, StoreUnavailable>
     /** Deletes the processes without a heartbeat since then. */
@@ -82,6 +84,12 @@ export class ProcessStore extends Context.Service<
           sql`
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
             WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
+        alive: (since) =>
+          sql`SELECT id FROM processes WHERE heartbeat_at >= ${toDate(since)} ORDER BY id`.pipe(
+            rowsOf(Schema.Struct({ id: Schema.String })),
+            Effect.map((rows) => rows.map(({ id }) => id)),
+            storeFailures
+          ),
         deleteAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
         deleteOld: (since) =>
           sql`

@@ -36,6 +36,8 @@ export class Secrets extends Context.Service<
   {
     /** Constant-time comparison with `ADMIN_TOKEN`. */
     readonly isAdminToken: (token: string) => boolean
+    /** The same with `METRICS_TOKEN`; none: it is not set. */
+    readonly isMetricsToken: Option.Option<(token: string) => boolean>
     /** Changes with `ADMIN_TOKEN` and with `MASTER_KEY`. */
     readonly adminTokenMac: string
     /**
@@ -71,7 +73,7 @@ export class Secrets extends Context.Service<
         generate: () => randomBytes(32).toString("base64"),
         isValid: isMasterKey
       })
-      return makeSecrets(token, master.value)
+      return makeSecrets(token, master.value, config.metricsToken)
     })
   )
 
@@ -189,17 +191,28 @@ const isSameText = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-const makeSecrets = (token: LoadedSecret, masterKeys: string): Secrets["Service"] => {
+const digest = (text: string) => createHash("sha256").update(text).digest()
+
+/** Compares in constant time, whatever the lengths. */
+const comparerWith = (secret: string) => {
+  const expected = digest(secret)
+  return (candidate: string) => timingSafeEqual(digest(candidate), expected)
+}
+
+const makeSecrets = (
+  token: LoadedSecret,
+  masterKeys: string,
+  metricsToken: Option.Option<Redacted.Redacted> = Option.none()
+): Secrets["Service"] => {
   const [first, ...others] = Arr.map(masterKeysOf(masterKeys), makeMasterKey)
-  const digest = (text: string) => createHash("sha256").update(text).digest()
-  const tokenDigest = digest(token.value)
   const decryptByOthers = (bytes: Uint8Array) =>
     Effect.firstSuccessOf([
       ...others.map((key) => key.decrypt(bytes)),
       Effect.fail(new SecretUnreadable())
     ])
   return Secrets.of({
-    isAdminToken: (candidate) => timingSafeEqual(digest(candidate), tokenDigest),
+    isAdminToken: comparerWith(token.value),
+    isMetricsToken: Option.map(metricsToken, (it) => comparerWith(Redacted.value(it))),
     adminTokenMac: first.mac("operator", token.value),
     encrypt: first.encrypt,
     decrypt: (bytes) => Effect.catch(first.decrypt(bytes), () => decryptByOthers(bytes)),

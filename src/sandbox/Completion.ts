@@ -38,7 +38,8 @@ const sentence =
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
 /** A word is one token. */
-const sentenceTokens = sentence.split(/(?= )/u)
+const tokensIn = (text: string): ReadonlyArray<string> => text.split(/(?= )/u)
+const sentenceTokens = tokensIn(sentence)
 
 /** The vendors' rule of thumb for input, and for the JSON of an answer. */
 const bytesPerToken = 4
@@ -46,12 +47,12 @@ const bytesPerToken = 4
 /** The maximum of OpenAI. */
 const choicesMax = 128
 
-export const parseRequest = (request: UpstreamRequest): ParsedRequest => {
+export const parseRequest = (request: UpstreamRequest, answer?: string): ParsedRequest => {
   const text = Buffer.from(request.body).toString("utf8")
   const body = Option.getOrUndefined(decodeJson(text))
   const seed = createHash("sha256").update(request.path).update(text).digest("hex")
   const model = at(body, "model")
-  const choice = choiceOf(body)
+  const choice = choiceOf(body, answer)
   const more = Array.from({ length: choicesOf(body) - 1 }, () => choice)
   return {
     body,
@@ -99,12 +100,13 @@ const requestedTokens = (body: unknown): number | undefined =>
       at(body, "generation_config", "max_output_tokens")
   )
 
-const choiceOf = (body: unknown): Choice => {
+/** `answer`: the text in place of the simulator's own, of its structured output and its tool calls. */
+const choiceOf = (body: unknown, answer: string | undefined): Choice => {
   const limit = limitOf(body)
-  const tool = toolCallOf(body)
+  const tool = answer === undefined ? toolCallOf(body) : undefined
   const call = { tokens: [], tool, isTruncated: false }
   if (tool !== undefined && tokensOf(call) <= limit) return call
-  const tokens = tool === undefined ? textTokens(body) : []
+  const tokens = tool === undefined ? textTokens(body, answer) : []
   return {
     tokens: tokens.slice(0, limit),
     tool: undefined,
@@ -112,7 +114,8 @@ const choiceOf = (body: unknown): Choice => {
   }
 }
 
-const textTokens = (body: unknown): ReadonlyArray<string> => {
+const textTokens = (body: unknown, answer: string | undefined): ReadonlyArray<string> => {
+  if (answer !== undefined) return tokensIn(answer)
   const json = structuredOutputOf(body)
   // A character that takes two units of UTF-16 stays whole
   return json === undefined ? sentenceTokens : (json.match(/.{1,4}/gsu) ?? [])

@@ -29,10 +29,13 @@ import { UnsatisfiableSchema } from "./SchemaExample.ts"
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
  * bytes. Requests that no vendor would accept are refused, so that a small request cannot cost much.
- * docs/reference/vendors.md#sandbox
+ * `answerOf` gives texts in place of the simulator's own. docs/reference/vendors.md#sandbox
  */
 export const makeSimulator =
-  (catalogNow: () => UpstreamCatalog) =>
+  (
+    catalogNow: () => UpstreamCatalog,
+    answerOf?: (request: UpstreamRequest) => string | undefined
+  ) =>
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
     Effect.sync(() => {
       if (request.method === "GET") {
@@ -40,7 +43,7 @@ export const makeSimulator =
         return json(value, status)
       }
       const response = Result.try({
-        try: () => responseOf(provider, request),
+        try: () => responseOf(provider, request, answerOf?.(request)),
         catch: (error) => error
       })
       if (Result.isSuccess(response)) return response.success
@@ -54,8 +57,12 @@ export const makeSimulator =
       throw response.failure
     })
 
-const responseOf = (provider: Provider, request: UpstreamRequest): UpstreamResponse => {
-  const parsed = parseRequest(request)
+const responseOf = (
+  provider: Provider,
+  request: UpstreamRequest,
+  answer: string | undefined
+): UpstreamResponse => {
+  const parsed = parseRequest(request, answer)
   switch (provider) {
     case "anthropic":
       return anthropic(request, parsed)

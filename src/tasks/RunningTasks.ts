@@ -6,8 +6,8 @@ import { Drain } from "../process/Drain.ts"
 import { Hints } from "../process/Hints.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
+import type { OwnedTask } from "./OwnedTask.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { OwnedTask } from "./TaskStore.ts"
 
 interface Run {
   readonly epoch: number

@@ -13,10 +13,11 @@ import type { Principal } from "../users/ApiKeys.ts"
 import { taskEvent } from "../webhooks/Events.ts"
 import { candidatesOf } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
+import type { OwnedTask } from "./OwnedTask.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { submitQueue } from "./TaskQueue.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { Acceptance, OwnedTask } from "./TaskStore.ts"
+import type { Acceptance } from "./TaskStore.ts"
 
 /** The path of a model: `/vendors/{vendor}/v1/{model}/{action}`. */
 export interface ModelPath {

@@ -1,17 +1,22 @@
 import type { PgClient } from "@effect/sql-pg"
-import { Array, Effect, Option, Schema } from "effect"
+import { Array, Effect, Option, Schema, String, Struct } from "effect"
 import type { DateTime } from "effect"
+import { Batcher } from "../db/Batcher.ts"
+import { groupCommit } from "../db/BatchWrites.ts"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../db/TaskRow.ts"
+import type { TaskId } from "../domain/Ids.ts"
 import { Handle } from "../vendors/VendorClient.ts"
+import { polledFields } from "./OwnedTask.ts"
+import type { Owned, OwnedJob, OwnedTask } from "./OwnedTask.ts"
 import { taskLevel } from "./TaskStore.ts"
-import type { Claim, OwnedTask, TaskStore } from "./TaskStore.ts"
+import type { Claim, TaskStore } from "./TaskStore.ts"
 
 const QueueRow = Schema.Struct({ queue: Schema.String, dueAt: Time })
 
-const ClaimedRow = Schema.Struct({
-  ...TaskRow.fields,
+/** What `task_claim_known` returns of a run and its newest attempt. */
+const runFields = {
   epoch: Schema.Int,
   deadlineAt: Time,
   startsAt: Time,
@@ -22,10 +27,19 @@ const ClaimedRow = Schema.Struct({
   attemptState: Schema.NullOr(Schema.Literals(["submitting", "submitted", "refused", "ambiguous"])),
   accountId: Schema.NullOr(Schema.String),
   attemptStartedAt: Schema.NullOr(Time),
-  handle: Schema.NullOr(Handle),
   attemptFailure: Schema.NullOr(Schema.String)
-})
+}
+
+const ClaimedRow = Schema.Struct({ ...TaskRow.fields, ...runFields })
 type ClaimedRow = typeof ClaimedRow.Type
+
+const JobRow = Schema.Struct({
+  ...Struct.pick(TaskRow.fields, polledFields),
+  ...Struct.pick(runFields, ["epoch", "deadlineAt", "startsAt"]),
+  accountId: Schema.String,
+  handle: Handle
+})
+type JobRow = typeof JobRow.Type
 
 const ownedTask = (queue: string, row: ClaimedRow): OwnedTask => ({
   task: row,
@@ -47,54 +61,105 @@ const ownedTask = (queue: string, row: ClaimedRow): OwnedTask => ({
           state: row.attemptState,
           accountId: row.accountId,
           startedAt: row.attemptStartedAt,
-          handle: row.handle,
           failure: row.attemptFailure
         })
 })
 
-const decodeRow = Schema.decodeUnknownEffect(ClaimedRow)
+const ownedJob = (queue: string, row: JobRow): OwnedJob => ({
+  task: row,
+  epoch: row.epoch,
+  deadlineAt: row.deadlineAt,
+  queue,
+  startsAt: row.startsAt,
+  job: row
+})
+
 const idOf = (row: unknown) => Option.map(decodeId(row), ({ id }) => id)
 const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(ClaimedRow))
 
 /**
- * A row that this program cannot read, such as one of a newer release, keeps no other task waiting. Its task
- * has no run here, so it is released, and due again, a reconciliation later.
+ * Decodes rows. One that this program cannot read, such as one of a newer release, keeps no other task waiting:
+ * its task has no run here, so it is released, and due again, a reconciliation later.
  */
-const readable = (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<ClaimedRow>> =>
-  Effect.catch(decodeRows(rows), () =>
-    Effect.map(
-      Effect.forEach(rows, (row) =>
-        Effect.catch(Effect.asSome(decodeRow(row)), ({ message }) =>
-          Effect.logError("A due task cannot be read").pipe(
-            Effect.annotateLogs({ task: Option.getOrNull(idOf(row)), fault: message }),
-            Effect.as(Option.none())
+const readableOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+  const decodeRows = Schema.decodeUnknownEffect(Schema.Array(schema))
+  const decodeRow = Schema.decodeUnknownEffect(schema)
+  return (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<S["Type"]>> =>
+    Effect.catch(decodeRows(rows), () =>
+      Effect.map(
+        Effect.forEach(rows, (row) =>
+          Effect.catch(Effect.asSome(decodeRow(row)), ({ message }) =>
+            Effect.logError("A due task cannot be read").pipe(
+              Effect.annotateLogs({ task: Option.getOrNull(idOf(row)), fault: message }),
+              Effect.as(Option.none())
+            )
           )
-        )
-      ),
-      Array.getSomes
+        ),
+        Array.getSomes
+      )
     )
+}
+const readableTasks = readableOf(ClaimedRow)
+const readableJobs = readableOf(JobRow)
+const readableRows = readableOf(TaskRow)
+
+/** Named as the fields are: the driver would copy each row to rename its columns. */
+const columns = (table: string, fields: ReadonlyArray<string>): string =>
+  fields.map((field) => `${table}.${String.camelToSnake(field)} AS "${field}"`).join(", ")
+
+const isPolled = (field: string): boolean => polledFields.some((polled) => polled === field)
+
+/** `c`: the claim, `t`: the task, `o`: what only a task without a job needs. */
+const claimedColumns = [
+  columns("c", [...Object.keys(runFields), "handle"]),
+  columns("t", polledFields),
+  columns(
+    "o",
+    Object.keys(TaskRow.fields).filter((field) => !isPolled(field))
   )
+].join(", ")
 
 /** Claims of due tasks. `schema/functions/tasks.sql` */
-export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "claim" | "queues"> => ({
-  queues: (now: DateTime.Utc) =>
-    sql`SELECT * FROM task_queues_known(${toDate(now)}, ${taskLevel})`.pipe(
-      rowsOf(QueueRow),
-      storeFailures
-    ),
-  // An index lookup for each, whatever the statistics say. A poll needs of the body only how many results
-  // were ordered.
-  claim: ({ limit, now, owner, queue }: Claim) =>
-    sql`
-      SELECT ${sql.literal(taskColumns)}, t.trace_id,
-        CASE WHEN c.attempt_state = 'submitted' THEN jsonb_build_object('n', t.body -> 'n') ELSE t.body END AS body,
-        c.epoch, c.deadline_at, c.starts_at, c.slot_held, c.waited_for, c.inputs, c.n, c.attempt_state, c.account_id,
-        c.attempt_started_at, c.handle, c.attempt_failure
-      FROM task_claim_known(${queue}, ${limit}, ${owner}, ${toDate(now)}, ${taskLevel}) c
-      CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.pipe(
-      Effect.flatMap(readable),
-      Effect.map((rows) => rows.map((row) => ownedTask(queue, row))),
-      storeFailures
-    )
+export const makeClaims = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
+  const jobs = yield* Batcher.make({
+    ...groupCommit,
+    run: (ids: ReadonlyArray<TaskId>) =>
+      sql`
+        SELECT ${sql.literal(taskColumns)}, t.trace_id, jsonb_build_object('n', t.body -> 'n') AS body
+        FROM unnest(${ids}::uuid[]) c (id) CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.id OFFSET 0) t`.pipe(
+        Effect.flatMap(readableRows),
+        Effect.map((rows) => new Map(rows.map((row) => [row.id, row]))),
+        Effect.map((byId) => ids.map((id) => Option.fromUndefinedOr(byId.get(id)))),
+        storeFailures
+      )
+  })
+  return {
+    ofJob: jobs.call,
+    queues: (now: DateTime.Utc) =>
+      sql`SELECT * FROM task_queues_known(${toDate(now)}, ${taskLevel})`.pipe(
+        rowsOf(QueueRow),
+        storeFailures
+      ),
+    // An index lookup for each, whatever the statistics say. A second one where there is no job to poll.
+    claim: ({ limit, now, owner, queue }: Claim) =>
+      sql`
+        SELECT ${sql.literal(claimedColumns)}, o.id IS NULL AS "isJob"
+        FROM task_claim_known(${queue}, ${limit}, ${owner}, ${toDate(now)}, ${taskLevel}) c
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t
+        LEFT JOIN LATERAL (
+          SELECT * FROM tasks
+          WHERE id = c.task_id AND (c.attempt_state = 'submitted' AND c.handle IS NOT NULL) IS NOT TRUE OFFSET 0
+        ) o ON true`.withoutTransform.pipe(
+        Effect.flatMap((rows) => {
+          const jobs = rows.filter(({ isJob }) => isJob === true)
+          const others = rows.filter(({ isJob }) => isJob !== true)
+          return Effect.all([readableJobs(jobs), readableTasks(others)])
+        }),
+        Effect.map(([jobs, others]): ReadonlyArray<Owned> => {
+          const claimed: ReadonlyArray<Owned> = jobs.map((row) => ownedJob(queue, row))
+          return claimed.concat(others.map((row) => ownedTask(queue, row)))
+        }),
+        storeFailures
+      )
+  } satisfies Partial<TaskStore["Service"]>
 })

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
@@ -66,18 +66,22 @@ export class TaskCreation extends Context.Service<
       const inbox = yield* TaskInbox
       const accept = yield* makeAccept
       const check = yield* makeCheck
+      const earlierOr = earlierWith(yield* TaskStore)
 
       const create = Effect.fnUntraced(function* (offer: Offer, request: CreateRequest) {
         const { entry } = offer.models[0]
         // An alias outlives its models
         const ending = offer.alias === undefined ? endingOf(entry) : undefined
-        const priced = yield* priceRequest(offer, request.body)
-        const { body, media } = priced
         const { sandbox } = offer
-        const earlier = yield* check(priced, request)
-        if (Option.isSome(earlier)) {
-          return { ...(yield* replayOrFail(request, earlier.value)), sandbox, ending }
+        const found = yield* priceRequest(offer, request.body).pipe(
+          Effect.tap((priced) => check(priced, request.maxCost)),
+          Effect.result
+        )
+        if (Result.isFailure(found)) {
+          return { ...(yield* earlierOr(request, found.failure)), sandbox, ending }
         }
+        const priced = found.success
+        const { body, media } = priced
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from when the task may be committed until it is known that it was not
         let isAccepted = false
@@ -129,11 +133,10 @@ export class TaskCreation extends Context.Service<
 
 /**
  * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), of an alias at all
- * its models, and with 1103 when the price is above what the request allows. A repeated request is still replayed.
+ * its models, and with 1103 when the price is above what the request allows.
  */
 const makeCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
-  const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
   /** How long the fault of the account that is next stays open. */
@@ -146,7 +149,7 @@ const makeCheck = Effect.gen(function* () {
       : yield* faults.remaining(account.value.accountId, entry.upstreamModel)
   })
 
-  const refusalOf = Effect.fnUntraced(function* (
+  return Effect.fnUntraced(function* (
     { models, most }: PricedRequest,
     maxCost: Credits | undefined
   ) {
@@ -154,29 +157,31 @@ const makeCheck = Effect.gen(function* () {
     const open = left.flatMap(Option.toArray)
     if (open.length === left.length) {
       const soonest = Math.min(...open.map(Duration.toSeconds))
-      return new Problem({
+      return yield* new Problem({
         code: 5003,
         detail: "The service cannot reach this model now. The operator has been told",
         retryAfterSeconds: Math.ceil(soonest)
       })
     }
-    return maxCost !== undefined && most > maxCost
-      ? problem(1103, `This task costs ${models.length > 1 ? "up to " : ""}${format(most)} credits`)
-      : undefined
-  })
-
-  return Effect.fnUntraced(function* (priced: PricedRequest, request: CreateRequest) {
-    const refusal = yield* refusalOf(priced, request.maxCost)
-    if (refusal === undefined) return Option.none()
-    if (Option.isSome(request.idempotency)) {
-      const { key } = request.idempotency.value
-      const since = idempotencySince(yield* DateTime.now)
-      const earlier = yield* tasks.findReplay(request.principal.userId, key, since)
-      if (Option.isSome(earlier)) return earlier
+    if (maxCost !== undefined && most > maxCost) {
+      const atMost = models.length > 1 ? "up to " : ""
+      return yield* problem(1103, `This task costs ${atMost}${format(most)} credits`)
     }
-    return yield* refusal
   })
 })
+
+/** A request that is refused now may be the repeat of one that was accepted. */
+const earlierWith = (tasks: TaskStore["Service"]) =>
+  Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+    if (Option.isNone(request.idempotency)) return yield* refusal
+    const hash = request.idempotency.value
+    const since = idempotencySince(yield* DateTime.now)
+    const earlier = yield* tasks.findReplay(request.principal.userId, hash.key, since)
+    if (Option.isNone(earlier)) return yield* refusal
+    // The faults of another body say more than that its key was used
+    const isShown = refusal.code !== 2001 || isRepeat(earlier.value.requestHash, hash)
+    return yield* isShown ? replayOrFail(request, earlier.value) : refusal
+  })
 
 /** The operator has to change the configuration first. */
 const unservedRetryAfter = Duration.hours(1)

@@ -1,7 +1,7 @@
 import { Context, Duration, Effect, Latch, Layer } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import { stepsPerQueueMax } from "../domain/Limits.ts"
-import type { OwnedTask } from "./TaskStore.ts"
+import type { OwnedTask } from "./OwnedTask.ts"
 
 interface Scheduler {
   readonly begin: (owned: OwnedTask) => void

@@ -12,7 +12,7 @@ import { MediaFetch } from "../egress/MediaFetch.ts"
 import { mediumFault } from "../vendors/BodyFaults.ts"
 import type { SubmitMedium } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
-import type { OwnedTask, StoredInputs } from "./TaskStore.ts"
+import type { OwnedTask, StoredInputs } from "./OwnedTask.ts"
 
 /** The media of a submit, and the artifacts of those that were fetched. */
 export interface ResolvedMedia {

@@ -16,7 +16,7 @@ import { Artifacts } from "../artifacts/Artifacts.ts"
 import { chargeHeld, requestedOf } from "../catalog/Price.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
-import { modelAt } from "../domain/Candidate.ts"
+import { modelAt, priceAt } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
@@ -139,7 +139,7 @@ export class TaskOutput extends Context.Service<
           const urls = yield* Effect.forEach(items, (item) => urlOf(task, account, item))
           return {
             urls,
-            captured: chargeHeld(modelAt(task).price, requestedOf(task.body), items.length)
+            captured: chargeHeld(priceAt(task), requestedOf(task.body), items.length)
           }
         })
       })

@@ -1,17 +1,19 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Tracer } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
+import type { TaskRow } from "../db/TaskRow.ts"
 import { modelAt } from "../domain/Candidate.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
+import type { Owned } from "./OwnedTask.ts"
 import { RunningTasks } from "./RunningTasks.ts"
+import { Fenced } from "./submission/PaidSubmit.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
 import { TaskCompletion } from "./TaskCompletion.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { OwnedTask } from "./TaskStore.ts"
 
 /**
  * Takes one step of a task: from its claim to its end, or to the time when it is due again. ADR 0149,
@@ -24,7 +26,7 @@ export class TaskRunner extends Context.Service<
      * Never fails. When it is interrupted or the process drains, it releases the task, so that the next
      * owner goes on at once.
      */
-    readonly step: (owned: OwnedTask) => Effect.Effect<void>
+    readonly step: (owned: Owned) => Effect.Effect<void>
     /**
      * Of a task that was ended from outside: interrupts the step in hand here, and asks the vendor to
      * cancel the job, best effort. Called by the process that has ended it, so that the vendor is asked
@@ -43,16 +45,19 @@ export class TaskRunner extends Context.Service<
       const advance = yield* makeAdvance
       const work = yield* VendorWork
       const isTraced = (yield* Effect.tracer) !== Tracer.Tracer.defaultValue()
-      const step = Effect.fnUntraced(function* (owned: OwnedTask) {
-        const { id } = owned.task
-        const release = Effect.ignore(
-          Effect.andThen(store.releaseRun(id, owned.epoch), notifier.offerTask(id))
-        )
+      const release = Effect.fnUntraced(
+        function* ({ epoch, task }: Owned) {
+          yield* store.releaseRun(task.id, epoch)
+          yield* notifier.offerTask(task.id)
+        },
+        (given) => Effect.ignore(given)
+      )
+      const step = (owned: Owned) => {
         const taken = Effect.map(advance(owned), (dueAt) => {
           if (Option.isSome(dueAt)) inbox.wake(DateTime.toEpochMillis(dueAt.value))
         })
-        yield* running.whileOwned(owned, taken, release)
-      })
+        return running.whileOwned(owned, taken, release(owned))
+      }
       return TaskRunner.of({
         // The request that created the task is over: its trace is a link
         step: (owned) =>
@@ -69,7 +74,7 @@ export class TaskRunner extends Context.Service<
 }
 
 /** The trace of the create. A link names a span, and none was stored: the trace's own first half stands for it. */
-const linksOf = ({ task: { traceId } }: OwnedTask): Array<Tracer.SpanLink> =>
+const linksOf = ({ task: { traceId } }: Owned): Array<Tracer.SpanLink> =>
   traceId === null
     ? []
     : [{ span: Tracer.externalSpan({ traceId, spanId: traceId.slice(0, 16) }), attributes: {} }]
@@ -89,19 +94,28 @@ const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R
 /** Longer than the queries of a poll together. */
 const farDeadline = Duration.minutes(5)
 
-const isPoll = ({ attempt }: OwnedTask): boolean =>
-  Option.exists(attempt, ({ state }) => state === "submitted")
-
 /** Takes the step; returns when the next one is due, if there is one. */
 const makeAdvance = Effect.gen(function* () {
   const completion = yield* TaskCompletion
   const output = yield* TaskOutput
+  const store = yield* TaskStore
   const work = yield* VendorWork
 
-  return Effect.fnUntraced(function* (owned: OwnedTask) {
+  /** A task that is gone, or that this program cannot read, is not this process's. */
+  const rowOf = (owned: Owned): Effect.Effect<TaskRow, Fenced> =>
+    owned.job === undefined
+      ? Effect.succeed(owned.task)
+      : Effect.flatMap(retryStore(store.ofJob(owned.task.id)), (row) =>
+          Effect.mapError(Effect.fromOption(row), () => new Fenced())
+        )
+
+  return Effect.fnUntraced(function* (owned: Owned) {
     const { deadlineAt, startsAt, task } = owned
     const epoch = Option.some(owned.epoch)
-    const fail = (error: TaskError) => retryStore(completion.fail(task, epoch, error))
+    const fail = (error: TaskError) =>
+      Effect.flatMap(rowOf(owned), (row) => retryStore(completion.fail(row, epoch, error))).pipe(
+        Effect.catchTag("Fenced", () => Effect.succeed(false))
+      )
     const now = yield* DateTime.now
     // Under a rate limit the claim came before its permit
     const early = DateTime.distance(now, startsAt)
@@ -110,18 +124,16 @@ const makeAdvance = Effect.gen(function* () {
       : work.next(owned)
     // A poll ends by itself, long before that
     const isFar = Duration.isGreaterThan(DateTime.distance(now, deadlineAt), farDeadline)
-    const inTime = isFar && isPoll(owned) ? next : before(deadlineAt, next)
+    const inTime = isFar && owned.job !== undefined ? next : before(deadlineAt, next)
     return yield* inTime.pipe(
       Effect.flatMap((next) =>
         next._tag === "Waits"
           ? Effect.succeedSome(next.until)
-          : output.persistResults(task, next.job).pipe(
-              Effect.flatMap(({ captured, urls }) =>
-                retryStore(completion.complete(task, epoch, urls, captured))
-              ),
-              Effect.as(Option.none<DateTime.Utc>()),
-              (end) => before(deadlineAt, end)
-            )
+          : Effect.flatMap(rowOf(owned), (row) =>
+              Effect.flatMap(output.persistResults(row, next.job), ({ captured, urls }) =>
+                retryStore(completion.complete(row, epoch, urls, captured))
+              )
+            ).pipe(Effect.as(Option.none<DateTime.Utc>()), (end) => before(deadlineAt, end))
       ),
       Effect.catchTags({
         DeadlinePassed: () =>

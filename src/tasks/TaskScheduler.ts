@@ -4,11 +4,11 @@ import { afterMillis } from "../domain/RealTime.ts"
 import { Drain } from "../process/Drain.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
+import type { Owned } from "./OwnedTask.ts"
 import { ConcurrencyLimiter } from "./submission/ConcurrencyLimiter.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskRunner } from "./TaskRunner.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { OwnedTask } from "./TaskStore.ts"
 
 /** Tasks of one claim: a statement returns them with their bodies. */
 const claimMax = 100
@@ -42,7 +42,7 @@ export const layer = Layer.effectDiscard(
     const fork = yield* makeFiberPlacesEndingWithin(endMillis)
 
     let claimed = 0
-    const begin = (owned: OwnedTask) => {
+    const begin = (owned: Owned) => {
       const ended = Effect.sync(() => {
         inbox.count(owned.queue, -1)
         // Its queue was full, and may have due tasks
@@ -116,7 +116,7 @@ const paced = <A, E, R>(
 const retryMillis = 1000
 
 /** Claims what is due in all queues, as much as this process takes; returns when the next task is due. */
-const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => void) {
+const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   const drain = yield* Drain
   const inbox = yield* TaskInbox
   const store = yield* TaskStore

@@ -1,5 +1,5 @@
-import { Context, Schema } from "effect"
-import type { DateTime, Effect, Option } from "effect"
+import { Context } from "effect"
+import type { DateTime, Effect, Option, Schema } from "effect"
 import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type { Candidate } from "../domain/Candidate.ts"
 import type * as Credits from "../domain/Credits.ts"
@@ -10,6 +10,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
+import type { Owned, StoredInputs, VendorJob } from "./OwnedTask.ts"
 import type { TaskQueue } from "./TaskQueue.ts"
 
 /**
@@ -17,39 +18,6 @@ import type { TaskQueue } from "./TaskQueue.ts"
  * process of an earlier release none that takes this. ADR 0225.
  */
 export const taskLevel = 1
-
-/** The newest vendor attempt of a task. */
-export interface NewestAttempt {
-  readonly n: number
-  readonly state: "submitting" | "submitted" | "refused" | "ambiguous"
-  readonly accountId: string
-  readonly startedAt: DateTime.Utc
-  readonly handle: Handle | null
-  /** As `endStep` stored it: the vendor's failure with its class. */
-  readonly failure: string | null
-}
-
-/** Artifacts of media that were fetched, by their JSON pointer in the body. */
-export type StoredInputs = Readonly<Record<string, string>>
-
-/**
- * A task in hand, with its owner's epoch, which every later write names. Of a task whose job was submitted
- * the body has only `n`. ARCHITECTURE.md#rules-of-safety
- */
-export interface OwnedTask {
-  readonly task: TaskRow
-  readonly epoch: number
-  readonly deadlineAt: DateTime.Utc
-  readonly attempt: Option.Option<NewestAttempt>
-  /** From which it was claimed: under a rate limit the claim is a permit for one call. */
-  readonly queue: string
-  /** When the step may begin. */
-  readonly startsAt: DateTime.Utc
-  /** The account that it has waited for, and whether it holds a slot there. */
-  readonly accountId: string | null
-  readonly slotHeld: boolean
-  readonly inputs: StoredInputs
-}
 
 /** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 export interface Acceptance {
@@ -210,13 +178,6 @@ export interface Claim {
   readonly now: DateTime.Utc
 }
 
-/** A job at a vendor, and the account that owns it. */
-export const VendorJob = Schema.Struct({
-  accountId: Schema.String,
-  handle: Schema.Record(Schema.String, Schema.Json)
-})
-export type VendorJob = typeof VendorJob.Type
-
 /** Tasks, their runs and vendor attempts. The only writer of these tables. */
 export class TaskStore extends Context.Service<
   TaskStore,
@@ -236,7 +197,12 @@ export class TaskStore extends Context.Service<
       StoreUnavailable
     >
     /** Claims due tasks, the longest due first, and fences their earlier owners. */
-    readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<OwnedTask>, StoreUnavailable>
+    readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<Owned>, StoreUnavailable>
+    /**
+     * The row of a task whose job has ended; of the body only `n`, which is all that its end needs. `None`: it is
+     * gone, or this program cannot read it.
+     */
+    readonly ofJob: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The state of the run of this epoch. */
     readonly runState: (id: TaskId, epoch: number) => Effect.Effect<RunState, StoreUnavailable>
     /** All tasks that this owner has in the store, whether it runs them or not. */

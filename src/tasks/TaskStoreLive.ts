@@ -5,11 +5,12 @@ import { rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskRow, TaskView } from "../db/TaskRow.ts"
 import { TaskId } from "../domain/Ids.ts"
+import { VendorJob } from "./OwnedTask.ts"
 import { makeAccept, makeFindReplay } from "./TaskAcceptStore.ts"
-import { claims } from "./TaskClaimStore.ts"
+import { makeClaims } from "./TaskClaimStore.ts"
 import { makeFinish } from "./TaskFinishStore.ts"
 import { makeSteps } from "./TaskStepStore.ts"
-import { TaskStore, VendorJob } from "./TaskStore.ts"
+import { TaskStore } from "./TaskStore.ts"
 import type { RunState } from "./TaskStore.ts"
 
 /** `TaskStore` on Postgres. The functions that it calls are in `schema/functions`. */
@@ -22,7 +23,7 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
       findReplay: makeFindReplay(sql),
       finish: yield* makeFinish(sql),
       ...ownership(sql),
-      ...claims(sql),
+      ...(yield* makeClaims(sql)),
       ...(yield* makeSteps(sql)),
       find: (id) =>
         sql`SELECT * FROM tasks WHERE id = ${id}`.pipe(

@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 
 /**
- * What can be made to fail, once each time it is asked for:
+ * What can be made to fail, once each time it is asked for; the end of the gateway fails if it was not reached:
  *
  * - `crash before submit`: the process dies before the vendor has the job
  * - `crash after submit`: the vendor has accepted the job, and the process dies before it has recorded that

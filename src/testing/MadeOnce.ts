@@ -3,9 +3,13 @@ import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
+import { errorCode } from "../db/MakeFolder.ts"
 
-/** Folders that the tests make once; later runs on this machine use them. */
-export const templatesFolder = join(tmpdir(), "gateway-test-templates")
+/** Folders that the tests make once; later runs of this user on this machine use them. */
+export const templatesFolder = join(
+  tmpdir(),
+  `gateway-test-templates-${process.getuid?.() ?? "all"}`
+)
 
 /** A lock older than this belongs to a process that died. */
 const abandonedMillis = 120_000
@@ -49,7 +53,9 @@ const isFirst = (unfinished: string): boolean => {
   try {
     mkdirSync(unfinished)
     return true
-  } catch {
+  } catch (cause) {
+    // Nobody else makes it, where nobody can
+    if (errorCode(cause) !== "EEXIST") throw cause
     const { mtimeMs } = statSync(unfinished, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > abandonedMillis) rmSync(unfinished, { recursive: true, force: true })
     return false

@@ -1,6 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Clock, Effect, Exit, Latch, Layer, Scope } from "effect"
-import type { Context } from "effect"
+import { Clock, Effect, Exit, Latch, Layer, Schedule, Scope } from "effect"
+import type { Cause, Context } from "effect"
 import { HttpEffect } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { ArtifactBlobs } from "../artifacts/ArtifactBlobs.ts"
@@ -54,10 +54,81 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
   const outerContext = yield* Effect.context<never>()
   const isRunning = yield* Latch.make()
   let running: Running | undefined
+  let startFault: Cause.Cause<unknown> | undefined
 
-  const start = Effect.gen(function* () {
-    const process: TestProcess = { isAlive: true, scope: yield* Scope.make() }
-    const crash = die(process)
+  const start = Effect.suspend(() => {
+    const process: TestProcess = { isAlive: true, scope: Scope.makeUnsafe() }
+    return Effect.map(startOf(world, process, die(process)), (started) => {
+      running = started
+      isRunning.openUnsafe()
+    })
+  })
+
+  /** As a supervisor does, by the gateway's clock: no process starts while the store is away. */
+  const startAgain = world.time.during(start).pipe(
+    Effect.retry({
+      schedule: Schedule.spaced("1 second"),
+      while: () => world.failures.isAway("store away")
+    }),
+    Effect.provideService(
+      Clock.Clock,
+      world.time.clock(() => false)
+    ),
+    Effect.catchCause((cause) => {
+      startFault = cause
+      return isRunning.open
+    })
+  )
+
+  /** The process ends here; the next one is started meanwhile. */
+  const die = (process: TestProcess) =>
+    Effect.suspend(() => {
+      if (process.isAlive) {
+        process.isAlive = false
+        isRunning.closeUnsafe()
+        const next = Effect.andThen(world.time.during(end(process)), startAgain)
+        Effect.runForkWith(outerContext)(Effect.forkIn(next, outer))
+      }
+      return gone
+    })
+
+  const end = ({ scope }: TestProcess) => endWithin(Scope.close(scope, Exit.void), endMillisMax)
+
+  yield* Effect.orDie(start)
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() =>
+      running === undefined ? Effect.void : Scope.close(running.process.scope, Exit.void)
+    )
+  )
+  const current = Effect.flatMap(isRunning.await, () =>
+    startFault !== undefined || running === undefined
+      ? Effect.die(new Error("The next process has not started", { cause: startFault }))
+      : Effect.succeed(running)
+  )
+  return {
+    current,
+    /** How many tasks and deliveries are unfinished; `undefined` while the store is away. */
+    unfinished: Effect.flatMap(current, ({ context }) => Effect.provide(unfinishedWork, context)),
+    /** Kills the process that runs, and waits for the next one. */
+    restart: Effect.gen(function* () {
+      const { process } = yield* current
+      yield* Effect.forkIn(die(process), outer)
+      yield* Effect.yieldNow
+      // It follows when the store is back, for which time has to pass
+      if (world.failures.isAway("store away")) {
+        yield* world.time.passUntil(
+          Effect.sync(() => running?.process.isAlive === true),
+          "1 day"
+        )
+      }
+      yield* current
+    })
+  }
+})
+
+/** Starts a process; of one that cannot start nothing is left. */
+const startOf = Effect.fnUntraced(
+  function* (world: World, process: TestProcess, crash: Die) {
     const context = yield* Layer.buildWithMemoMap(
       layerOf(world, process, crash),
       Layer.makeMemoMapUnsafe(),
@@ -72,46 +143,11 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
       Effect.provide(context),
       Effect.provideService(Scope.Scope, process.scope)
     )
-    running = { process, context, handle }
-    yield* isRunning.open
-  }).pipe(Effect.orDie)
-
-  /** The process ends here; the next one is started meanwhile. */
-  const die = (process: TestProcess) =>
-    Effect.suspend(() => {
-      if (process.isAlive) {
-        process.isAlive = false
-        isRunning.closeUnsafe()
-        const next = world.time.during(Effect.andThen(end(process), start))
-        Effect.runForkWith(outerContext)(Effect.forkIn(next, outer))
-      }
-      return gone
-    })
-
-  const end = ({ scope }: TestProcess) => endWithin(Scope.close(scope, Exit.void), endMillisMax)
-
-  yield* start
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() =>
-      running === undefined ? Effect.void : Scope.close(running.process.scope, Exit.void)
-    )
-  )
-  const current = Effect.flatMap(isRunning.await, () =>
-    running === undefined ? Effect.die(new Error("no process")) : Effect.succeed(running)
-  )
-  return {
-    current,
-    /** How many tasks and deliveries are unfinished; `undefined` while the store is away. */
-    unfinished: Effect.flatMap(current, ({ context }) => Effect.provide(unfinishedWork, context)),
-    /** Kills the process that runs, and waits for the next one. */
-    restart: Effect.gen(function* () {
-      const { process } = yield* current
-      yield* Effect.forkIn(die(process), outer)
-      yield* Effect.yieldNow
-      yield* current
-    })
-  }
-})
+    return { process, context, handle }
+  },
+  (starting, _world, { scope }) =>
+    Effect.onError(starting, (cause) => Scope.close(scope, Exit.failCause(cause)))
+)
 
 /** Fibers of a process that has died have nothing to wait for. */
 const endMillisMax = 1000

@@ -1,6 +1,7 @@
 /* oxlint-disable no-await-in-loop -- a store has one session, which runs one statement at a time */
 import { PGlite } from "@electric-sql/pglite"
 import { startParams } from "../db/PgliteOptions.ts"
+import { forgetSession } from "../db/PgliteStream.ts"
 
 /**
  * Embedded stores in memory that a test has ended with. To make one from a template costs as much as
@@ -41,10 +42,20 @@ export const takeStore = async (name: string, template: Blob): Promise<UsedStore
 
 export const returnStore = async (store: UsedStore): Promise<void> => {
   const isReset = await reset(store).catch(() => false)
-  if (isReset) idle.push(store)
-  const rest = isReset ? idle.splice(0, idle.length - idleMax) : [store]
-  for (const { pglite } of rest) await pglite.close().catch(() => {})
+  if (isReset) {
+    await store.pglite.exec(rest)
+    idle.push(store)
+  }
+  const surplus = isReset ? idle.splice(0, idle.length - idleMax) : [store]
+  for (const { pglite } of surplus) await pglite.close().catch(() => {})
 }
+
+/**
+ * Postgres wakes each 10 seconds while statistics are not written, and PGlite's alarm for that keeps the process
+ * alive: `node --test` would wait for ever. They are written now, and a nearer alarm takes the place of the last one.
+ */
+const rest = `
+  BEGIN; SET LOCAL statement_timeout = '50ms'; SELECT pg_stat_force_next_flush(); COMMIT`
 
 const look = async (pglite: PGlite): Promise<Initial> => {
   const filled: Array<string> = []
@@ -59,11 +70,6 @@ const look = async (pglite: PGlite): Promise<Initial> => {
   )
   return { kept: [...catalogs, ...filled], sequences: `SELECT ${sequences.join(", ")}` }
 }
-
-/** DISCARD ALL without its DISCARD PLANS: the functions keep their plans. */
-const forgetSession = `
-  CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; DEALLOCATE ALL; UNLISTEN *;
-  SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES`
 
 const reset = async (store: UsedStore): Promise<boolean> => {
   const { counts: before, initial, pglite } = store

@@ -1,9 +1,9 @@
-import { Context, DateTime, Effect, FileSystem, Layer } from "effect"
+import { Context, DateTime, Effect, Exit, FileSystem, Layer } from "effect"
 import type { PgliteEngine } from "../db/PgliteStream.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import * as Gateway from "../Gateway.ts"
+import type { MockScript } from "../vendors/mock/MockScript.ts"
 import { MockVendor } from "../vendors/mock/MockVendor.ts"
-import type { MockScript } from "../vendors/mock/MockVendor.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { deliveryHeaders } from "../webhooks/Signature.ts"
 import { mockOutcome, WebhookSender, WebhookSenderLog } from "../webhooks/WebhookSender.ts"
@@ -57,6 +57,12 @@ export const layerTest = (
       }
       const time = yield* makeTestTime
       const failures = new Failures(time.now)
+      yield* Effect.addFinalizer((exit) =>
+        // A test that has failed already says why
+        Exit.isFailure(exit) || failures.pending.length === 0
+          ? Effect.void
+          : Effect.die(new Error(`Asked to fail, and not reached: ${failures.pending.join(", ")}`))
+      )
       const mocks = yield* Layer.build(
         Layer.merge(
           WebhookSender.layerMock(scriptOf(options, time, env)),

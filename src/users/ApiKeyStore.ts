@@ -53,11 +53,21 @@ export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
 /** What of a key changes: an absent field stays, `null` removes a limit. */
 export interface KeyChange {
   readonly name?: string
-  readonly spendLimit?: { readonly amount: Credits; readonly reset: SpendReset } | null
+  readonly spendLimit?: Credits | null
+  /** Of the spend limit, which keeps its own without it; a new one never resets. */
+  readonly reset?: SpendReset
   readonly allowedModels?: ReadonlyArray<string> | null
   readonly rateLimitPerMinute?: number | null
   readonly concurrentTasks?: number | null
   readonly expiresAt?: DateTime.Utc | null
+}
+
+/**
+ * What became of a change. `reserved`: a process has a reservation for the key, as of `revokeKey`; `null`:
+ * a `reset` came without a spend limit, and nothing was changed.
+ */
+export interface KeyUpdate {
+  readonly reserved: boolean | null
 }
 
 /** The new secret of a key. */
@@ -129,20 +139,23 @@ export function apiKeys(sql: PgClient.PgClient) {
 export function apiKeyChanges(sql: PgClient.PgClient) {
   return {
     updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) => {
-      const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute, spendLimit } =
-        change
+      const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute } = change
       const fields = Object.entries(change)
         .filter(([, value]) => value !== undefined)
         .map(([field]) => String.camelToSnake(field))
       return sql`
         SELECT reserved FROM api_key_update(
-          ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${spendLimit?.amount ?? null}::bigint,
-          ${spendLimit?.reset ?? null}::text, ${allowedModels ?? null}::text[],
+          ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${change.spendLimit ?? null}::bigint,
+          ${change.reset ?? null}::text, ${allowedModels ?? null}::text[],
           ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
           ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
-        rowsOf(Schema.Struct({ reserved: Schema.Boolean })),
-        audited(sql, (rows) => (rows.length === 0 ? Option.none() : Option.some({ userId }))),
-        Effect.map((rows) => Option.map(Array.head(rows), ({ reserved }) => reserved)),
+        rowsOf(Schema.Struct({ reserved: Schema.NullOr(Schema.Boolean) })),
+        Effect.map(Array.head<KeyUpdate>),
+        audited(sql, (update) =>
+          Option.exists(update, ({ reserved }) => reserved !== null)
+            ? Option.some({ userId })
+            : Option.none()
+        ),
         storeFailures
       )
     },

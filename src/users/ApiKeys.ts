@@ -20,6 +20,7 @@ import { UserStore } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
 export type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
+export { resetAlone } from "./KeyChanges.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
@@ -108,8 +109,8 @@ export class ApiKeys extends Context.Service<
       id: ApiKeyId
     ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
     /**
-     * Changes a key and its limits. Fails with 2005. When it returns, no process admits a call by what the
-     * key was before.
+     * Changes a key and its limits. Fails with 2005, or with 2001 for a `reset` without a spend limit. When
+     * it returns, no process admits a call by what the key was before.
      */
     readonly update: (
       userId: Option.Option<UserId>,

@@ -1,7 +1,8 @@
 import { DateTime, Duration, Effect, Option } from "effect"
 import type { ApiKeyId, UserId } from "../domain/Ids.ts"
 import { reservationMillis } from "../domain/Limits.ts"
-import { problem } from "../domain/Problem.ts"
+import { invalid, problem } from "../domain/Problem.ts"
+import type { FieldFault } from "../domain/Problem.ts"
 import type { ApiKeys } from "./ApiKeys.ts"
 import type { KeyDetails } from "./ApiKeyStore.ts"
 import { generateKey, hashKey, previewOf } from "./KeyText.ts"
@@ -32,7 +33,14 @@ export const keyChanges = (
     find,
     update: Effect.fn("ApiKeys.update")(function* (userId, id, change) {
       const { userId: owner } = yield* find(userId, id)
-      yield* done(id, yield* store.updateKey(owner, id, change, yield* DateTime.now))
+      const updated = yield* store.updateKey(owner, id, change, yield* DateTime.now)
+      if (Option.exists(updated, ({ reserved }) => reserved === null)) {
+        return yield* invalid([resetAlone])
+      }
+      yield* done(
+        id,
+        Option.flatMapNullishOr(updated, ({ reserved }) => reserved)
+      )
       return yield* find(userId, id)
     }),
     rotate: Effect.fn("ApiKeys.rotate")(function* (userId, id, grace) {
@@ -54,6 +62,12 @@ export const keyChanges = (
 }
 
 const noKey = (id: ApiKeyId) => problem(2005, `There is no API key ${id}`)
+
+/** A period without an amount. docs/reference/keys-and-limits.md#spend-limit */
+export const resetAlone: FieldFault = {
+  pointer: "#/reset",
+  detail: "Expected only with a spend limit"
+}
 
 const noText = Effect.fail(
   problem(1004, "Nobody has the text of a console key: revoke it, and the next use makes another")

@@ -20,6 +20,8 @@ export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   id: SessionId,
   /** Null: the operator. */
   userId: Schema.NullOr(UserId),
+  email: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String),
   method: SignInMethod,
   apiKeyId: Schema.NullOr(ApiKeyId),
   /** Of the key that was exchanged. */
@@ -30,10 +32,15 @@ export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   expiresAt: Time
 }) {}
 
-/** Who a session or a link belongs to, and what it ends with. */
-export type Owner =
-  | { readonly _tag: "User"; readonly userId: UserId; readonly epoch: number }
-  | { readonly _tag: "Operator"; readonly mac: string }
+/** A user as the owner of a session or a link, which ends with the epoch. */
+export interface UserOwner {
+  readonly _tag: "User"
+  readonly userId: UserId
+  readonly epoch: number
+}
+
+/** Who a session belongs to, and what it ends with. */
+export type Owner = UserOwner | { readonly _tag: "Operator"; readonly mac: string }
 
 /** The key that a session was exchanged for, and which of its secrets: the session ends with either. */
 export interface SessionKey {
@@ -71,11 +78,7 @@ export type SignInUser = typeof SignInUser.Type
 
 const Removed = Schema.Struct({ userId: Schema.NullOr(UserId) })
 
-const LinkRow = Schema.Struct({
-  userId: Schema.NullOr(UserId),
-  epoch: Schema.NullOr(Schema.Int),
-  operatorMac: Schema.NullOr(Schema.String)
-})
+const LinkRow = Schema.Struct({ userId: UserId, epoch: Schema.Int })
 
 /** Sessions and sign-in links. */
 export class SessionStore extends Context.Service<
@@ -114,14 +117,14 @@ export class SessionStore extends Context.Service<
     ) => Effect.Effect<boolean, StoreUnavailable>
     readonly createLink: (
       tokenHash: Uint8Array,
-      owner: Owner,
+      owner: UserOwner,
       expiresAt: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
     /** The owner of a link, which nobody can take again. */
     readonly takeLink: (
       tokenHash: Uint8Array,
-      standing: Standing
-    ) => Effect.Effect<Option.Option<Owner>, StoreUnavailable>
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<UserOwner>, StoreUnavailable>
     readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /** The hash of the user's console key; the given one when there was none. `None`: no such user. */
     readonly consoleKeyHash: (
@@ -193,16 +196,17 @@ function sessions(sql: PgClient.PgClient) {
   const joined = sql.literal(
     "sessions s LEFT JOIN users u ON u.id = s.user_id LEFT JOIN api_keys k ON k.id = s.api_key_id"
   )
+  const columns = sql.literal("s.*, k.scopes, u.email, u.name")
   return {
     find: (tokenHash: Uint8Array, at: Standing) =>
-      sql`SELECT s.*, k.scopes FROM ${joined} WHERE s.token_hash = ${tokenHash} AND ${standing(at)}`.pipe(
+      sql`SELECT ${columns} FROM ${joined} WHERE s.token_hash = ${tokenHash} AND ${standing(at)}`.pipe(
         rowsOf(SessionRow),
         Effect.map(Array.head),
         storeFailures
       ),
     list: (userId: UserId | null, page: PageRequest, at: Standing) =>
       sql`
-        SELECT s.*, k.scopes FROM ${joined}
+        SELECT ${columns} FROM ${joined}
         WHERE s.user_id IS NOT DISTINCT FROM ${userId}::uuid AND ${standing(at)}
           AND (${Option.getOrNull(page.before)}::text IS NULL OR s.id < ${Option.getOrNull(page.before)}::text)
         ORDER BY s.id DESC LIMIT ${page.limit}`.pipe(rowsOf(SessionRow), storeFailures)
@@ -263,24 +267,21 @@ function sessionChanges(sql: PgClient.PgClient) {
 
 function links(sql: PgClient.PgClient) {
   return {
-    createLink: (tokenHash: Uint8Array, owner: Owner, expiresAt: DateTime.Utc) =>
+    createLink: (tokenHash: Uint8Array, { epoch, userId }: UserOwner, expiresAt: DateTime.Utc) =>
       sql`
-        INSERT INTO sign_in_links (token_hash, user_id, epoch, operator_mac, expires_at)
-        VALUES (${tokenHash}, ${owner._tag === "User" ? owner.userId : null},
-          ${owner._tag === "User" ? owner.epoch : null},
-          ${owner._tag === "Operator" ? owner.mac : null}, ${toDate(expiresAt)})`.pipe(
-        audited(sql, () => Option.some(owner._tag === "User" ? { userId: owner.userId } : {})),
+        INSERT INTO sign_in_links (token_hash, user_id, epoch, expires_at)
+        VALUES (${tokenHash}, ${userId}, ${epoch}, ${toDate(expiresAt)})`.pipe(
+        audited(sql, () => Option.some({ userId })),
         Effect.asVoid,
         storeFailures
       ),
-    takeLink: (tokenHash: Uint8Array, { now, operatorMac }: Standing) =>
+    takeLink: (tokenHash: Uint8Array, now: DateTime.Utc) =>
       sql`
         WITH taken AS (DELETE FROM sign_in_links WHERE token_hash = ${tokenHash} RETURNING *)
-        SELECT t.user_id, t.epoch, t.operator_mac FROM taken t LEFT JOIN users u ON u.id = t.user_id
-        WHERE t.expires_at > ${toDate(now)}
-          AND (t.operator_mac = ${operatorMac} OR u.disabled_at IS NULL AND u.session_epoch = t.epoch)`.pipe(
+        SELECT t.user_id, t.epoch FROM taken t JOIN users u ON u.id = t.user_id
+        WHERE t.expires_at > ${toDate(now)} AND u.disabled_at IS NULL AND u.session_epoch = t.epoch`.pipe(
         rowsOf(LinkRow),
-        Effect.map(([row]) => (row === undefined ? Option.none() : ownerOf(row))),
+        Effect.map(([row]) => (row === undefined ? Option.none() : Option.some(userOwner(row)))),
         storeFailures
       ),
     deleteExpired: ({ idleSince, now }: Standing) =>
@@ -291,9 +292,8 @@ function links(sql: PgClient.PgClient) {
   }
 }
 
-const ownerOf = ({ epoch, operatorMac, userId }: typeof LinkRow.Type): Option.Option<Owner> => {
-  if (operatorMac !== null) return Option.some({ _tag: "Operator", mac: operatorMac })
-  return userId === null || epoch === null
-    ? Option.none()
-    : Option.some({ _tag: "User", userId, epoch })
-}
+const userOwner = ({ epoch, userId }: typeof LinkRow.Type): UserOwner => ({
+  _tag: "User",
+  userId,
+  epoch
+})

@@ -1,5 +1,5 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { hash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { AppConfig } from "../config/Config.ts"
 import type { OidcSettings } from "../config/SignInSettings.ts"
 import * as Credits from "../domain/Credits.ts"
@@ -17,19 +17,15 @@ import {
   signInLinkMinutes
 } from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/Secrets.ts"
-import { ApiKeys } from "./ApiKeys.ts"
-import { Passwords } from "./Passwords.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"
 import { SessionStore } from "./SessionStore.ts"
-import type { Owner, SessionKey, SessionRow, SignInMethod, Standing } from "./SessionStore.ts"
+import type { SessionRow, Standing } from "./SessionStore.ts"
+import { hashToken, linkPrefix, makeProve, ownerOf, ownerWithId } from "./SignInProof.ts"
+import type { Credential, Proof } from "./SignInProof.ts"
 
 export { SignInMethod } from "./SessionStore.ts"
 export type { SessionRow } from "./SessionStore.ts"
-
-/** What is exchanged for a session. A token is an API key, the operator's token or that of a link. */
-export type Credential =
-  | { readonly _tag: "Password"; readonly email: string; readonly password: string }
-  | { readonly _tag: "Token"; readonly token: string }
+export type { Credential } from "./SignInProof.ts"
 
 /** A new session; the token, which the cookie holds, is known only now. */
 export interface OpenedSession {
@@ -83,8 +79,8 @@ export class Sessions extends Context.Service<
      * user's console key, made at the first use. Fails with 1004 for the operator.
      */
     readonly keyHashOf: (session: SessionRow) => Effect.Effect<Uint8Array, Failure>
-    /** For a user, or with null for the operator. Fails with 2005. */
-    readonly createLink: (userId: UserId | null) => Effect.Effect<SignInLink, Failure>
+    /** Fails with 2005. */
+    readonly createLink: (userId: UserId) => Effect.Effect<SignInLink, Failure>
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/Sessions") {
@@ -133,7 +129,7 @@ export class Sessions extends Context.Service<
         }),
         keyHashOf: keyHashOf(store, consoleCreditsPerMonth),
         createLink: Effect.fn("Sessions.createLink")(function* (userId) {
-          const owner = userId === null ? operator : yield* ownerWithId(store, userId)
+          const owner = yield* ownerWithId(store, userId)
           const token = `${linkPrefix}${newToken()}`
           const now = yield* DateTime.now
           const expiresAt = DateTime.addDuration(now, Duration.minutes(signInLinkMinutes))
@@ -164,77 +160,10 @@ const standingAt = (now: DateTime.Utc, operatorMac: string): Standing => ({
 const isTouchDue = ({ lastSeenAt }: SessionRow, now: DateTime.Utc): boolean =>
   DateTime.toEpochMillis(now) - DateTime.toEpochMillis(lastSeenAt) >= sessionTouchSeconds * 1000
 
-/** 256 bits; a plain hash of them is enough, as of keys. */
+/** 256 random bits. */
 const newToken = (): string => randomBytes(32).toString("base64url")
-const hashToken = (token: string): Uint8Array => hash("sha256", token, "buffer")
 
-const linkPrefix = "sil_"
-
-/** The same for an unknown address, a wrong password and a disabled user. */
-const wrongPassword = problem(1005, "The e-mail address or the password is wrong")
-const wrongToken = problem(1005, "The token belongs to nobody, or was used or is too old")
 const nobody = problem(1005, "There is no user for this identity: ask the operator")
-
-const ownerOf = ({ epoch, id }: { readonly epoch: number; readonly id: UserId }): Owner => ({
-  _tag: "User",
-  userId: id,
-  epoch
-})
-
-const ownerWithId = (store: SessionStore["Service"], id: UserId) =>
-  Effect.flatMap(store.userById(id), (user) =>
-    Option.isNone(user)
-      ? Effect.fail(problem(2005, `There is no user ${id} that may sign in`))
-      : Effect.succeed(ownerOf(user.value))
-  )
-
-/** Who the credential belongs to. */
-interface Proof {
-  readonly owner: Owner
-  readonly method: SignInMethod
-  /** Which secret of which key. */
-  readonly key: SessionKey | null
-}
-
-const makeProve = Effect.fnUntraced(function* (operator: Owner & { readonly _tag: "Operator" }) {
-  const store = yield* SessionStore
-  const keys = yield* ApiKeys
-  const passwords = yield* Passwords
-  const secrets = yield* Secrets
-
-  const byPassword = Effect.fnUntraced(function* (email: string, password: string) {
-    const user = Option.getOrUndefined(yield* store.userByEmail(email))
-    const stored = user?.passwordHash ?? null
-    const verdict = yield* passwords.verify(Option.fromNullOr(stored), password)
-    if (user === undefined || stored === null || !verdict.isRight) return yield* wrongPassword
-    if (verdict.isOutdated) yield* store.rehash(user.id, stored, yield* passwords.hash(password))
-    return { owner: ownerOf(user), method: "password", key: null } satisfies Proof
-  })
-
-  const byToken = Effect.fnUntraced(function* (token: string) {
-    if (secrets.isAdminToken(token)) {
-      return { owner: operator, method: "admin_token", key: null } satisfies Proof
-    }
-    if (token.startsWith(linkPrefix)) {
-      const at = standingAt(yield* DateTime.now, operator.mac)
-      const owner = yield* store.takeLink(hashToken(token), at)
-      if (Option.isNone(owner)) return yield* wrongToken
-      return { owner: owner.value, method: "link", key: null } satisfies Proof
-    }
-    if (!token.startsWith("sk-")) return yield* wrongToken
-    const { apiKeyId, rotation, scopes, userId } = yield* keys.authenticate(token)
-    if (!scopes.includes("manage")) {
-      return yield* problem(1004, "This API key lacks the scope manage")
-    }
-    const owner = yield* ownerWithId(store, userId)
-    return { owner, method: "api_key", key: { id: apiKeyId, rotation } } satisfies Proof
-  })
-
-  return (credential: Credential): Effect.Effect<Proof, Failure> =>
-    credential._tag === "Password"
-      ? byPassword(credential.email, credential.password)
-      : byToken(credential.token)
-})
 
 /** Always a new token: a cookie that the browser sends along is never adopted. */
 const opener = (store: SessionStore["Service"]) =>

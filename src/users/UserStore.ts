@@ -17,6 +17,7 @@ import type {
   KeyChange,
   KeyDetails,
   KeyRotation,
+  KeyUpdate,
   NewApiKey
 } from "./ApiKeyStore.ts"
 
@@ -98,13 +99,13 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<KeyDetails>, StoreUnavailable>
-    /** `None`: the user has no such key. Otherwise as `revokeKey`. ADR 0160. */
+    /** `None`: the user has no such key. ADR 0160, ADR 0246. */
     readonly updateKey: (
       userId: UserId,
       id: ApiKeyId,
       change: KeyChange,
       now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
+    ) => Effect.Effect<Option.Option<KeyUpdate>, StoreUnavailable>
     /**
      * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it
      * read the key before and may still admit calls (ADR 0116). Revoking twice succeeds.

@@ -150,7 +150,7 @@ export const emptyResult = (reported: ReportedError = {}): VendorError =>
 
 const utf8 = new TextDecoder()
 
-const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
 /** Decodes the JSON of a response. The schema is no new one for each call: its decoder is made once. */
 export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {

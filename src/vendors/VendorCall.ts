@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Option } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import type { Schema } from "effect"
 import { retryAfterMillis } from "./accounts/RateLimits.ts"
 import { noResponseError, readAs, responseError, unreadableError } from "./Faults.ts"
@@ -49,10 +49,13 @@ const bodyOf = ({ json, raw }: VendorCall<unknown>) => {
 }
 
 /** Sends the request. No response is classified by the purpose. */
-export const send = Effect.fnUntraced(function* (api: VendorApi, call: VendorCall<unknown>) {
-  const { type, ...body } = bodyOf(call)
-  const response = yield* api
-    .http({
+export const send = (
+  api: VendorApi,
+  call: VendorCall<unknown>
+): Effect.Effect<VendorResponse, VendorError> =>
+  Effect.suspend(() => {
+    const { type, ...body } = bodyOf(call)
+    const exchange = api.http({
       method: call.method ?? "GET",
       url: call.url,
       headers: { ...api.headers, ...type, ...call.headers },
@@ -60,10 +63,11 @@ export const send = Effect.fnUntraced(function* (api: VendorApi, call: VendorCal
       timeout: call.timeout ?? queryTimeout,
       ...(call.bytesMax === undefined ? {} : { bytesMax: call.bytesMax })
     })
-    .pipe(Effect.mapError((failure) => noResponseError(call.purpose, failure)))
-  yield* api.observeResponse(response, call.model)
-  return response
-})
+    return exchange.pipe(
+      Effect.mapError((failure) => noResponseError(call.purpose, failure)),
+      Effect.tap((response) => api.observeResponse(response, call.model))
+    )
+  })
 
 /** Fails with the error of a response that is not 2xx. */
 export const failResponse = Effect.fnUntraced(function* (
@@ -89,11 +93,11 @@ export const callVendor = <S extends Schema.ConstraintDecoder<unknown>>(
   api: VendorApi,
   call: VendorCall<S>
 ): Effect.Effect<S["Type"], VendorError> =>
-  Effect.gen(function* () {
-    const response = yield* send(api, call)
+  Effect.flatMap(send(api, call), (response) => {
     if (response.status >= 300 || response.status < 200) {
-      return yield* failResponse(api, call.purpose, response)
+      return failResponse(api, call.purpose, response)
     }
-    const decoded = readAs(call.schema)(response)
-    return Option.isSome(decoded) ? decoded.value : yield* unreadableError(call.purpose, response)
+    return Effect.mapError(Effect.fromOption(readAs(call.schema)(response)), () =>
+      unreadableError(call.purpose, response)
+    )
   })

@@ -76,22 +76,24 @@ export const make = Effect.fnUntraced(function* (
         )
   }
   return (call) =>
-    Effect.flatMap(Effect.all([Clock.Clock, deadlineOf(call.timeout)]), ([clock, deadline]) => {
-      const url = new URL(call.url)
-      const exchange = new Exchange(call)
-      // Effect.timeout would interrupt, and a paid submit is uninterruptible
-      const done = deadline(clock, () => exchange.expire())
-      if (call.method === "GET") {
-        return Effect.onExit(exchange.outcome(reused, url), () => Effect.sync(done))
-      }
-      const client = single.open(url)
-      return Effect.onExit(exchange.outcome(client, url), () =>
-        Effect.sync(() => {
-          single.close(client)
-          done()
-        })
-      )
-    })
+    Effect.flatMap(deadlineOf(call.timeout), (deadline) =>
+      Clock.clockWith((clock) => {
+        const url = new URL(call.url)
+        const exchange = new Exchange(call)
+        // Effect.timeout would interrupt, and a paid submit is uninterruptible
+        const done = deadline(clock, () => exchange.expire())
+        if (call.method === "GET") {
+          return Effect.onExit(exchange.outcome(reused, url), () => Effect.sync(done))
+        }
+        const client = single.open(url)
+        return Effect.onExit(exchange.outcome(client, url), () =>
+          Effect.sync(() => {
+            single.close(client)
+            done()
+          })
+        )
+      })
+    )
 })
 
 /** One exchange, as a handler of undici. It settles once. */
@@ -153,9 +155,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return
     this.#status = status
-    this.#headers = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, [value].flat()[0] ?? ""])
-    )
+    for (const name of Object.keys(headers)) {
+      const value = headers[name]
+      this.#headers[name] = (typeof value === "object" ? value[0] : value) ?? ""
+    }
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {

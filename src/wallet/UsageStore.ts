@@ -40,7 +40,10 @@ export interface UsagePage {
 /** Sums of one group. `group` has a value for each of the query's groups; empty: there is none. */
 export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
   group: Schema.Array(Schema.String),
-  requests: Schema.Int,
+  /** Completed tasks. */
+  tasks: Schema.Int,
+  /** Settled calls. */
+  calls: Schema.Int,
   inputTokens: Schema.Int,
   inputCachedTokens: Schema.Int,
   outputTokens: Schema.Int,
@@ -112,7 +115,8 @@ function sums(sql: PgClient.PgClient) {
     const columns = sql.literal(query.groups.map((group) => columnOf[group]).join(", "))
     return sql`
       SELECT ARRAY[${columns}] AS "group",
-        sum(d.requests)::float8 AS requests, sum(d.input_tokens)::float8 AS input_tokens,
+        sum(d.tasks)::float8 AS tasks, sum(d.requests - d.tasks)::float8 AS calls,
+        sum(d.input_tokens)::float8 AS input_tokens,
         sum(d.input_cached_tokens)::float8 AS input_cached_tokens,
         sum(d.output_tokens)::float8 AS output_tokens, sum(d.images)::float8 AS images,
         sum(d.videos)::float8 AS videos, sum(d.audios)::float8 AS audios,

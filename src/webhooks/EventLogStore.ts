@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Schema } from "effect"
-import type { DateTime } from "effect"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { EventId, TaskId } from "../domain/Ids.ts"
@@ -10,6 +9,8 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** An event with the bytes that its deliveries send. */
 export class EventRow extends Schema.Class<EventRow>("EventRow")({
+  /** The ledger entry of its transaction. */
+  seq: Schema.BigInt,
   id: EventId,
   type: EventType,
   createdAt: Time,
@@ -17,58 +18,149 @@ export class EventRow extends Schema.Class<EventRow>("EventRow")({
   body: Bytes
 }) {}
 
+/** How far a reader of a user's events has come. ADR 0232. */
+export interface EventPosition {
+  /** Number of the last ledger entry whose events were read. */
+  readonly seq: bigint
+  /** Balance alerts up to this time were read. */
+  readonly alertsUntil: DateTime.Utc
+}
+
 export interface EventFilter {
   readonly types: ReadonlyArray<EventType>
   /** Created at or after. */
-  readonly since: DateTime.Utc
-  /** Not these, which the caller has. */
-  readonly except: ReadonlyArray<EventId>
-  /** Of so many tasks, the newest. */
-  readonly tasks: number
+  readonly since: Option.Option<DateTime.Utc>
+  readonly position: EventPosition
+  /** Of so many ledger entries at most. */
+  readonly entries: number
+}
+
+export interface EventPage {
+  /** In the order of their transactions. */
+  readonly rows: ReadonlyArray<EventRow>
+  /** Number of the last ledger entry that was looked at. */
+  readonly seq: bigint
+  /** There may be more. */
+  readonly isFull: boolean
 }
 
 /** Events, whether or not an endpoint subscribes to them. Read only. */
 export class EventLogStore extends Context.Service<
   EventLogStore,
   {
-    /** The events of a user's newest tasks, and the last balance alert, oldest first. */
-    readonly newest: (
+    /**
+     * The number of a user's last ledger entry, or of the last before this time, less what clocks of processes may
+     * differ.
+     */
+    readonly lastSeq: (
+      userId: UserId,
+      before: Option.Option<DateTime.Utc>
+    ) => Effect.Effect<bigint, StoreUnavailable>
+    /** The events of a user behind a position. */
+    readonly after: (
       userId: UserId,
       filter: EventFilter
-    ) => Effect.Effect<ReadonlyArray<EventRow>, StoreUnavailable>
+    ) => Effect.Effect<EventPage, StoreUnavailable>
   }
 >()("gateway/webhooks/EventLogStore") {
   static readonly layer = Layer.effect(
     EventLogStore,
-    Effect.map(PgClient.PgClient, (sql) => EventLogStore.of({ newest: newest(sql) }))
+    Effect.map(PgClient.PgClient, (sql) =>
+      EventLogStore.of({ lastSeq: lastSeq(sql), after: after(sql) })
+    )
   )
 }
 
+/** Clocks of processes may differ by so much. */
+const skewMinutes = 1
+
+const Seq = Schema.Struct({ seq: Schema.BigInt })
+
+const lastSeq =
+  (sql: PgClient.PgClient) => (userId: UserId, before: Option.Option<DateTime.Utc>) => {
+    const found = Option.match(before, {
+      onNone: () => sql`w.entry_count`,
+      onSome: (time) => {
+        const earliest = DateTime.subtract(time, { minutes: skewMinutes })
+        return sql`ledger_seq_at(w.user_id, w.entry_count, ${toDate(earliest)}) - 1`
+      }
+    })
+    return sql`SELECT ${found} AS seq FROM wallets w WHERE w.user_id = ${userId}`.pipe(
+      rowOf(Seq),
+      Effect.map(({ seq }) => seq),
+      storeFailures
+    )
+  }
+
+/** One row for each event, or one without an event. */
+const PageRow = Schema.Struct({
+  lastSeq: Schema.NullOr(Schema.BigInt),
+  entries: Schema.Int,
+  event: Schema.Boolean
+})
+
+const Row = Schema.Union([
+  Schema.Struct({ ...PageRow.fields, event: Schema.Literal(true), ...EventRow.fields }),
+  Schema.Struct({ ...PageRow.fields, event: Schema.Literal(false) })
+])
+
 /**
- * Events have no index by user, which every create would pay for. The tasks and the wallet of the user say when
- * their events were made; with the time an event is found by its key, in the partition of its day. ADR 0220.
+ * Events have no index by user, which every create would pay for. Whatever publishes an event of a task writes an
+ * entry into the ledger of its user, in the same transaction and with the same time, and under the lock of the
+ * wallet: the numbers of entries are the order of the commits, without gaps. A reader that has seen an entry has
+ * missed none before it. With the time of the entry an event is found by its key, in the partition of its day.
+ *
+ * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time
+ * of its charge; one that was withheld for a while has no entry, and is found by the wallet's last alert, when no
+ * entry is left. ADR 0232.
  */
-function newest(sql: PgClient.PgClient) {
-  return (userId: UserId, { except, since, tasks, types }: EventFilter) =>
+const after = (sql: PgClient.PgClient) => {
+  return (userId: UserId, { entries, position, since, types }: EventFilter) =>
     sql`
-      WITH recent AS MATERIALIZED (
-        SELECT t.id, t.status, t.created_at, t.updated_at FROM tasks t
-        WHERE t.user_id = ${userId} ORDER BY t.id DESC LIMIT ${tasks}
-      ), made AS MATERIALIZED (
-        SELECT id AS task, created_at AS at FROM recent
-        UNION ALL SELECT id, updated_at FROM recent WHERE status IN ('completed', 'failed')
-        UNION ALL SELECT NULL, last_alert_at FROM wallets WHERE user_id = ${userId}
+      WITH page AS MATERIALIZED (
+        SELECT e.seq, e.kind, e.subject_id, e.created_at FROM wallet_entries e
+        WHERE e.user_id = ${userId} AND e.seq > ${position.seq} ORDER BY e.seq LIMIT ${entries}
+      ), bounds AS MATERIALIZED (
+        SELECT max(seq) AS last_seq, count(*)::integer AS entries FROM page
+      ), moments AS MATERIALIZED (
+        SELECT created_at AS at FROM page WHERE subject_id IS NOT NULL
+        UNION SELECT w.last_alert_at FROM wallets w
+          WHERE w.user_id = ${userId} AND w.last_alert_at > ${toDate(position.alertsUntil)}
+      ), found AS MATERIALIZED (
+        SELECT v.* FROM moments m
+        CROSS JOIN LATERAL (
+          SELECT e.id, e.type, e.created_at, e.task_id, e.body FROM events e
+          WHERE e.created_at = m.at
+            AND e.id >= 'evt_' || lpad(to_hex(floor(extract(epoch from m.at) * 1000)::bigint), 12, '0')
+            AND e.id < 'evt_' || lpad(to_hex(floor(extract(epoch from m.at) * 1000)::bigint + 1), 12, '0')
+            AND e.user_id = ${userId}
+          OFFSET 0
+        ) v
+        WHERE v.created_at >= ${Option.getOrNull(Option.map(since, toDate)) ?? new Date(0)} AND v.type = ANY (${types}::text[])
+      ), placed AS (
+        SELECT p.seq, f.* FROM found f JOIN page p ON p.created_at = f.created_at
+          AND p.subject_id = f.task_id AND (p.kind = 'hold') = (f.type = 'task.created')
+        WHERE p.kind <> 'release' OR NOT EXISTS (
+          SELECT FROM wallet_entries c WHERE c.user_id = ${userId} AND c.seq = p.seq - 1
+            AND c.kind = 'capture' AND c.subject_id = p.subject_id)
+        UNION ALL
+        SELECT coalesce(a.seq, b.last_seq, ${position.seq}), f.* FROM found f CROSS JOIN bounds b
+        CROSS JOIN LATERAL (
+          SELECT min(p.seq) AS seq FROM page p WHERE p.kind = 'capture' AND p.created_at = f.created_at) a
+        WHERE f.task_id IS NULL AND f.created_at > ${toDate(position.alertsUntil)}
+          AND (a.seq IS NOT NULL OR b.entries < ${entries})
       )
-      SELECT e.id, e.type, e.created_at, e.task_id, e.body FROM made m
-      CROSS JOIN LATERAL (
-        SELECT v.* FROM events v
-        WHERE v.created_at = m.at
-          AND v.id >= 'evt_' || lpad(to_hex(floor(extract(epoch from m.at) * 1000)::bigint), 12, '0')
-          AND v.id < 'evt_' || lpad(to_hex(floor(extract(epoch from m.at) * 1000)::bigint + 1), 12, '0')
-          AND v.user_id = ${userId} AND v.task_id IS NOT DISTINCT FROM m.task
-        OFFSET 0
-      ) e
-      WHERE m.at >= ${toDate(since)} AND e.type = ANY (${types}::text[])
-        AND e.id <> ALL (${except}::text[])
-      ORDER BY e.created_at, e.id`.pipe(rowsOf(EventRow), storeFailures)
+      SELECT b.last_seq, b.entries, e.id IS NOT NULL AS event, e.* FROM bounds b LEFT JOIN placed e ON true
+      ORDER BY e.seq, e.task_id NULLS LAST, e.created_at`.pipe(
+      rowsOf(Row),
+      Effect.map((rows): EventPage => {
+        const [first] = rows
+        return {
+          rows: rows.flatMap((row) => (row.event ? [new EventRow(row)] : [])),
+          seq: first?.lastSeq ?? position.seq,
+          isFull: first !== undefined && first.entries >= entries
+        }
+      }),
+      storeFailures
+    )
 }

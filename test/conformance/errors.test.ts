@@ -191,20 +191,21 @@ const provoked = {
     return yield* callWith(key)("GET", unknownTask)
   }),
   1004: Effect.flatMap(makeUser({ scopes: ["manage"] }), (it) => it.call("GET", unknownTask)),
-  1005: signIn({ token: "nobody's" }, {}),
+  1005: signIn({ operator_token: "nobody's" }, {}),
   1006: browserWith(`gateway_session=${"A".repeat(43)}`).call(
     "GET",
     "/manage/v1/session",
     undefined,
     {}
   ),
-  1007: signIn({ token: "nobody's" }, { origin: "https://other.example.com" }),
+  1007: signIn({ operator_token: "nobody's" }, { origin: "https://other.example.com" }),
   1101: Effect.flatMap(makeUser({ credits: 7 }), (it) => it.call("POST", path, hanging)),
   1102: Effect.gen(function* () {
     const user = yield* makeUser()
     const { json } = yield* user.call("POST", "/manage/v1/api-keys", { name: "limited" })
     yield* user.call("PATCH", `/manage/v1/api-keys/${json.id}`, {
-      spend_limit: { amount: "7", reset: "monthly" }
+      spend_limit: "7",
+      reset: "monthly"
     })
     return yield* callWith(json.key)("POST", path, hanging)
   }),

@@ -49,12 +49,25 @@ const keyDetails = [
   ...newKey.slice(2),
   "last_used_at",
   "spend_limit",
+  "reset",
+  "spent",
+  "held",
+  "remaining",
+  "resets_at",
   "allowed_models",
   "rate_limit_per_minute",
   "concurrent_tasks",
   "old_key_expires_at"
 ]
-const spendLimit = ["amount", "reset", "spent", "held", "remaining", "resets_at"]
+const noSpendLimit = {
+  spend_limit: null,
+  reset: null,
+  spent: null,
+  held: null,
+  remaining: null,
+  resets_at: null
+}
+const hang = { prompt: "[[sim:hang]]" }
 const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]
 const metadata = ["old_secret_expires_at", "created_at", "updated_at"]
 const shown = [...endpoint.slice(0, 5), "secret", "secret_preview", ...metadata]
@@ -152,17 +165,99 @@ describe("the management API", () => {
         const plain = yield* owner.call("POST", `${manage}/api-keys`, { name: "b" })
         assert.deepInclude(plain.json, { scopes: ["inference"], expires_at: null })
         const one = `${manage}/api-keys/${plain.json.id}`
-        assertMembers(yield* owner.call("GET", one), 200, keyDetails)
-        const reset = { amount: "5.00", reset: "daily" }
-        const limited = yield* owner.call("PATCH", one, { name: "c", spend_limit: reset })
-        assertMembers(limited, 200, keyDetails)
-        assert.strictEqual(limited.json.name, "c")
-        assert.deepStrictEqual(Object.keys(limited.json.spend_limit), spendLimit)
-        assert.deepInclude(limited.json.spend_limit, { ...reset, remaining: "5.00" })
         const other = yield* makeUser()
-        const foreign = yield* other.call("DELETE", `${manage}/api-keys/${plain.json.id}`)
+        const foreign = yield* other.call("DELETE", one)
         assert.strictEqual(foreign.status, 404)
       })
+    )
+
+    it.effect(
+      "api-keys: PATCH by another key or the operator; GET adds what the limit counts",
+      () =>
+        Effect.gen(function* () {
+          const owner = yield* makeUser()
+          const { id, key } = (yield* owner.call("POST", `${manage}/api-keys`, {
+            name: "a",
+            scopes: ["inference", "manage"]
+          })).json
+          const one = `${manage}/api-keys/${id}`
+          const unlimited = yield* owner.call("GET", one)
+          assertMembers(unlimited, 200, keyDetails)
+          assert.deepInclude(unlimited.json, noSpendLimit)
+          const change = {
+            name: "b",
+            spend_limit: "50.00",
+            reset: "monthly",
+            allowed_models: ["text-to-image-max"],
+            rate_limit_per_minute: 60,
+            concurrent_tasks: 2,
+            expires_at: "2099-01-01T00:00:00.000Z"
+          }
+          const limited = yield* owner.call("PATCH", one, change)
+          assertMembers(limited, 200, keyDetails)
+          assert.deepInclude(limited.json, change)
+          assert.strictEqual((yield* callWith(key)("POST", image, hang)).status, 202)
+          const shownKey = yield* owner.call("GET", one)
+          assertMembers(shownKey, 200, keyDetails)
+          const counted = { spent: "0.00", held: "7.50", remaining: "42.50" }
+          const resets_at = "1970-02-01T00:00:00.000Z"
+          assert.deepInclude(shownKey.json, { ...change, ...counted, resets_at })
+          const listed = (yield* owner.call("GET", `${manage}/api-keys`)).json.data
+          assert.deepInclude(listed, shownKey.json)
+          for (const reset of ["daily", "weekly", "never"]) {
+            const { json } = yield* operator("PATCH", `/api-keys/${id}`, { reset })
+            assert.deepInclude(json, { ...change, reset })
+          }
+          const more = yield* operator("PATCH", `/api-keys/${id}`, { spend_limit: "60.00" })
+          const never = { reset: "never", resets_at: null }
+          assert.deepInclude(more.json, { ...change, spend_limit: "60.00", ...never })
+          const removed = yield* operator("PATCH", `/api-keys/${id}`, { spend_limit: null })
+          assert.deepInclude(removed.json, noSpendLimit)
+          const own = yield* callWith(key)("PATCH", one, { spend_limit: null })
+          assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
+        })
+    )
+
+    it.effect(
+      "api-keys: rotate shows the new key once; the old one works until the grace ends",
+      () =>
+        Effect.gen(function* () {
+          const owner = yield* makeUser()
+          const made = yield* owner.call("POST", `${manage}/api-keys`, {
+            name: "a",
+            scopes: ["manage"]
+          })
+          const one = `${manage}/api-keys/${made.json.id}`
+          const works = (key: string) =>
+            Effect.map(callWith(key)("GET", `${manage}/wallet`), ({ json, status }) =>
+              status === 200 ? "works" : json.code
+            )
+          const first = yield* owner.call("POST", `${one}/rotate`, { grace_seconds: 60 })
+          assertMembers(first, 200, [...keyDetails, "key"])
+          assert.notStrictEqual(first.json.key, made.json.key)
+          assert.notInclude((yield* owner.call("GET", one)).text, first.json.key)
+          assert.deepStrictEqual(
+            [yield* works(made.json.key), yield* works(first.json.key)],
+            ["works", "works"]
+          )
+          yield* TestClock.adjust("60 seconds")
+          assert.deepStrictEqual(
+            [yield* works(made.json.key), yield* works(first.json.key)],
+            [1003, "works"]
+          )
+          // Without a grace there is none
+          let last = first.json.key
+          for (const body of [{}, undefined]) {
+            const next = yield* owner.call("POST", `${one}/rotate`, body)
+            assertMembers(next, 200, [...keyDetails, "key"])
+            assert.isNull(next.json.old_key_expires_at)
+            assert.deepStrictEqual(
+              [yield* works(last), yield* works(next.json.key)],
+              [1003, "works"]
+            )
+            last = next.json.key
+          }
+        })
     )
 
     it.effect("webhook-endpoints: the secret on create and rotate; test returns two ids", () =>

@@ -190,6 +190,8 @@ describe("the MCP server", () => {
           ['{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600],
           ['{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600],
           ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600],
+          // It would be returned as 12345678901234567000
+          ['{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}', -32600],
           ['{"jsonrpc":"2.0","id":1,"method":7}', -32600],
           ['{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600],
           ['{"jsonrpc":"2.0","id":1}', -32600],
@@ -330,13 +332,19 @@ describe("the MCP server", () => {
         assert.deepStrictEqual([unknown.status, unknown.json.error.code], [200, -32602])
         const nameless = yield* rpc(user, "tools/call", {})
         assert.strictEqual(nameless.json.error.data.errors[0].pointer, "#/name")
-        const shape = yield* failTool(user, "create_task", { model: 7, more: 1, max_cost: "-1" })
+        const shape = yield* failTool(user, "create_task", {
+          model: 7,
+          more: 1,
+          max_cost: "-1",
+          // Postgres stores no such text
+          idempotency_key: "a\u0000"
+        })
         assert.strictEqual(shape.code, 2001)
         assert.match(shape.trace_id, /^[0-9a-f]{32}$/u)
         assert.isString(shape.remedy)
         assert.sameMembers(
           shape.errors.map(({ pointer }: { pointer: string }) => pointer),
-          ["#/model", "#/input", "#/max_cost", "#/more"]
+          ["#/model", "#/input", "#/max_cost", "#/more", "#/idempotency_key"]
         )
         const body = yield* failTool(user, "quote", {
           model: "text-to-image-max",
@@ -356,6 +364,16 @@ describe("the MCP server", () => {
         assert.strictEqual(wallet.errors[0].pointer, "#/a")
         const many = Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`f${n}`, n]))
         assert.lengthOf((yield* failTool(user, "wallet", many)).errors, 1)
+        const nested = `{"prompt":${"[".repeat(9000)}${"]".repeat(9000)}}`
+        const deep = yield* send(
+          user.key,
+          `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_task","arguments":{"model":"text-to-image-max","input":${nested}}}}`,
+          newer
+        )
+        assert.deepInclude(JSON.parse(deep.json.result.content[0].text), {
+          code: 2001,
+          errors: [{ pointer: "#/input", detail: "Nested too deeply" }]
+        })
         const none = yield* failTool(user, "quote", { model: "no-such", input: {} })
         assert.strictEqual(none.code, 2006)
         assert.include(none.detail, "alibaba/text-to-image-max")

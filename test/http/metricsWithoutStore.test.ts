@@ -1,21 +1,25 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { StoreUnavailable } from "../../src/domain/Problem.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { WalletStore } from "../../src/wallet/WalletStore.ts"
-import { callWith, layerGateway } from "../support/gateway.ts"
+import { advance, callWith, eventually, layerGateway } from "../support/gateway.ts"
 
 /** docs/reference/http.md#metrics, ADR 0223 */
 
 let isAway = false
+let isSilent = false
+let looks = 0
 
 const stores = Layer.effect(
   WalletStore,
   Effect.map(WalletStore, (live) => ({
     ...live,
-    drift: Effect.suspend(() =>
-      isAway ? Effect.fail(new StoreUnavailable({ cause: "away" })) : live.drift
-    )
+    drift: Effect.suspend(() => {
+      looks += 1
+      if (isSilent) return Effect.never
+      return isAway ? Effect.fail(new StoreUnavailable({ cause: "away" })) : live.drift
+    })
   }))
 ).pipe(Layer.provideMerge(Gateway.stores))
 
@@ -31,5 +35,35 @@ it.effect("a scrape answers while the store is away, and says so", () =>
     assert.match(text, /^gateway_store_up 0$/mu)
     assert.match(text, /^process_resident_memory_bytes \d+$/mu)
     assert.notMatch(text, /^gateway_(?:wallet_drift|tasks)\b/mu)
+    isAway = false
+  }).pipe(Effect.provide(layerGateway({ stores })))
+)
+
+it.effect("scrapes answer in 5 seconds while the store is silent, and wait by one statement", () =>
+  Effect.gen(function* () {
+    const metrics = callWith(undefined)("GET", "/metrics")
+    isSilent = true
+    looks = 0
+    const scrapes = yield* Effect.forkChild(
+      Effect.all(
+        Array.from({ length: 20 }, () => metrics),
+        {
+          concurrency: "unbounded"
+        }
+      )
+    )
+    yield* eventually(
+      Effect.sync(() => looks),
+      (count) => count > 0
+    )
+    yield* advance("20 millis", "1 millis")
+    assert.strictEqual(looks, 1)
+    yield* advance("5 seconds")
+    for (const { status, text } of yield* Fiber.join(scrapes)) {
+      assert.strictEqual(status, 200)
+      assert.match(text, /^gateway_store_up 0$/mu)
+    }
+    isSilent = false
+    assert.match((yield* metrics).text, /^gateway_store_up 1$/mu)
   }).pipe(Effect.provide(layerGateway({ stores })))
 )

@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Cause, Effect, Option, Tracer } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { dashscope } from "../../src/testing/vendors/DashScopeProtocol.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { anthropicScript, mockAnthropic } from "../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
@@ -8,7 +9,6 @@ import { json, mockVendor } from "../support/mockVendors.ts"
 import type { MockVendor, Script } from "../support/mockVendors.ts"
 import { startGateway } from "../support/passthroughGateway.ts"
 import type { TestGateway } from "../support/passthroughGateway.ts"
-import { dashscope } from "../support/upstreams/dashscope.ts"
 import { Upstream } from "../support/upstreams/Upstream.ts"
 
 const vendorKeys = {

@@ -25,6 +25,6 @@ export const browserWith = (cookie: string) => ({
 
 export const signedIn = (body: unknown) =>
   Effect.map(signIn(body), (response) => {
-    if (response.status !== 201) throw new Error(response.text)
+    if (response.status !== 200) throw new Error(response.text)
     return { ...browserWith(cookieOf(response)), json: response.json }
   })

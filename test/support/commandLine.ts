@@ -12,11 +12,12 @@ export interface Ran {
   readonly error: string
 }
 
-/** Runs a command of `gateway` in this process; `onOut` sees each line of stdout. */
+/** Runs a command of `gateway` in this process; `onOut` and `onError` see each line of stdout and of stderr. */
 export const runCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
-  onOut: (line: string) => void = () => {}
+  onOut: (line: string) => void = () => {},
+  onError: (line: string) => void = () => {}
 ): Effect.Effect<Ran> =>
   Effect.gen(function* () {
     const out: Array<string> = []
@@ -27,7 +28,10 @@ export const runCommand = (
         out.push(line)
         onOut(line)
       },
-      error: (line: string = "") => void error.push(line)
+      error: (line: string = "") => {
+        error.push(line)
+        onError(line)
+      }
     }
     const exit = yield* Effect.exit(run(args)).pipe(
       Effect.provideService(Console.Console, console),

@@ -16,7 +16,7 @@ export const service: Schemas["Service"] = { name: "Service", sandbox: false, oi
 export const sessionOf = (role: "user" | "operator"): Schemas["Session"] => ({
   id: "ses_1",
   role,
-  user_id: role === "user" ? userId : null,
+  user: role === "user" ? { id: userId, email: "ada@example.com", name: "Ada" } : null,
   method: "link",
   current: true,
   address: "192.0.2.7",
@@ -295,14 +295,12 @@ const keyOf = (n: number, fields: Partial<Schemas["ApiKey"]>): Schemas["ApiKey"]
   created_at: "2026-10-02T08:00:00.000Z",
   expires_at: null,
   last_used_at: at("09:58:40"),
-  spend_limit: {
-    amount: "500.00",
-    reset: "monthly",
-    spent: "312.40",
-    held: "22.50",
-    remaining: "165.10",
-    resets_at: "2026-12-01T00:00:00.000Z"
-  },
+  spend_limit: "500.00",
+  reset: "monthly",
+  spent: "312.40",
+  held: "22.50",
+  remaining: "165.10",
+  resets_at: "2026-12-01T00:00:00.000Z",
   allowed_models: ["text-to-image-max", "image-edit", "image-to-video-spark"],
   rate_limit_per_minute: 120,
   concurrent_tasks: 10,
@@ -316,6 +314,11 @@ const keys: ReadonlyArray<Schemas["ApiKey"]> = [
     name: "Back office",
     scopes: ["inference", "manage"],
     spend_limit: null,
+    reset: null,
+    spent: null,
+    held: null,
+    remaining: null,
+    resets_at: null,
     allowed_models: null,
     rate_limit_per_minute: null,
     concurrent_tasks: null,
@@ -324,22 +327,27 @@ const keys: ReadonlyArray<Schemas["ApiKey"]> = [
   })
 ]
 
-const usageOf = (fields: Partial<Schemas["Usage"]>): Schemas["Usage"] => ({
-  day: null,
-  user_id: null,
-  api_key_id: null,
-  vendor: null,
-  model: null,
-  sandbox: null,
-  num_model_requests: 12,
+const unitsUsed: Schemas["UsageUnits"] = {
   input_tokens: 48_200,
   input_cached_tokens: 20_480,
   output_tokens: 9100,
   images: 9,
   videos: 1,
   audios: 0,
-  seconds: 5,
-  credits: "96.20",
+  seconds: 5
+}
+
+const usageOf = (fields: Partial<Schemas["Usage"]>): Schemas["Usage"] => ({
+  day: null,
+  user: null,
+  key: null,
+  vendor: null,
+  model: null,
+  sandbox: null,
+  tasks: 10,
+  calls: 2,
+  units: unitsUsed,
+  amount: "96.20",
   ...fields
 })
 
@@ -356,14 +364,20 @@ const daily = [
   "8.10"
 ]
 
-const usageByDay = daily.map((credits, n) =>
-  usageOf({ day: `2026-11-${String(n + 13).padStart(2, "0")}`, credits })
+const usageByDay = daily.map((amount, n) =>
+  usageOf({ day: `2026-11-${String(n + 13).padStart(2, "0")}`, amount })
 )
 
 const usageByModel = [
-  usageOf({ vendor: "alibaba", model: "text-to-image-max", sandbox: false, credits: "217.50" }),
-  usageOf({ vendor: "google", model: "image-edit-pro", sandbox: false, credits: "160.80" }),
-  usageOf({ vendor: "openai", model: "gpt-5-mini", sandbox: false, images: 0, credits: "70.85" })
+  usageOf({ vendor: "alibaba", model: "text-to-image-max", sandbox: false, amount: "217.50" }),
+  usageOf({ vendor: "google", model: "image-edit-pro", sandbox: false, amount: "160.80" }),
+  usageOf({
+    vendor: "openai",
+    model: "gpt-5-mini",
+    sandbox: false,
+    units: { ...unitsUsed, images: 0 },
+    amount: "70.85"
+  })
 ]
 
 const endpoint: Schemas["WebhookEndpoint"] = {

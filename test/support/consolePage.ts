@@ -95,22 +95,32 @@ const watched = async (context: BrowserContext, url: string): Promise<ConsolePag
   }
 }
 
-/** Signs in by a one-time link of the operator's, as the first start prints one. */
-export const signInByLink = (it: ConsolePage, adminToken: string, userId: string | null) =>
+/** Signs in: a user by a one-time link, as the first start prints one; the operator (null) by the token. */
+export const signInOnPage = (it: ConsolePage, adminToken: string, userId: string | null) =>
   Effect.gen(function* () {
     const { url } = yield* Running
     yield* Effect.promise(async () => {
-      const response = await fetch(`${url}/manage/v1/sign-in-links`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
-        body: JSON.stringify(userId === null ? {} : { user_id: userId })
-      })
-      const { url: link } = (await response.json()) as { readonly url: string }
-      await it.page.goto(link)
-      await it.page.getByRole("button", { name: "Sign in with this link" }).click()
+      await (userId === null ? byToken(it, adminToken) : byLink(it, url, adminToken, userId))
       await it.page.getByRole("navigation").waitFor()
     })
   })
+
+const byLink = async ({ page }: ConsolePage, url: string, adminToken: string, userId: string) => {
+  const response = await fetch(`${url}/manage/v1/users/${userId}/sign-in-links`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${adminToken}` }
+  })
+  const { url: link } = (await response.json()) as { readonly url: string }
+  await page.goto(link)
+  await page.getByRole("button", { name: "Sign in with this link" }).click()
+}
+
+const byToken = async ({ open, page }: ConsolePage, adminToken: string) => {
+  await open("/sign-in")
+  await page.getByText("Use an API key or the operator's token").click()
+  await page.getByLabel("API key or operator's token", { exact: true }).fill(adminToken)
+  await page.getByRole("button", { name: "Sign in with it" }).click()
+}
 
 /** A gateway with the sandbox, as pages see it. */
 export const consoleGateway = (

@@ -1,10 +1,10 @@
 import type { AdapterName } from "../../src/catalog/CatalogEntry.ts"
 import type { UpstreamInput } from "../../src/catalog/UpstreamInput.ts"
-import { dashscope } from "./upstreams/dashscope.ts"
-import { fal } from "./upstreams/fal.ts"
-import { gemini } from "./upstreams/gemini.ts"
-import { openai } from "./upstreams/openai.ts"
-import { replicate } from "./upstreams/replicate.ts"
+import { dashscope } from "../../src/testing/vendors/DashScopeProtocol.ts"
+import { fal } from "../../src/testing/vendors/FalProtocol.ts"
+import { gemini } from "../../src/testing/vendors/GeminiProtocol.ts"
+import { openai } from "../../src/testing/vendors/OpenAiProtocol.ts"
+import { replicate } from "../../src/testing/vendors/ReplicateProtocol.ts"
 import { pixel, Upstream } from "./upstreams/Upstream.ts"
 
 /** Every vendor of the service as an upstream on 127.0.0.1, and how a gateway connects to it. */

@@ -31,8 +31,8 @@ const users = [
 
 const session = (n: number, fields: Partial<Schemas["Session"]>): Schemas["Session"] => ({
   id: `ses_${n}`,
+  user: null,
   role: "operator",
-  user_id: null,
   method: "oidc",
   current: false,
   address: `192.0.2.${n}`,

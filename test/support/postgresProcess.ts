@@ -61,7 +61,7 @@ const waitForUrl = async (folder: string, ready: string): Promise<string> => {
   throw new Error(`${howToHelp}. It was not ready within a minute`)
 }
 
-interface Binaries {
+export interface Binaries {
   readonly initdb: string
   readonly postgres: string
 }
@@ -99,15 +99,16 @@ export interface NewServer {
 
 /**
  * A server that is not started yet. With `copyOf` its folder is empty, to be filled with that of another one; a folder
- * that has data is used as it is.
+ * that has data is used as it is. `installed` are programs of this machine in place of the npm package's.
  */
 export const newServer = async (
   folder: string,
   more: ReadonlyArray<string> = [],
-  copyOf?: NewServer
+  copyOf?: NewServer,
+  installed?: Binaries
 ): Promise<NewServer> => {
   const user = await serverUser()
-  const binaries = await findBinaries(folder, user !== undefined)
+  const binaries = installed ?? (await findBinaries(folder, user !== undefined))
   const data = join(folder, "data")
   await mkdir(data, { recursive: true })
   if (user !== undefined) {

@@ -5,7 +5,7 @@ export interface Selected {
   readonly metric: string
   /** Of its matchers. */
   readonly labels: ReadonlyArray<string>
-  /** Functions and aggregations around it, the nearest first. */
+  /** Functions, aggregations and `unless` around it, the nearest first. */
   readonly within: ReadonlyArray<string>
   /** Of `by (…)` around it. */
   readonly groupedBy: ReadonlyArray<string>
@@ -29,6 +29,7 @@ export const selectedBy = (query: string): ReadonlyArray<Selected> => {
       const groupedBy: Array<string> = []
       for (const up of ancestors(node)) {
         if (up.name === "FunctionCall") within.push(textOf(up.getChild("FunctionIdentifier")!))
+        if (up.name === "BinaryExpr" && up.getChild("Unless") !== null) within.push("unless")
         if (up.name !== "AggregateExpr") continue
         within.push(textOf(up.getChild("AggregateOp")!))
         const labels = up.getChild("AggregateModifier")?.getChild("GroupingLabels")

@@ -1,5 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Layer, Redacted } from "effect"
+import type { Scope } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdirSync } from "node:fs"
 import { cp } from "node:fs/promises"
@@ -77,75 +78,107 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
   return url
 })
 
-/** The migrated database that the fresh ones are copied from: made once a server. */
-const makeMigratedDatabase = Effect.gen(function* () {
-  const server = yield* postgresServer
-  const name = `template_${schemaHash()}`
-  const url = new URL(server)
-  url.pathname = `/${name}_new`
-  yield* Effect.gen(function* () {
-    const sql = yield* PgClient.PgClient
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const connection = yield* sql.reserve
-        const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
-        yield* run("SELECT pg_advisory_lock(811001)")
-        const found = yield* run(`SELECT 1 FROM pg_database WHERE datname = '${name}'`)
-        if (found.length > 0) return yield* run("SELECT pg_advisory_unlock(811001)")
-        yield* run(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`)
-        yield* run(`CREATE DATABASE ${name}_new TEMPLATE template0`)
-        yield* Migrations.migrate().pipe(
-          Effect.provide(layerPostgres({ url: Redacted.make(url.href) }), { local: true })
-        )
-        yield* run(`ALTER DATABASE ${name}_new RENAME TO ${name}`)
-        return yield* run("SELECT pg_advisory_unlock(811001)")
-      })
-    )
-  }).pipe(Effect.provide(administrator(server), { local: true }), Effect.orDie)
-  return name
-})
+/** A database of this name, which fresh ones are copied from: made once a server. */
+const makeTemplate = <E>(name: string, fill: Effect.Effect<unknown, E, Database>) =>
+  Effect.gen(function* () {
+    const server = yield* postgresServer
+    const url = new URL(server)
+    url.pathname = `/${name}_new`
+    yield* Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const connection = yield* sql.reserve
+          const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
+          yield* run("SELECT pg_advisory_lock(811001)")
+          const found = yield* run(`SELECT 1 FROM pg_database WHERE datname = '${name}'`)
+          if (found.length > 0) return yield* run("SELECT pg_advisory_unlock(811001)")
+          yield* run(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`)
+          yield* run(`CREATE DATABASE ${name}_new TEMPLATE template0`)
+          yield* fill.pipe(
+            Effect.provide(layerPostgres({ url: Redacted.make(url.href) }), { local: true })
+          )
+          yield* run(`ALTER DATABASE ${name}_new RENAME TO ${name}`)
+          return yield* run("SELECT pg_advisory_unlock(811001)")
+        })
+      )
+    }).pipe(Effect.provide(administrator(server), { local: true }), Effect.orDie)
+    return name
+  })
 
-let migrated: Promise<string> | undefined
+const templates = new Map<string, Promise<string>>()
 
 /** Asked for once a worker. */
-const migratedDatabase = Effect.promise(
-  () => (migrated ??= Effect.runPromise(makeMigratedDatabase))
-)
+const templateNamed = <E>(name: string, fill: Effect.Effect<unknown, E, Database>) => {
+  const made = templates.get(name) ?? Effect.runPromise(makeTemplate(name, fill))
+  templates.set(name, made)
+  return made
+}
+
+/** A fresh copy of a database that is made once, dropped when the scope closes. Returns its URL. */
+const copyOf = Effect.fnUntraced(function* <E>(
+  hash: string,
+  fill: Effect.Effect<unknown, E, Database>
+) {
+  const name = `template_${hash.replaceAll("-", "_")}`
+  return yield* freshDatabase({ template: yield* Effect.promise(() => templateNamed(name, fill)) })
+})
 
 /** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
-export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =>
-  freshDatabase({ template })
-)
+export const migratedDatabaseUrl = Effect.suspend(() => copyOf(schemaHash(), Migrations.migrate()))
 
-/** A fresh migrated database on a real Postgres, with this number of connections. */
-const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
+/** The same as an earlier start of the service on this day left it. */
+const startedDatabaseUrl = Effect.fnUntraced(function* (day: DateTime.Utc) {
+  const { fill, hash } = startedStore(day)
+  return yield* copyOf(hash, fill)
+})
+
+/** For a process, whose clock is the real one. */
+export const processDatabaseUrl = Effect.suspend(() => startedDatabaseUrl(DateTime.nowUnsafe()))
+
+const postgresOver = (url: Effect.Effect<URL, never, Scope.Scope>, maxConnections?: number) =>
   Layer.unwrap(
-    Effect.gen(function* () {
-      const url = yield* migratedDatabaseUrl
-      return layerPostgres({
-        url: Redacted.make(url.href),
+    Effect.map(url, ({ href }) =>
+      layerPostgres({
+        url: Redacted.make(href),
         ...(maxConnections === undefined ? {} : { maxConnections })
       })
-    })
+    )
   ).pipe(Layer.orDie)
 
 /** A fresh migrated database on a real Postgres. */
-export const postgresDatabase = postgresOver()
+export const postgresDatabase: Layer.Layer<Database> = postgresOver(migratedDatabaseUrl)
 
-export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
+/** Migrated, and nothing else. */
+const migratedStores = { postgres: postgresDatabase, embedded: embeddedDatabase }
+
+/** As an earlier start of the service on the clock's day left them: without rows, with its partitions. */
+export const stores = {
+  postgres: postgresOver(Effect.flatMap(DateTime.now, startedDatabaseUrl)),
+  embedded: startedDatabase
+}
 
 /** Both stores with one connection each, whose own statistics count all its statements. */
-export const singleStores = { postgres: postgresOver(1), embedded: embeddedDatabase }
+export const singleStores = {
+  postgres: postgresOver(migratedDatabaseUrl, 1),
+  embedded: embeddedDatabase
+}
+
+type Suite = (database: Layer.Layer<Database>, store: "postgres" | "embedded") => void
+
+const describeEach =
+  (of: Readonly<Record<"postgres" | "embedded", Layer.Layer<Database>>>) =>
+  (name: string, suite: Suite) => {
+    for (const store of ["postgres", "embedded"] as const) {
+      describe(`${name} (${store})`, () => suite(of[store], store))
+    }
+  }
 
 /**
  * The same suite on both stores. Use the layer with `layer(database)((it) => …)` of
- * `@effect/vitest` for one fresh migrated database a suite, or `Effect.provide` for one a test.
+ * `@effect/vitest` for one fresh database a suite, or `Effect.provide` for one a test.
  */
-export const describeStores = (
-  name: string,
-  suite: (database: Layer.Layer<Database>, store: "postgres" | "embedded") => void
-) => {
-  for (const store of ["postgres", "embedded"] as const) {
-    describe(`${name} (${store})`, () => suite(stores[store], store))
-  }
-}
+export const describeStores = describeEach(stores)
+
+/** The same without the partitions of a start. */
+export const describeMigratedStores = describeEach(migratedStores)

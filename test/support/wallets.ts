@@ -5,8 +5,11 @@ import * as Credits from "../../src/domain/Credits.ts"
 import { ApiKeyId, EventId, TaskId, UserId } from "../../src/domain/Ids.ts"
 import { CallStore } from "../../src/passthrough/CallStore.ts"
 import type { CallBatch, CallEnd, CallStart } from "../../src/passthrough/CallStore.ts"
-import { ReservationStore } from "../../src/passthrough/ReservationStore.ts"
-import type { ReservationBatch, DrawnCall } from "../../src/passthrough/ReservationStore.ts"
+import { ReservationStore } from "../../src/passthrough/reservations/ReservationStore.ts"
+import type {
+  ReservationBatch,
+  DrawnCall
+} from "../../src/passthrough/reservations/ReservationStore.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import type { Acceptance, Finish } from "../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../src/tasks/TaskStoreLive.ts"
@@ -279,21 +282,21 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
         WHERE coalesce(l.captured, 0) <> coalesce(u.credits, 0)) +
       -- And its counts are those of the tasks, and of the receipts that are still there
       (SELECT count(*) FROM (
-          SELECT user_id, day, model, sum(n) AS n, sum(tokens) AS tokens, sum(results) AS results FROM (
-            SELECT user_id, (updated_at AT TIME ZONE 'UTC')::date AS day, model, 1 AS n, 0 AS tokens,
+          SELECT user_id, day, model, sum(n) AS n, sum(done) AS done, sum(tokens) AS tokens, sum(results) AS results FROM (
+            SELECT user_id, (updated_at AT TIME ZONE 'UTC')::date AS day, model, 1 AS n, 1 AS done, 0 AS tokens,
               jsonb_array_length(result) AS results
             FROM mine WHERE status = 'completed'
             UNION ALL
-            SELECT user_id, (ended_at AT TIME ZONE 'UTC')::date, coalesce(model, ''), 1,
+            SELECT user_id, (ended_at AT TIME ZONE 'UTC')::date, coalesce(model, ''), 1, 0,
               coalesce((usage ->> 'inputTokens')::bigint + (usage ->> 'outputTokens')::bigint, 0), 0
             FROM calls WHERE outcome = 'settled' AND ${mine}
           ) s GROUP BY 1, 2, 3
         ) s LEFT JOIN (
-          SELECT user_id, day, model, sum(requests) AS n, sum(input_tokens + output_tokens) AS tokens,
+          SELECT user_id, day, model, sum(requests) AS n, sum(tasks) AS done, sum(input_tokens + output_tokens) AS tokens,
             sum(images + videos + audios) AS results
           FROM usage_days WHERE ${mine} GROUP BY 1, 2, 3
         ) u USING (user_id, day, model)
-        WHERE (s.n, s.tokens, s.results) IS DISTINCT FROM (u.n, u.tokens, u.results))
+        WHERE (s.n, s.done, s.tokens, s.results) IS DISTINCT FROM (u.n, u.done, u.tokens, u.results))
     )::int AS n`
   const [count] = yield* Schema.decodeUnknownEffect(Count)(rows)
   return count?.n

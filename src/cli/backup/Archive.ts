@@ -1,6 +1,6 @@
 import { Effect, Schema, Stream } from "effect"
 import { Tar } from "effect/encoding"
-import { createHash } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import { createReadStream, createWriteStream } from "node:fs"
 import { link, lstat, mkdir, readdir, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -36,7 +36,12 @@ export interface Source {
   readonly isLeftOut: (path: string) => boolean
 }
 
-export const attempt = <A>(what: string, run: () => Promise<A>, remedy?: string) =>
+/** An interrupt aborts the signal. */
+export const attempt = <A>(
+  what: string,
+  run: (signal: AbortSignal) => Promise<A>,
+  remedy?: string
+) =>
   Effect.tryPromise({
     try: run,
     catch: (cause) =>
@@ -45,12 +50,26 @@ export const attempt = <A>(what: string, run: () => Promise<A>, remedy?: string)
         : failed(`${what}: ${cause instanceof Error ? cause.message : "failed"}`, remedy)
   })
 
-/** Files and folders below a folder, each folder before what is in it. */
-const entriesIn = async ({ folder, isLeftOut, name }: Source) => {
-  const found = await readdir(folder, { recursive: true })
-  const kept = found.filter((path) => !isLeftOut(path)).toSorted()
+/** Paths below a folder, each folder before what is in it. What is left out is not looked into. */
+const pathsIn = async (
+  { folder, isLeftOut }: Omit<Source, "name">,
+  below = ""
+): Promise<ReadonlyArray<string>> => {
+  const found = await readdir(join(folder, below), { withFileTypes: true })
+  const paths = found.map(async (entry) => {
+    const path = join(below, entry.name)
+    if (isLeftOut(path)) return []
+    const inside = entry.isDirectory() ? await pathsIn({ folder, isLeftOut }, path) : []
+    return [[path], inside].flat()
+  })
+  return (await Promise.all(paths)).flat()
+}
+
+/** Files and folders of a source. */
+const entriesIn = async (source: Source) => {
+  const { folder, name } = source
   return Promise.all(
-    kept.map(async (path) => {
+    (await pathsIn(source)).map(async (path) => {
       const stat = await lstat(join(folder, path))
       if (!stat.isFile() && !stat.isDirectory()) {
         throw failed(
@@ -106,22 +125,24 @@ export const writeArchive = Effect.fnUntraced(function* (
     ),
     Stream.pipeThroughChannelOrFail(Tar.encode())
   )
-  const part = `${file}.part`
   const remedy = "Name a file that does not exist yet, on a disk with room for it"
-  yield* attempt(
-    file,
-    async () => {
-      const out = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true })
-      try {
-        await pipeline(Readable.from(Stream.toAsyncIterable(archived)), createGzip(), out)
-        // Fails if the name is taken, also by another backup in this moment
-        await link(part, file)
-      } finally {
-        await rm(part, { force: true })
-      }
-      await syncPath(dirname(file))
-    },
-    remedy
+  yield* Effect.acquireUseRelease(
+    // Of its own: one that a killed backup left, or another one writes, is in nobody's way
+    Effect.sync(() => `${file}.${randomBytes(4).toString("hex")}.part`),
+    (part) =>
+      attempt(
+        file,
+        async (signal) => {
+          const bytes = Readable.from(Stream.toAsyncIterable(archived))
+          const out = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true })
+          await pipeline(bytes, createGzip(), out, { signal })
+          // Fails if the name is taken, also by another backup in this moment
+          await link(part, file)
+          await syncPath(dirname(file))
+        },
+        remedy
+      ),
+    (part) => Effect.promise(() => rm(part, { force: true }))
   )
   return files
 })
@@ -134,7 +155,8 @@ export const readArchive = Effect.fnUntraced(function* (file: string, folder: st
   let manifest: string | undefined
   const unpack = (entry: Tar.Entry<Tar.TarError | CommandFault>) =>
     Effect.gen(function* () {
-      const { mode, path, size, type } = entry.header
+      const { path, size, type } = entry.header
+      const mode = entry.header.mode & 0o777
       const name = path.replace(/\/$/u, "")
       if (!inside.test(name)) return yield* failed(`${file} has an entry ${JSON.stringify(path)}`)
       const target = join(folder, name)

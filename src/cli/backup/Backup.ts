@@ -1,18 +1,19 @@
 import { DateTime, Effect } from "effect"
 import { existsSync } from "node:fs"
-import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises"
+import { cp, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
 import * as Database from "../../db/Database.ts"
 import { lockDataDir } from "../../db/DataDirLock.ts"
+import { makeFolder } from "../../db/MakeFolder.ts"
 import * as Migrations from "../../db/Migrations.ts"
 import { syncPath, syncTree } from "../../db/NewStore.ts"
 import { failed } from "../terminal/Fault.ts"
 import { attempt, readArchive, writeArchive } from "./Archive.ts"
 
-/** Of the process that holds the folder, not of the store; and what a killed start left. */
+/** Of the process that holds the folder or of the disk, not of the store; and what a killed process left. */
 const isOfProcess = (path: string): boolean =>
-  /^(?:gateway\.pid|gateway\.lock|lock\.sqlite.*|\.restore-.*|postgres\.new.*)$/u.test(
+  /^(?:gateway\.pid|gateway\.lock|lock\.sqlite.*|\.restore-.*|postgres\.new.*|lost\+found)$/u.test(
     path.split("/")[0] ?? ""
   )
 
@@ -66,9 +67,11 @@ export const backup = Effect.fnUntraced(
     if (existsSync(target)) {
       return yield* failed(`${target} exists; it is not overwritten`, "Name another file")
     }
-    if (isBelow(dataDir, target)) {
+    const sources = { DATA_DIR: dataDir, ARTIFACT_STORE: artifacts }
+    for (const [variable, folder] of Object.entries(sources)) {
+      if (folder === undefined || !isBelow(folder, target)) continue
       return yield* failed(
-        `${target} is in DATA_DIR`,
+        `${target} is in ${variable}`,
         "Name a file outside of it, best on another disk"
       )
     }
@@ -82,7 +85,7 @@ export const backup = Effect.fnUntraced(
         { name: "data", folder: dataDir, isLeftOut: (it) => isOfProcess(it) || isMedium(it) },
         ...(media === undefined
           ? []
-          : [{ name: "artifacts", folder: media, isLeftOut: () => false }])
+          : [{ name: "artifacts", folder: media, isLeftOut: isOfProcess }])
       ],
       { format: 1, created_at: DateTime.formatIso(yield* DateTime.now), version }
     )
@@ -117,8 +120,35 @@ const schemaOf = (dataDir: string) =>
     )
   )
 
+/** A folder for what is being restored; what a killed restore left there is removed. */
+const makeStaging = (folder: string) =>
+  Effect.acquireRelease(
+    attempt(folder, async () => {
+      makeFolder(folder)
+      const left = (await readdir(folder)).filter((name) => name.startsWith(stagingPrefix))
+      await Promise.all(left.map((name) => rm(join(folder, name), { recursive: true })))
+      return mkdtemp(join(folder, stagingPrefix))
+    }),
+    (staging) => Effect.promise(() => rm(staging, { recursive: true, force: true }))
+  )
+
+const stagingPrefix = ".restore-"
+
+/** The unpacked media on the file system where they belong: nothing is renamed to another one. */
+const mediaBeside = Effect.fnUntraced(function* (media: string, artifacts: string) {
+  const devices = yield* attempt(artifacts, async () => {
+    makeFolder(artifacts)
+    return [(await stat(media)).dev, (await stat(artifacts)).dev] as const
+  })
+  if (devices[0] === devices[1]) return media
+  const staging = yield* makeStaging(artifacts)
+  const copy = join(staging, "artifacts")
+  yield* attempt(artifacts, () => cp(media, copy, { recursive: true, preserveTimestamps: true }))
+  yield* Effect.mapError(syncTree(staging), asFault)
+  return copy
+})
+
 const moveInto = async (from: string, to: string) => {
-  await mkdir(to, { recursive: true })
   // The store last: without it the folder is no store yet
   const names = (await readdir(from)).toSorted(
     (a, b) => Number(a === "postgres") - Number(b === "postgres")
@@ -141,14 +171,16 @@ export const restore = Effect.fnUntraced(
   function* (file: string) {
     const { artifacts, dataDir } = yield* embedded
     const archive = resolve(file)
-    for (const folder of [dataDir, ...(artifacts === undefined ? [] : [artifacts])]) {
-      if (!(yield* isEmpty(folder))) return yield* overwrites(folder)
-    }
+    const refuseFull = Effect.gen(function* () {
+      for (const folder of [dataDir, ...(artifacts === undefined ? [] : [artifacts])]) {
+        if (!(yield* isEmpty(folder))) return yield* overwrites(folder)
+      }
+    })
+    yield* refuseFull
     yield* locked(dataDir)
-    const staging = yield* Effect.acquireRelease(
-      attempt(dataDir, () => mkdtemp(join(dataDir, ".restore-"))),
-      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-    )
+    // Another restore, or a start, may have ended since
+    yield* refuseFull
+    const staging = yield* makeStaging(dataDir)
     const manifest = yield* readArchive(archive, staging)
     const data = join(staging, "data")
     if (!existsSync(join(data, "postgres"))) return yield* failed(`${archive} holds no store`)
@@ -160,19 +192,25 @@ export const restore = Effect.fnUntraced(
       }
     })
     yield* Effect.mapError(syncTree(staging), asFault)
-    const media = join(staging, "artifacts")
-    const hasMedia = existsSync(media)
+    const unpacked = join(staging, "artifacts")
+    const hasMedia = existsSync(unpacked)
     if (hasMedia && artifacts === undefined) {
       return yield* failed(
         "The backup has media, and ARTIFACT_STORE is a bucket",
         "Unset ARTIFACT_STORE for the restore"
       )
     }
-    yield* attempt(dataDir, async () => {
-      if (hasMedia && artifacts !== undefined) await moveInto(media, artifacts)
+    const media =
+      hasMedia && artifacts !== undefined
+        ? { from: yield* mediaBeside(unpacked, artifacts), to: artifacts }
+        : undefined
+    const move = attempt(dataDir, async () => {
+      if (media !== undefined) await moveInto(media.from, media.to)
       await moveInto(data, dataDir)
       await syncPath(dirname(dataDir))
     })
+    // Else an interrupt would remove what is not moved yet
+    yield* Effect.uninterruptible(move)
     return {
       data_dir: dataDir,
       files: manifest.files.length,

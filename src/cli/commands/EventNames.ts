@@ -2,7 +2,9 @@ import { Option } from "effect"
 import { Flag } from "effect/cli"
 import { EventType } from "../../domain/Event.ts"
 
-const known: ReadonlyArray<string> = EventType.literals
+const known: ReadonlyArray<EventType> = EventType.literals
+
+const isKnown = (name: string): name is EventType => known.some((it) => it === name)
 
 /** `--events task.succeeded,task.failed`; without it all. docs/reference/webhooks.md#events */
 export const eventNames = Flag.String("events").pipe(
@@ -11,7 +13,7 @@ export const eventNames = Flag.String("events").pipe(
   Flag.filterMap(
     (text) => {
       const names = [...new Set(text.split(",").map((it) => it.trim()))]
-      return names.every((it) => known.includes(it)) ? Option.some(names) : Option.none()
+      return names.every(isKnown) ? Option.some(names) : Option.none()
     },
     (text) =>
       `Expected some of ${known.join(", ")}, separated by commas, got ${JSON.stringify(text)}`

@@ -1,5 +1,6 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
+import { HttpClient } from "effect/http"
 import { finding } from "../doctor/Finding.ts"
 import type { Finding } from "../doctor/Finding.ts"
 import { Management } from "../Management.ts"
@@ -14,8 +15,13 @@ const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
 /** Whether the service runs, and takes the credentials that there are. */
 const serviceFindings = Effect.gen(function* () {
   const api = yield* Management
-  const ready = yield* Effect.result(api.open({ path: "/healthz", as: "anyone" }))
-  if (ready._tag === "Failure") {
+  const http = yield* HttpClient.HttpClient
+  const isThere = (path: string) =>
+    Effect.orElseSucceed(
+      Effect.map(http.get(`${api.url}${path}`), ({ status }) => status === 200),
+      () => false
+    )
+  if (!(yield* isThere("/healthz"))) {
     return [says("skipped")(`nothing answers at ${api.url}: the service does not run there`)]
   }
   const accepts = (as: Caller, name: string, path: string) =>
@@ -29,7 +35,7 @@ const serviceFindings = Effect.gen(function* () {
         )
       )
     )
-  const isReady = Option.isSome(yield* Effect.option(api.open({ path: "/readyz", as: "anyone" })))
+  const isReady = yield* isThere("/readyz")
   return [
     isReady
       ? says("ok")(`${api.url} runs and is ready`)

@@ -80,14 +80,16 @@ const rotate = Command.make(
     key,
     grace: Flag.String("grace").pipe(
       Flag.withMetavar("DURATION"),
-      Flag.withDescription("How long the old secret works too, such as 24 hours or 0 seconds"),
+      Flag.withDescription(
+        "How long the old secret works too, such as 0 seconds. Default: 24 hours"
+      ),
       Flag.withSchema(Schema.DurationFromString),
       Flag.withDefault(Duration.hours(24))
     )
   },
   Effect.fnUntraced(function* ({ grace, key }) {
     const api = yield* Management
-    const body = { expires_in: Math.round(Duration.toSeconds(grace)) }
+    const body = { grace_seconds: Math.round(Duration.toSeconds(grace)) }
     const request = { method: "POST", path: `${pathOf(key)}/rotate`, as: "either", body } as const
     const { document, value } = yield* api.read(request, SecretKey)
     yield* print(document, withSecret(value))

@@ -1,28 +1,14 @@
-import { Console, DateTime, Duration, Effect, Option, Schedule, Schema, Stream } from "effect"
+import { Console, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import type { EventType, PublishedEvent } from "../../client/index.ts"
 import { deliveryHeaders, generateSecret } from "../../webhooks/Signature.ts"
-import { eventTexts } from "../FollowTask.ts"
-import { foreign, Management } from "../Management.ts"
-import { CommandFault, wrongUsage } from "../terminal/Fault.ts"
+import { Management } from "../Management.ts"
+import { wrongUsage } from "../terminal/Fault.ts"
 import { note, printEvent } from "../terminal/Output.ts"
 import { Json } from "../terminal/Settings.ts"
 import { plain } from "../terminal/Table.ts"
 import { eventNames } from "./EventNames.ts"
-
-const Streamed = Schema.fromJsonString(
-  Schema.Struct({
-    type: Schema.Literal("event"),
-    data: Schema.Struct({
-      id: Schema.String,
-      type: Schema.String,
-      created_at: Schema.String,
-      task_id: Schema.NullOr(Schema.String),
-      body: Schema.String
-    })
-  })
-)
-type Event = (typeof Streamed.Type)["data"]
 
 /** A receiver on this machine; a public one is an endpoint. */
 const isLocal = (url: string): boolean => {
@@ -44,14 +30,14 @@ const answerCharacters = 200
 const utf8 = new TextEncoder()
 
 /** The same delivery id each time that an event is forwarded. */
-const deliveryIdOf = ({ id }: Event): string => `whd_${id.replace(/^evt_/u, "")}`
+const deliveryIdOf = ({ id }: PublishedEvent): string => `whd_${id.replace(/^evt_/u, "")}`
 
 /** Sends one event as a delivery: same bytes, same headers. docs/reference/webhooks.md#delivery-request */
 const forward = Effect.fnUntraced(function* (
   url: string,
   serviceName: string,
   secret: string,
-  event: Event
+  event: PublishedEvent
 ) {
   const http = yield* HttpClient.HttpClient
   const body = utf8.encode(event.body)
@@ -93,17 +79,9 @@ const forward = Effect.fnUntraced(function* (
   )
 })
 
-/** Ids of forwarded events that are kept: a stream that is opened again begins with the latest of them. */
-const seenMax = 10_000
-
-/** As long as somebody listens: the service may restart meanwhile. */
-const patience = Schedule.spaced("2 seconds")
-
-const decode = Schema.decodeUnknownEffect(Streamed)
-
 const begin = Effect.fnUntraced(function* (
   url: string,
-  events: ReadonlyArray<string>,
+  events: ReadonlyArray<EventType>,
   secret: string
 ) {
   if (yield* Json) {
@@ -128,7 +106,7 @@ export const listen = Command.make(
   Effect.fnUntraced(function* ({ events, forward: url, secret: given }) {
     const api = yield* Management
     const Service = Schema.Struct({ name: Schema.String })
-    const service = yield* api.read({ path: "/manage/v1/service", as: "anyone" }, Service)
+    const service = yield* api.read({ path: "/manage/v1/service", as: "user" }, Service)
     const secret = Option.getOrElse(given, generateSecret)
     if (!secret.startsWith("whsec_")) {
       return yield* wrongUsage(
@@ -136,35 +114,14 @@ export const listen = Command.make(
         "Leave --secret out for a new one"
       )
     }
-    let since = DateTime.formatIso(yield* DateTime.now)
-    const seen = new Set<string>()
-    const isNew = ({ id }: Event) => !seen.has(id)
-    const stream = Stream.unwrap(
-      Effect.sync(() => eventTexts("/manage/v1/events", { events: events.join(","), since }))
-    ).pipe(
-      Stream.mapEffect((text) =>
-        Effect.mapError(decode(text), () => foreign(api.url, "an event has another form"))
-      ),
-      Stream.map(({ data }) => data),
-      Stream.filter(isNew),
-      Stream.tap((event) =>
-        Effect.sync(() => {
-          seen.add(event.id)
-          const [oldest] = seen
-          if (seen.size > seenMax && oldest !== undefined) seen.delete(oldest)
-          since = event.created_at
-        })
-      ),
-      Stream.runForEach((event) => forward(url, service.value.name, secret, event))
-    )
     yield* begin(url, events, secret)
-    // A stream that ends was cut: the service stops, or the key has ended, which the next request says
-    return yield* Effect.andThen(stream, Effect.fail(cut)).pipe(
-      Effect.tapError(() => note("The stream ended; connecting again")),
-      Effect.retry({
-        while: ({ code, problem }) => code === undefined && problem === undefined,
-        schedule: patience
-      })
+    // Called from within the client, which waits for nobody
+    const context = yield* Effect.context<never>()
+    const onCut = () => Effect.runForkWith(context)(note("The stream ended; connecting again"))
+    return yield* api.use("user", (client) =>
+      Stream.runForEach(client.events.listen({ types: events, onCut }), (event) =>
+        forward(url, service.value.name, secret, event)
+      )
     )
   })
 ).pipe(
@@ -173,5 +130,3 @@ export const listen = Command.make(
   ),
   Command.provide(Management.layer)
 )
-
-const cut = new CommandFault({ message: "The stream of events ended" })

@@ -33,13 +33,16 @@ export const reconcile = Command.make(
     )
     const body = { vendor, bill, columns: named }
     const path = "/manage/v1/reconciliations"
-    const report = yield* api.send({ method: "POST", path, as: "operator", body })
+    const report = yield* api.send({ method: "POST", path, as: "operator", body, timeout })
     yield* Console.log(JSON.stringify(report, null, 2))
   })
 ).pipe(
   Command.withDescription("Compare a vendor's bill with what was bought and charged (operator)"),
   Command.provide(Management.layer)
 )
+
+/** Milliseconds: both read what may be years. */
+const timeout = 10 * 60_000
 
 /** docs/reference/usage.md#rebuild */
 export const rebuildUsage = Command.make(
@@ -60,7 +63,7 @@ export const rebuildUsage = Command.make(
     const api = yield* Management
     const body = { from, to, ...(Option.isSome(user) ? { user_id: user.value } : {}) }
     const path = "/manage/v1/usage/rebuild"
-    const report = yield* api.send({ method: "POST", path, as: "operator", body })
+    const report = yield* api.send({ method: "POST", path, as: "operator", body, timeout })
     yield* Console.log(JSON.stringify(report, null, 2))
   })
 ).pipe(

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Command } from "effect/cli"
 import { Management } from "../Management.ts"
-import { failed, wrongUsage } from "../terminal/Fault.ts"
+import { CommandFault, failed, wrongUsage } from "../terminal/Fault.ts"
 import { print } from "../terminal/Output.ts"
 import { table } from "../terminal/Table.ts"
 import { id, readList } from "./Lists.ts"
@@ -54,7 +54,21 @@ export const redeliver = Command.make(
   { id: id("id", "the id of a delivery (whd_…) or of an event (evt_…)") },
   Effect.fnUntraced(function* ({ id: given }) {
     const ids = given.startsWith("evt_") ? yield* deliveriesOf(given) : [given]
-    const sent = yield* Effect.forEach(ids, again)
+    // One endpoint that was deleted keeps no other from its delivery
+    const [sent, refused] = yield* Effect.partition(ids, (it) =>
+      Effect.mapError(again(it), (fault) => ({ id: it, fault }))
+    )
+    const [first] = refused
+    if (first !== undefined) {
+      return yield* new CommandFault({
+        remedy: first.fault.remedy,
+        problem: first.fault.problem,
+        message: [
+          ...sent.map(({ value }) => `${value.id} is sent again`),
+          ...refused.map(({ fault, id: refusedId }) => `${refusedId}: ${fault.message}`)
+        ].join("\n")
+      })
+    }
     yield* print(
       { data: sent.map(({ document }) => document) },
       table(

@@ -1,5 +1,6 @@
 import { Console, Data, Effect, Layer } from "effect"
 import { AppConfig } from "../../config/Config.ts"
+import { ownerDeadSeconds } from "../../domain/Limits.ts"
 import * as Gateway from "../../Gateway.ts"
 import { MasterKeyRotation } from "../../process/MasterKeyRotation.ts"
 import { Secrets } from "../../process/Secrets.ts"
@@ -9,8 +10,23 @@ export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{
   readonly message: string
 }> {}
 
+/** Processes run that encrypt under another key. */
+export class ProcessesBehind extends Data.TaggedError("ProcessesBehind")<{
+  readonly message: string
+}> {}
+
+/** A process that is behind cannot read what is rewritten, or writes what nobody rewrites. */
+const refuseStragglers = Effect.gen(function* () {
+  const behind = yield* (yield* MasterKeyRotation).stragglers
+  if (behind.length === 0) return
+  return yield* new ProcessesBehind({
+    message: `MASTER_KEY: ${behind.length} running processes do not encrypt under its first key: ${behind.join(", ")}; start them with the value that this command has, and run it again (one that was killed counts for ${ownerDeadSeconds} seconds)`
+  })
+})
+
 /** The rotation on the store of this scope, with its progress on stderr. */
 export const rotateStore = Effect.gen(function* () {
+  yield* refuseStragglers
   const { rotate } = yield* MasterKeyRotation
   const { rewritten, unreadable } = yield* rotate((values) =>
     Console.error(`Encrypted ${values} values under the first key`)
@@ -21,6 +37,8 @@ export const rotateStore = Effect.gen(function* () {
       message: `MASTER_KEY: ${unreadable.length} values can be read with none of its keys; add the key that they were made with, and run the command again`
     })
   }
+  // One may have been started meanwhile
+  yield* refuseStragglers
   return { rewritten }
 })
 

@@ -1,19 +1,16 @@
-import { Effect, FileSystem, Option, Path, Schedule, Schema } from "effect"
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
 import { Base64 } from "effect/encoding"
 import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
 import { Management } from "../Management.ts"
-import { saveResults } from "../SaveResults.ts"
 import { failed, wrongUsage } from "../terminal/Fault.ts"
 import { note } from "../terminal/Output.ts"
 import { findModel, modelName } from "./models.ts"
 import type { ModelRow } from "./models.ts"
-import { out, outcomeOf, watchTask } from "./tasks.ts"
+import { followTask, out, timeoutDefault } from "./tasks.ts"
 
 type Body = Record<string, Schema.Json>
-
-const Created = Schema.Struct({ task_info: Schema.Struct({ id: Schema.String }) })
 
 const decodeBody = Schema.decodeUnknownEffect(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
@@ -83,27 +80,30 @@ const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => 
   })
 }
 
-/** A create that did not come through is sent again under its key: one task is made. */
-const patience = { schedule: Schedule.exponential("200 millis"), times: 5 }
+/** What names the model to the client: its path has the vendor, the name and the action. */
+const nameOf = ({ path }: ModelRow): `${string}/${string}` => {
+  const [vendor, model, action] = path
+    .replace(/^\/vendors\/([^/]+)\/v1\/([^/]+)\/([^/]+)$/u, "$1 $2 $3")
+    .split(" ")
+    .map(decodeURIComponent)
+  return `${vendor}/${model}/${action}`
+}
 
-const create = Effect.fnUntraced(function* (row: ModelRow, body: Body, key: string) {
+/** A create that did not come through is sent again under its key: one task is made. */
+const create = Effect.fnUntraced(function* (row: ModelRow, body: Body, idempotencyKey: string) {
   const api = yield* Management
-  const headers = { "idempotency-key": key }
-  const request = { method: "POST", path: row.path, as: "user", headers, body } as const
-  const { value } = yield* Effect.retry(api.read(request, Created), {
-    while: (fault) => fault.code === undefined && fault.problem === undefined,
-    ...patience
-  }).pipe(
-    Effect.tapError((fault) =>
-      fault.problem === undefined
-        ? note(
-            `It is not known whether a task was made. Sent again with --idempotency-key ${key} there is one`
-          )
-        : Effect.void
-    )
+  const unknown = note(
+    `It is not known whether a task was made. Sent again with --idempotency-key ${idempotencyKey} there is one`
   )
-  return value.task_info.id
+  return yield* api
+    .use("user", ({ tasks }) => tasks.create(nameOf(row), body, { idempotencyKey, maxRetries }))
+    .pipe(
+      Effect.tapError(({ isUnclear }) => (isUnclear === true ? unknown : Effect.void)),
+      Effect.onInterrupt(() => unknown)
+    )
 })
+
+const maxRetries = 5
 
 /** docs/reference/tasks.md#create */
 export const runModel = Command.make(
@@ -144,10 +144,8 @@ export const runModel = Command.make(
     const prompted = Option.isSome(prompt) ? { ...given, prompt: prompt.value } : given
     const body = yield* withImages(row, prompted, yield* Effect.forEach(images, mediumOf))
     const idempotencyKey = Option.getOrElse(key, () => `cli-${SecureRandom.uuidV4Unsafe()}`)
-    const taskId = yield* create(row, body, idempotencyKey)
-    const seen = yield* watchTask(`${row.path}/${taskId}`, taskId)
-    const isMade = seen.task.task_info.status === "completed"
-    yield* outcomeOf(seen, isMade ? yield* saveResults(seen.task, out) : [])
+    const task = yield* create(row, body, idempotencyKey)
+    yield* followTask(task, { folder: Option.some(out), timeout: timeoutDefault })
   })
 ).pipe(
   Command.withDescription("Make something: create a task, wait for it, save its results"),

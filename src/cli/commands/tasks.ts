@@ -1,7 +1,8 @@
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
-import { followTask } from "../FollowTask.ts"
-import type { SeenTask } from "../FollowTask.ts"
+import type { TaskRef } from "../../client/index.ts"
+import { isEnded, pathOf } from "../../client/Task.ts"
+import { TaskResult } from "../../domain/Task.ts"
 import { Management } from "../Management.ts"
 import { resultsOf, saveResults } from "../SaveResults.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
@@ -20,7 +21,7 @@ const Task = Schema.Struct({
   id: Schema.String,
   vendor: Schema.String,
   model: Schema.String,
-  action: Schema.String,
+  action: Schema.Literals(["generation", "edit"]),
   status: Schema.String,
   error: Schema.NullOr(TaskError),
   sandbox: Schema.Boolean,
@@ -163,12 +164,18 @@ const show = Command.make(
   })
 ).pipe(Command.withDescription("Show a task with its timeline"))
 
-/** Where the task is read and cancelled. docs/reference/tasks.md#paths */
-const taskPath = Effect.fnUntraced(function* (taskId: string) {
+/** What names the task to the client. docs/reference/tasks.md#paths */
+const taskRef = Effect.fnUntraced(function* (taskId: string) {
   const api = yield* Management
   const request = { path: `${path}/${encodeURIComponent(taskId)}`, as: "user" } as const
-  const { value } = yield* api.read(request, Task)
-  return `/vendors/${value.vendor}/v1/${value.model}/${value.action}/${value.id}`
+  const { action, id, model, vendor } = (yield* api.read(request, Task)).value
+  return { id, vendor, model, action }
+})
+
+/** A task as GET returns it, and the document itself. */
+const readTask = Effect.fnUntraced(function* (task: TaskRef) {
+  const api = yield* Management
+  return yield* api.read({ path: pathOf(task, task.id), as: "user" }, TaskResult)
 })
 
 export const out = Flag.Directory("out").pipe(
@@ -177,7 +184,7 @@ export const out = Flag.Directory("out").pipe(
 )
 
 /** Fails for a task that failed: its command has no other outcome. */
-export const outcomeOf = ({ document, task }: SeenTask, files: ReadonlyArray<string>) =>
+const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { error, id: taskId, status } = task.task_info
     if (status === "failed") {
@@ -192,16 +199,48 @@ export const outcomeOf = ({ document, task }: SeenTask, files: ReadonlyArray<str
     yield* print({ task: document, files }, [`Task ${taskId} is completed`, ...lines].join("\n"))
   })
 
+/** So often a request of a wait is sent again: a service that restarts is waited for, for about a minute. */
+const waitRetries = 15
+
 /** Shows the moves of a task until it has ended. Ctrl-C leaves it running, and says how to go on. */
-export const watchTask = Effect.fnUntraced(function* (taskPathOf: string, taskId: string) {
-  const progress = yield* makeProgress(`Task ${taskId}`, yield* Json)
-  const goOn = `Task ${taskId} goes on. To wait for it: gateway tasks wait ${taskId}`
-  return yield* followTask(taskPathOf, ({ task }) => progress.show(task.task_info.status)).pipe(
-    Effect.ensuring(progress.end),
-    Effect.onInterrupt(() => note(goOn)),
-    Effect.tapError(() => note(goOn))
-  )
+const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
+  const api = yield* Management
+  const progress = yield* makeProgress(`Task ${task.id}`, yield* Json)
+  const goOn = `Task ${task.id} goes on. To wait for it: gateway tasks wait ${task.id}`
+  return yield* api
+    .use("user", ({ tasks }) =>
+      tasks.watch(task, { maxRetries: waitRetries }).pipe(
+        Stream.tap(({ status }) => progress.show(status)),
+        Stream.runForEachWhile((seen) => Effect.succeed(!isEnded(seen)))
+      )
+    )
+    .pipe(
+      Effect.ensuring(progress.end),
+      Effect.onInterrupt(() => note(goOn)),
+      Effect.tapError(() => note(goOn))
+    )
 })
+
+/** Waits for a task, saves its results, and ends as it did. */
+export const followTask = Effect.fnUntraced(function* (
+  task: TaskRef,
+  {
+    folder,
+    timeout
+  }: { readonly folder: Option.Option<string>; readonly timeout: Duration.Duration }
+) {
+  yield* Effect.timeoutOrElse(watchTask(task), {
+    duration: timeout,
+    orElse: () => failed(`Task ${task.id} has not ended within ${Duration.format(timeout)}`)
+  })
+  const { document, value } = yield* readTask(task)
+  const isSaved = Option.isSome(folder) && value.task_info.status === "completed"
+  const files = isSaved ? yield* saveResults(value, folder.value) : []
+  yield* outcomeOf(document, value, files)
+})
+
+/** Longer than any task may take. */
+export const timeoutDefault = Duration.hours(24)
 
 const wait = Command.make(
   "wait",
@@ -212,18 +251,11 @@ const wait = Command.make(
       Flag.withMetavar("DURATION"),
       Flag.withDescription("Give up after this time, such as 5 minutes; the task goes on"),
       Flag.withSchema(Schema.DurationFromString),
-      Flag.withDefault(Duration.hours(24))
+      Flag.withDefault(timeoutDefault)
     )
   },
   Effect.fnUntraced(function* ({ out, task, timeout }) {
-    const at = yield* taskPath(task)
-    const seen = yield* Effect.timeoutOrElse(watchTask(at, task), {
-      duration: timeout,
-      orElse: () => failed(`Task ${task} has not ended within ${Duration.format(timeout)}`)
-    })
-    const isSaved = Option.isSome(out) && seen.task.task_info.status === "completed"
-    const files = isSaved ? yield* saveResults(seen.task, out.value) : []
-    yield* outcomeOf(seen, files)
+    yield* followTask(yield* taskRef(task), { folder: out, timeout })
   })
 ).pipe(Command.withDescription("Wait for a task; exit code 0 if it is completed, 1 if it failed"))
 
@@ -232,8 +264,10 @@ const cancel = Command.make(
   { task },
   Effect.fnUntraced(function* ({ task }) {
     const api = yield* Management
-    const result = yield* api.send({ method: "DELETE", path: yield* taskPath(task), as: "user" })
-    yield* print(result, `Cancelled ${task}; nothing is charged`)
+    const ref = yield* taskRef(task)
+    yield* api.use("user", ({ tasks }) => tasks.cancel(ref))
+    const { document } = yield* readTask(ref)
+    yield* print(document, `Cancelled ${task}; nothing is charged`)
   })
 ).pipe(Command.withDescription("Cancel a task that has not ended"))
 

@@ -22,6 +22,10 @@ export const topUp = Command.make(
       Flag.withDescription(
         "Names this top-up: however often it is sent, it is booked once. Default: a new one"
       ),
+      Flag.filter(
+        (it) => /^(?! )[\x20-\x7e]{1,255}(?<! )$/u.test(it),
+        () => "Expected 1 to 255 characters of ASCII"
+      ),
       Flag.optional
     ),
     note: Flag.String("note").pipe(Flag.withDescription("Stands in the ledger"), Flag.optional)
@@ -35,14 +39,14 @@ export const topUp = Command.make(
           method: "POST",
           path: `/manage/v1/users/${encodeURIComponent(user)}/top-ups`,
           as: "operator",
-          headers: { "idempotency-key": operation_id },
+          idempotencyKey: operation_id,
           body: { amount, ...(Option.isSome(text) ? { note: text.value } : {}) }
         },
         Wallet
       )
       .pipe(
-        Effect.tapError(({ problem }) =>
-          problem === undefined
+        Effect.tapError(({ isUnclear }) =>
+          isUnclear === true
             ? note(`Sent again with --operation-id ${operation_id} it is booked at most once`)
             : Effect.void
         )

@@ -30,6 +30,20 @@ const egressFinding = (allow: string): Finding => {
   )
 }
 
+/** Media of results: in a folder, which the data folder's finding is about unless it is another, or in a bucket. */
+const mediaFindings = Effect.gen(function* () {
+  const { artifactStore } = yield* AppConfig
+  if (artifactStore._tag !== "S3") return []
+  const { bucket } = artifactStore
+  const { tryBucket } = yield* Effect.promise(() => import("../../artifacts/S3Probe.ts"))
+  return yield* tryBucket(artifactStore).pipe(
+    Effect.as([
+      finding("media")("ok", `the bucket ${bucket} can be read, written and deleted from`)
+    ]),
+    Effect.catch(({ message }) => Effect.succeed([ofFault("media", message)]))
+  )
+})
+
 /** Asks each vendor something that costs nothing. */
 const accountFindings = Effect.gen(function* () {
   const { accounts } = yield* AppConfig
@@ -110,8 +124,10 @@ export const diagnose = Effect.gen(function* () {
     Effect.scoped,
     Effect.catchTag("CatalogError", ({ message }) => Effect.succeed([ofFault("models", message)]))
   )
-  const [store, rest] = yield* Effect.all([storeFindings, vendors], { concurrency: 2 })
-  return [about, ...store, egressFinding(config.egressAllow), ...rest]
+  const [store, media, rest] = yield* Effect.all([storeFindings, mediaFindings, vendors], {
+    concurrency: 3
+  })
+  return [about, ...store, ...media, egressFinding(config.egressAllow), ...rest]
 }).pipe(
   Effect.provide(AppConfig.layer),
   Effect.catchTag("ConfigFault", ({ message }) =>

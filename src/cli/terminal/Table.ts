@@ -7,11 +7,13 @@ export interface Column<Row> {
   readonly isRight?: boolean
 }
 
-/** No character of a value may move the cursor, color the terminal or begin a line. */
+/** No character of it may move the cursor, color the terminal or begin a line. */
+export const plainText = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")
+
+/** A value as `plainText`; one that is absent as a dash. */
 export const plain = (value: string | number | boolean | null | undefined): string =>
-  value === null || value === undefined || value === ""
-    ? "-"
-    : String(value).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")
+  value === null || value === undefined || value === "" ? "-" : plainText(String(value))
 
 const padded = (text: string, width: number, isRight = false): string => {
   const space = " ".repeat(Math.max(0, width - CliOutput.displayWidth(text)))

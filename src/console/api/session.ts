@@ -29,7 +29,15 @@ export const loadSession = async (): Promise<void> => {
 
 export type Credential =
   | { readonly email: string; readonly password: string }
-  | { readonly token: string }
+  | { readonly api_key: string }
+  | { readonly operator_token: string }
+  | { readonly link: string }
+
+/** A secret that somebody has typed or pasted, by its form. */
+export const credentialOf = (secret: string): Credential => {
+  if (secret.startsWith("sk-")) return { api_key: secret }
+  return secret.includes("sil_") ? { link: secret } : { operator_token: secret }
+}
 
 /** Exchanges it for the cookie, which scripts cannot read. */
 export const signIn = async (body: Credential): Promise<void> => {

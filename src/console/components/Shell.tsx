@@ -85,15 +85,11 @@ const ThemeSwitch = () => (
 const themes: ReadonlyArray<Theme> = ["system", "light", "dark"]
 
 const Who = ({ who }: { readonly who: Session }) => {
-  const user = useResource(who.user_id ?? "", async () =>
-    who.user_id === null
-      ? undefined
-      : dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id: who.user_id } } }))
-  )
-  const name = who.user_id === null ? texts.operator : (user.data?.name ?? user.data?.email ?? "")
+  const { user } = who
+  const name = user === null ? texts.operator : (user.name ?? user.email)
   return (
     <>
-      <span class="who" title={user.data?.email}>
+      <span class="who" title={user?.email}>
         {name}
       </span>
       <button type="button" onClick={() => void signOut()}>

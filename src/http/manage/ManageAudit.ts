@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -18,6 +18,7 @@ const shownFields = new Set([
   "endpoint_id",
   "events",
   "expires_at",
+  "filter",
   "from",
   "reset",
   "scopes",
@@ -39,11 +40,14 @@ const shownCharactersMax = 1000
 
 /** The fields of a request body as the audit log shows them. */
 export const changesOf = (body: unknown): Readonly<Record<string, unknown>> =>
-  typeof body !== "object" || body === null || Array.isArray(body)
-    ? {}
-    : Object.fromEntries(
-        Object.entries(body).map(([name, value]) => [name, shown(name, value) ? value : hidden])
-      )
+  Predicate.isObject(body)
+    ? Object.fromEntries(Object.entries(body).map(([name, value]) => [name, shownOf(name, value)]))
+    : {}
+
+const shownOf = (name: string, value: unknown): unknown => {
+  if (!shown(name, value)) return hidden
+  return Predicate.isObject(value) ? changesOf(value) : value
+}
 
 const shown = (name: string, value: unknown): boolean =>
   value === null ||

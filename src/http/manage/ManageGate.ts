@@ -1,6 +1,6 @@
 import { Effect, Exit, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity } from "effect/http-api"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
@@ -95,21 +95,27 @@ const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operat
  */
 export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
-  const { headers, method } = yield* HttpServerRequest.HttpServerRequest
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { headers, method } = request
   if (method === "GET" || method === "HEAD") return noBody
   const hasBody =
     Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
   const takesBody = endpoint.payload.size > 0
+  const needsBody = takesBody && !mayHaveNoBody(endpoint)
   if (!takesBody && !hasBody) return noBody
-  // `renderFailures` turns this defect into a problem
+  // `renderFailures` turns these defects into problems. In a test's own process no length is announced
+  if (!needsBody && !hasBody && (yield* Effect.orDie(request.arrayBuffer)).byteLength === 0) {
+    return emptyBody
+  }
   const body = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
   const { value } = body
   const tooLarge = sizeFaults(value)
   if (tooLarge.length > 0) return yield* invalid(tooLarge)
-  if (takesBody) return body
+  if (needsBody) return body
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ pointer: "#", detail: "Expected no body, or an object" }])
   }
+  if (takesBody) return body
   const faults = Object.keys(value).map((name) => ({
     pointer: pointerOf([name]),
     detail: "Unknown field"
@@ -117,7 +123,16 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   return faults.length > 0 ? yield* invalid(faults) : body
 })
 
+/** All members of its body are optional, so that it may be left out. */
+const mayHaveNoBody = ({ payload }: HttpApiEndpoint.Top): boolean =>
+  [...payload.values()].some(({ schemas }) =>
+    schemas.some(({ ast }) => HttpApiSchema.isNoContent(ast))
+  )
+
 const noBody: JsonBody = { bytes: new Uint8Array(), value: undefined }
+
+/** In place of a body that was left out: the same request as one with `{}`. */
+const emptyBody: JsonBody = { bytes: new Uint8Array(), value: {} }
 
 /**
  * Replays the first response to a POST with the same `Idempotency-Key`. The first request, once it has

@@ -134,12 +134,8 @@ const makeIdsOf = Effect.gen(function* () {
     const at = DateTime.makeUnsafe(Option.getOrElse(millis, () => 0))
     const { rows } = yield* deliveries.search(
       userId,
-      // Ids and rows are of the clocks of different processes
-      {
-        eventId,
-        since: DateTime.subtract(at, { minutes: 1 }),
-        until: DateTime.add(at, { hours: 1 })
-      },
+      // Deliveries are made with their event, at its time
+      { eventId, since: at, until: DateTime.add(at, { seconds: 1 }) },
       page
     )
     if (rows.length > 0) return oldestFirst(rows)

@@ -43,9 +43,9 @@ export interface RpcError {
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** MCP allows no `null` as an id, JSON-RPC does. */
+/** MCP allows no `null` as an id, JSON-RPC does. A larger integer could not be returned as it came. */
 const isId = (value: unknown): value is string | number =>
-  typeof value === "string" || (typeof value === "number" && Number.isInteger(value))
+  typeof value === "string" || Number.isSafeInteger(value)
 
 /** One message of a body. */
 export const readMessage = (value: unknown): RpcMessage => {

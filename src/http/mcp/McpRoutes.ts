@@ -12,9 +12,10 @@ import { readJsonBody } from "../server/JsonBody.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { resource } from "../server/Resource.ts"
-import { accepted, errorOf, readMessage, respondJson, rpcCodes } from "./JsonRpc.ts"
+import { accepted, errorOf, isObject, readMessage, respondJson, rpcCodes } from "./JsonRpc.ts"
 import type { RpcError, RpcMessage, RpcRequest } from "./JsonRpc.ts"
 import { makeMcpServer } from "./McpServer.ts"
+import { MayWait } from "./Tools.ts"
 import { headerVersion, takesBatches, versionOf } from "./Versions.ts"
 import type { ProtocolVersion } from "./Versions.ts"
 
@@ -56,6 +57,8 @@ const makePost = Effect.gen(function* () {
 
 const foreign = problem(1007, "The Origin of the request is not that of this gateway")
 
+type Headers = HttpServerRequest.HttpServerRequest["headers"]
+
 /** What was read, or what is wrong with it. */
 type Body =
   | { readonly _tag: "One"; readonly message: RpcMessage }
@@ -80,10 +83,7 @@ const refused = (error: RpcError): Body => ({ _tag: "Refused", error })
 const invalidBatch = (message: string): Body => refused({ code: rpcCodes.invalidRequest, message })
 
 /** A list of messages, which one version has. docs/reference/mcp.md#versions */
-const batchOf = (
-  headers: HttpServerRequest.HttpServerRequest["headers"],
-  values: ReadonlyArray<unknown>
-): Body => {
+const batchOf = (headers: Headers, values: ReadonlyArray<unknown>): Body => {
   const version = headerVersion(headers)
   if (typeof version !== "string") return refused(version)
   if (!takesBatches(version)) return invalidBatch(`MCP ${version} has no batches`)
@@ -113,15 +113,22 @@ const makeRespond = Effect.gen(function* () {
   const quotas = yield* RequestQuotas
 
   /** Calls of inference count against the request rate of the key where they are handled. */
-  const isManagement = (message: RpcMessage): boolean =>
-    message._tag !== "Request" ||
-    message.method !== "tools/call" ||
-    server.scopeOf(message.params["name"]) !== "inference"
+  const isInference = (message: RpcMessage, headers: Headers): boolean =>
+    message._tag === "Request" &&
+    message.method === "tools/call" &&
+    server.scopeOf(message.params["name"]) === "inference" &&
+    isObject(message.params["arguments"] ?? {}) &&
+    typeof versionOf(headers, message) === "string"
 
-  const count = (caller: Principal, messages: ReadonlyArray<RpcMessage>) =>
-    Effect.forEach(messages.filter(isManagement), () => quotas.takeManagement(caller.userId), {
-      discard: true
-    })
+  const count = Effect.fnUntraced(function* (
+    caller: Principal,
+    messages: ReadonlyArray<RpcMessage>
+  ) {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    for (const message of messages) {
+      if (!isInference(message, headers)) yield* quotas.takeManagement(caller.userId)
+    }
+  })
 
   const answerOne = (caller: Principal, request: RpcRequest) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
@@ -147,7 +154,9 @@ const makeRespond = Effect.gen(function* () {
       const messages = messagesOf(body)
       yield* count(caller, messages)
       // In turn: what one does may be asked about by the next
-      const answers = yield* Effect.forEach(messages, (message) => answer(caller, message))
+      const answers = yield* Effect.forEach(messages, (message) => answer(caller, message)).pipe(
+        Effect.provideService(MayWait, body._tag === "One")
+      )
       const bodies = answers.flatMap((it) => (it === undefined ? [] : [it]))
       const [first] = bodies
       if (first === undefined) return accepted

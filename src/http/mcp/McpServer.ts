@@ -3,6 +3,7 @@ import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { version } from "../../domain/Version.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
+import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { makeDeliveryTools } from "./DeliveryTools.ts"
 import { errorOf, resultOf, rpcCodes } from "./JsonRpc.ts"
 import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
@@ -109,6 +110,7 @@ export const makeMcpServer = Effect.gen(function* () {
 
 /** `tools/list` and `tools/call`. */
 const makeToolMethods = Effect.gen(function* () {
+  const quotas = yield* RequestQuotas
   const tools: ReadonlyArray<McpTool> = [
     ...(yield* makeModelTools),
     ...(yield* makeTaskTools),
@@ -116,6 +118,10 @@ const makeToolMethods = Effect.gen(function* () {
     ...(yield* makeDeliveryTools)
   ]
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
+
+  /** A call of inference that is refused before it counts against the request rate of its key. */
+  const countRefused = ({ scope }: McpTool, { userId }: Principal) =>
+    scope === "inference" ? quotas.takeManagement(userId) : Effect.void
 
   const call = Effect.fnUntraced(function* (
     caller: Principal,
@@ -126,7 +132,8 @@ const makeToolMethods = Effect.gen(function* () {
     const tool = byName.get(name)
     if (tool === undefined) return yield* failed(`Unknown tool: ${name.slice(0, 60)}`)
     const isShown = ({ type }: Content) => type !== "resource_link" || hasResourceLinks(asked)
-    return yield* Effect.matchCauseEffect(tool.call(args, caller), {
+    const begun = Effect.tapError(tool.begin(args, caller), () => countRefused(tool, caller))
+    return yield* Effect.matchCauseEffect(Effect.flatten(begun), {
       onSuccess: ({ content = [], value }) =>
         Effect.succeed(resultOfAnswer({ value, content: content.filter(isShown) })),
       onFailure: (cause) => resultOfFailure(name, cause)

@@ -1,5 +1,6 @@
 import { Context, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
+import { Text } from "../../catalog/bodies/Fields.ts"
 import { Action } from "../../catalog/CatalogEntry.ts"
 import { Amount } from "../../catalog/Price.ts"
 import { CreditsFromString } from "../../domain/Credits.ts"
@@ -33,7 +34,7 @@ export const quote = Tool.make("quote", {
   .annotate(Tool.Title, "Quote a price")
   .annotateMerge(readsOnly)
 
-const idempotency_key = Schema.String.check(
+const idempotency_key = Text.check(
   Schema.isNonEmpty(),
   Schema.isMaxLength(idempotencyKeyCharactersMax)
 ).annotate({

@@ -20,7 +20,7 @@ import { createdId } from "../tasks/CreatedTask.ts"
 import { modelOf } from "./ModelTools.ts"
 import { cancelTask, createTask, getTask, quote } from "./TaskDefinitions.ts"
 import { makeTaskResult, nextOf } from "./TaskResult.ts"
-import { bind } from "./Tools.ts"
+import { bind, MayWait } from "./Tools.ts"
 
 /** Tools over the services that the routes of tasks call: the same hold, limits and idempotency. */
 export const makeTaskTools = Effect.gen(function* () {
@@ -49,7 +49,8 @@ export const makeTaskTools = Effect.gen(function* () {
     bind(getTask, "inference", ({ include_images = true, task_id, wait_seconds = 0 }) =>
       Effect.gen(function* () {
         const { task } = yield* find(task_id)
-        const seen = yield* watch.untilEnd(task, Duration.seconds(wait_seconds))
+        const wait = Duration.seconds((yield* MayWait) ? wait_seconds : 0)
+        const seen = yield* watch.untilEnd(task, wait)
         return yield* resultOf(seen, include_images)
       })
     ),
@@ -125,6 +126,7 @@ const makeCreate = Effect.gen(function* () {
       return yield* invalid([{ pointer: "#/input/metadata", detail: "Given twice" }])
     }
     const body = metadata === undefined ? input : { ...input, metadata }
+    const purchase = yield* purchaseOf(principal, path, body, args.idempotency_key)
     const created = yield* counted(
       creates,
       router.create({
@@ -133,7 +135,7 @@ const makeCreate = Effect.gen(function* () {
         body,
         maxCost: args.max_cost,
         traceId: (yield* RequestTrace).traceId,
-        idempotency: Option.some(purchaseOf(principal, path, body, args.idempotency_key))
+        idempotency: Option.some(purchase)
       })
     ).pipe(Effect.mapError(faultsOfInput(metadata !== undefined)))
     const id = yield* createdId(created)
@@ -160,9 +162,17 @@ const makeCreate = Effect.gen(function* () {
  * model. Without a key, what is asked for is the key: a client that asks again, by whatever message, buys
  * once. ADR 0228.
  */
-const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) => {
-  const bytes = new TextEncoder().encode(JSON.stringify(body))
-  const hash = requestHashOf(`POST /vendors/${pathKey(path)}`, { bytes, value: body })
-  const derived = createHash("sha256").update(`${principal.apiKeyId} `).update(hash.requestHash)
-  return { ...hash, key: key ?? `mcp-${derived.digest("hex")}` }
-}
+const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) =>
+  Effect.map(textOf(body), (text) => {
+    const bytes = new TextEncoder().encode(text)
+    const hash = requestHashOf(`POST /vendors/${pathKey(path)}`, { bytes, value: body })
+    const derived = createHash("sha256").update(`${principal.apiKeyId} `).update(hash.requestHash)
+    return { ...hash, key: key ?? `mcp-${derived.digest("hex")}` }
+  })
+
+/** JSON is parsed at any depth, and written to some thousands of levels. */
+const textOf = (body: object) =>
+  Effect.try({
+    try: () => JSON.stringify(body),
+    catch: () => invalid([{ pointer: "#/input", detail: "Nested too deeply" }])
+  })

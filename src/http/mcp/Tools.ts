@@ -42,11 +42,17 @@ export interface McpTool {
   readonly scope: Scope | undefined
   /** Its entry in `tools/list`. */
   readonly listed: JsonObject
-  readonly call: (
+  /** The call, once its key and its arguments are in order. */
+  readonly begin: (
     args: unknown,
     caller: Principal
-  ) => Effect.Effect<Answer<JsonObject>, Failure, OfRequest>
+  ) => Effect.Effect<Effect.Effect<Answer<JsonObject>, Failure, OfRequest>, Problem>
 }
+
+/** Whether a call may wait for a task. A batch does not: its waits would add up, and its body stays in memory. */
+export const MayWait = Context.Reference<boolean>("gateway/http/mcp/MayWait", {
+  defaultValue: () => true
+})
 
 /** A definition by `Tool.make` of effect/ai. */
 interface Definition<Args, Value> {
@@ -65,20 +71,28 @@ export const bind = <Args, Value>(
 ): McpTool => {
   const decode = Schema.decodeUnknownEffect(tool.parametersSchema, bodyParseOptions)
   const encode = Schema.encodeEffect(tool.successSchema)
+  const check = Effect.fnUntraced(function* (args: unknown, caller: Principal) {
+    if (scope !== undefined && !caller.scopes.includes(scope)) {
+      return yield* problem(1004, `This API key lacks the scope ${scope}`)
+    }
+    const tooLarge = sizeFaults(args)
+    if (tooLarge.length > 0) return yield* invalid(tooLarge)
+    return yield* Effect.mapError(decode(args), ({ issue }) => invalid(faultsOf(issue)))
+  })
+  let listed: JsonObject | undefined
   return {
     name: tool.name,
     scope,
-    listed: listedOf(tool),
-    call: Effect.fnUntraced(function* (args, caller) {
-      if (scope !== undefined && !caller.scopes.includes(scope)) {
-        return yield* problem(1004, `This API key lacks the scope ${scope}`)
-      }
-      const tooLarge = sizeFaults(args)
-      if (tooLarge.length > 0) return yield* invalid(tooLarge)
-      const decoded = yield* Effect.mapError(decode(args), ({ issue }) => invalid(faultsOf(issue)))
-      const { content = [], value } = yield* run(decoded, caller)
-      return { value: yield* Effect.orDie(encode(value)), content }
-    })
+    // When somebody asks: all schemas of a start take some milliseconds
+    get listed() {
+      return (listed ??= listedOf(tool))
+    },
+    begin: (args, caller) =>
+      Effect.map(check(args, caller), (decoded) =>
+        Effect.flatMap(run(decoded, caller), ({ content = [], value }) =>
+          Effect.map(Effect.orDie(encode(value)), (value) => ({ value, content }))
+        )
+      )
   }
 }
 

@@ -105,7 +105,7 @@ export const servicePaths: Json = {
   "/readyz": get("readiness", "Can it serve?", { 200: ok, ...problems(405, 500, 503) }),
   "/metrics": get("metrics", "Figures for Prometheus", {
     200: text("text/plain", "Prometheus text format"),
-    ...problems(405, 500, 503)
+    ...problems(401, 405, 500, 503)
   }),
   "/openapi.json": get("openApi", "This document", {
     200: {

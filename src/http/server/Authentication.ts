@@ -179,10 +179,23 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
   })
 })
 
-/** Whether the request has the operator's token, on a route that needs none. */
-export const hasOperatorToken = (secrets: Secrets["Service"]) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    Exit.match(tokenOf(headers), { onFailure: () => false, onSuccess: secrets.isAdminToken })
+/** Which series of `/metrics` the request may read; it fails when `METRICS_TOKEN` is set and missing. ADR 0237 */
+export const admitMetrics = ({ isAdminToken, isMetricsToken }: Secrets["Service"]) =>
+  Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    ({ headers }): Effect.Effect<"all" | "unnamed", Problem> => {
+      const token = tokenOf(headers)
+      const isReader = (it: string) =>
+        isAdminToken(it) || Option.exists(isMetricsToken, (isToken) => isToken(it))
+      if (Exit.isSuccess(token) && isReader(token.value)) return Effect.succeed("all")
+      if (Option.isNone(isMetricsToken)) return Effect.succeed("unnamed")
+      return Effect.fail(
+        problem(
+          token === tokenMissing ? 1001 : 1002,
+          "Send the service's METRICS_TOKEN as Authorization: Bearer <METRICS_TOKEN>"
+        )
+      )
+    }
   )
 
 type Request = HttpServerRequest.HttpServerRequest

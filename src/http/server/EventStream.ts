@@ -26,18 +26,33 @@ const utf8 = new TextEncoder()
 const heartbeat = utf8.encode(": still here\n\n")
 
 /**
+ * An event with the `id:` that the client sends as `Last-Event-ID` when it comes again; without `data` no event is
+ * dispatched, and the client remembers the id. HTML, 9.2.6
+ */
+export interface Sent {
+  readonly id: string
+  readonly data?: string
+}
+
+const wireOf = (sent: string | Sent): string => {
+  if (typeof sent === "string") return `data: ${sent}\n\n`
+  const { data, id } = sent
+  return data === undefined ? `id: ${id}\n\n` : `id: ${id}\ndata: ${data}\n\n`
+}
+
+/**
  * Sends each text as one `data:` event and ends with the texts. A client that disconnects
  * interrupts the stream and its source. docs/reference/tasks.md#event-stream
  */
 export const eventStream = <E>(
-  texts: Stream.Stream<string, E>,
+  texts: Stream.Stream<string | Sent, E>,
   headers: Readonly<Record<string, string>>
 ): HttpServerResponse.HttpServerResponse => {
   const beats = Stream.tick(Duration.seconds(eventStreamHeartbeatSeconds)).pipe(
     Stream.drop(1),
     Stream.map(() => heartbeat)
   )
-  const events = Stream.map(texts, (text) => utf8.encode(`data: ${text}\n\n`))
+  const events = Stream.map(texts, (sent) => utf8.encode(wireOf(sent)))
   return HttpServerResponse.stream(Stream.merge(events, beats, { haltStrategy: "left" }), {
     contentType: "text/event-stream; charset=utf-8",
     headers: { "cache-control": "no-store", "x-accel-buffering": "no", ...headers }

@@ -35,6 +35,9 @@ const withoutNames = (text: string): string =>
 /** How often the rows of unfinished work are counted at most: `/metrics` is open to anybody. */
 const countedEvery = Duration.seconds(5)
 
+/** Half of Prometheus' usual `scrape_timeout`: behind a scrape that fails nobody sees which of the two is away. */
+const storeSilenceMax = Duration.seconds(5)
+
 /**
  * The text of `/metrics`. What the store tells is left out while it is away, and `gateway_store_up` is 0.
  * ADR 0223
@@ -60,8 +63,10 @@ export const makeMetrics = Effect.gen(function* () {
       )
     ]
   })
+  // Scrapes at one time share one look, which takes one connection
+  const look = yield* Effect.cachedWithTTL(fromStore, 0)
   return Effect.fnUntraced(function* (shown: "all" | "unnamed") {
-    const stored = yield* Effect.option(fromStore)
+    const stored = Option.flatten(yield* Effect.timeoutOption(Effect.option(look), storeSilenceMax))
     const families = [
       gauge("gateway_store_up", "1: the store responds.", Option.isSome(stored) ? 1 : 0),
       ...Option.getOrElse(stored, () => []),

@@ -10,7 +10,7 @@ import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/Process.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { documentedApi } from "../openapi/OpenApiDocument.ts"
-import { hasOperatorToken } from "./Authentication.ts"
+import { admitMetrics } from "./Authentication.ts"
 import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { makeMetrics } from "./Metrics.ts"
@@ -52,7 +52,7 @@ export const layer = Layer.unwrap(
       resource("/docs/errors", { GET: Effect.succeed(errors) }),
       resource("/metrics", {
         GET: Effect.gen(function* () {
-          const shown = yield* metrics((yield* hasOperatorToken(secrets)) ? "all" : "unnamed")
+          const shown = yield* metrics(yield* admitMetrics(secrets))
           return HttpServerResponse.text(shown, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })

@@ -1,13 +1,14 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
 import type { Option } from "effect"
-import { idAt, scanList, when } from "../../db/ListScan.ts"
+import { idAt } from "../../db/ListScan.ts"
 import type { ScannedPage } from "../../db/ListScan.ts"
 import { rowsOf, Time } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
+import { listScanRowsMax } from "../../domain/Limits.ts"
 import type { Metadata } from "../../domain/Metadata.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskStatus } from "../../domain/Task.ts"
@@ -102,47 +103,41 @@ export class TaskHistoryStore extends Context.Service<
   )
 }
 
+/** The id of the last task that was read, in a row with nothing else. */
+const End = Schema.Struct({ id: Schema.String })
+
+/** Above every id. */
+const idMax = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
 function search(sql: PgClient.PgClient) {
   return (userId: UserId, filter: TaskFilter) => {
-    const { before, model, since, traceId, until, vendor } = filter
-    const filters = [
-      ...when(filter.status, (status) => sql`t.status = ${status}`),
-      ...when(vendor, (name) => sql`t.vendor = ${name}`),
-      ...when(filter.minCost, (cost) => sql`t.captured >= ${cost}`),
-      ...when(filter.maxCost, (cost) => sql`t.captured <= ${cost}`),
-      ...Object.entries(filter.metadata ?? {}).map(
-        ([key, value]) => sql`t.metadata ->> ${key}::text = ${value}`
-      )
-    ]
-    // One condition and its index select the candidates; the others are filters
-    const conditions = [
-      ...when(before, (id) => sql`c.id < ${id}`),
-      ...when(since, (at) => sql`c.id >= ${idAt(DateTime.toEpochMillis(at))}`),
-      ...when(until, (at) => sql`c.id < ${idAt(DateTime.toEpochMillis(at))}`)
-    ]
-    if (traceId !== undefined) {
-      conditions.push(sql`c.trace_id = ${traceId}`)
-      filters.push(sql`t.user_id = ${userId}`)
-      filters.push(...when(model, (name) => sql`t.model = ${name}`))
-      filters.push(...when(filter.apiKeyId, (id) => sql`t.api_key_id = ${id}`))
-    } else if (filter.apiKeyId !== undefined) {
-      conditions.push(sql`c.api_key_id = ${filter.apiKeyId}`)
-      filters.push(sql`t.user_id = ${userId}`)
-      filters.push(...when(model, (name) => sql`t.model = ${name}`))
-    } else {
-      conditions.push(sql`c.user_id = ${userId}`)
-      if (model !== undefined) conditions.push(sql`c.model = ${model}`)
-      // The index of failed tasks, whose column does not change with every status
-      else if (filter.status === "failed") conditions.push(sql`c.error IS NOT NULL`)
-    }
-    return scanList(sql)({
-      user: userId,
-      row: TaskSummary,
-      columns: sql.literal(`${taskColumns}, t.trace_id, ${catalogHash}`),
-      key: "id",
-      candidates: sql`SELECT * FROM tasks c WHERE ${sql.and(conditions)} ORDER BY c.id DESC`,
-      filters,
-      limit: filter.limit
-    })
+    const { limit, since, traceId, until, ...wanted } = filter
+    const metadata = Object.keys(filter.metadata ?? {}).length === 0 ? undefined : filter.metadata
+    const ends = [wanted.before, ...(until === undefined ? [] : [idOf(until)])]
+    const before = ends.filter((id) => id !== undefined).toSorted()[0] ?? idMax
+    // Candidates that an index selects are read as far as the page goes; the other filters may match few of them
+    const { apiKeyId, maxCost, minCost, model, status, vendor } = wanted
+    const isFiltered = [apiKeyId, traceId, status, vendor, minCost, maxCost, metadata].some(
+      (it) => it !== undefined
+    )
+    return sql`
+      SELECT ${sql.literal(`${taskColumns}, t.trace_id, ${catalogHash}`)}
+      FROM tasks_search(${userId}::uuid, ${apiKeyId ?? null}::text, ${traceId ?? null}::text,
+        ${model ?? null}::text, ${status ?? null}::text, ${vendor ?? null}::text,
+        ${minCost ?? null}::bigint, ${maxCost ?? null}::bigint,
+        ${metadata === undefined ? null : JSON.stringify(metadata)}::text::jsonb,
+        ${since === undefined ? idAt(0) : idOf(since)}::uuid, ${before}::uuid, ${limit}::int,
+        ${isFiltered ? listScanRowsMax : limit}::int) WITH ORDINALITY AS t ORDER BY t.ordinality`.pipe(
+      Effect.flatMap((found) =>
+        Effect.all({
+          rows: rowsOf(TaskSummary)(Effect.succeed(found.filter((it) => it["userId"] !== null))),
+          ends: rowsOf(End)(Effect.succeed(found.filter((it) => it["userId"] === null)))
+        })
+      ),
+      Effect.map(({ ends, rows }) => ({ rows, end: ends[0]?.id ?? null })),
+      storeFailures
+    )
   }
 }
+
+const idOf = (time: DateTime.Utc) => idAt(DateTime.toEpochMillis(time))

@@ -21,9 +21,9 @@ const DoneHandle = Schema.Struct({
 
 const decodeDone = Schema.decodeUnknownOption(DoneHandle)
 
-/** The result that stands in place of a handle. */
+/** The result that stands in place of a handle. Every poll asks, and nearly none has one. */
 export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
-  Option.map(decodeDone(handle), ({ done }) => ({ items: done }))
+  "done" in handle ? Option.map(decodeDone(handle), ({ done }) => ({ items: done })) : Option.none()
 
 /** Items without bytes: bytes are stored first. */
 export const doneHandle = (

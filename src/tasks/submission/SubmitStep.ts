@@ -8,12 +8,13 @@ import type { SkipReason } from "../../domain/Candidate.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
+import type { OwnedTask, StoredInputs } from "../OwnedTask.ts"
 import { mediumNotTaken, TaskMedia } from "../TaskMedia.ts"
 import type { JobResult } from "../TaskOutput.ts"
 import { ratedQueue } from "../TaskQueue.ts"
 import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
+import type { NextStep } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { countFallback, passOn, skipReasonBefore, skipReasonOf } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
@@ -29,7 +30,7 @@ export const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", unti
 /** Gives the task up until it is claimed from this queue, which is due at once. */
 export const waitWith = (store: TaskStore["Service"]) =>
   Effect.fnUntraced(function* (
-    { epoch, task }: OwnedTask,
+    { epoch, task }: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
     queue: TaskQueue,
     more?: Pick<NextStep, "accountId" | "inputs">
   ) {

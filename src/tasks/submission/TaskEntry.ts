@@ -1,22 +1,23 @@
 import { Effect, Option } from "effect"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
-import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt } from "../../domain/Candidate.ts"
 import type { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
+import type { PolledTask } from "../OwnedTask.ts"
 
 /**
  * The catalog entry of the model that a task is at, as it was when the task was accepted, whatever was reloaded
  * since.
  */
-export const entryWith = (versions: CatalogVersions["Service"]) =>
-  Effect.fnUntraced(function* (task: TaskRow) {
-    const { action, catalogId } = task
-    const { model, vendor } = modelAt(task)
-    const catalog = yield* retryStore(versions.withId(catalogId))
-    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
-    return yield* Effect.mapError(
-      Effect.fromOption(entry),
-      () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
-    )
-  })
+export const entryWith =
+  (versions: CatalogVersions["Service"]) =>
+  (task: PolledTask): Effect.Effect<CatalogEntry, VendorError> =>
+    Effect.flatMap(retryStore(versions.withId(task.catalogId)), (catalog) => {
+      const { model, vendor } = modelAt(task)
+      const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, task.action))
+      return Effect.mapError(
+        Effect.fromOption(entry),
+        () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
+      )
+    })

@@ -5,12 +5,13 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { AccountKeys } from "../../process/AccountKeys.ts"
 import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
-import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
+import type { Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
+import type { NewestAttempt, Owned, OwnedJob, OwnedTask } from "../OwnedTask.ts"
 import { TaskInbox } from "../TaskInbox.ts"
 import { listQueue, pollQueue, ratedQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { NewestAttempt, OwnedTask, StepEnd } from "../TaskStore.ts"
+import type { StepEnd } from "../TaskStore.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { isOfSkipped } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
@@ -33,7 +34,7 @@ export class VendorWork extends Context.Service<
      */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
     /** A task that waits was given up: whoever claims it when it is due takes the next step. */
-    readonly next: (owned: OwnedTask) => Effect.Effect<VendorStep, VendorError | Fenced>
+    readonly next: (owned: Owned) => Effect.Effect<VendorStep, VendorError | Fenced>
   }
 >()("gateway/tasks/submission/VendorWork") {
   static readonly layer = Layer.effect(
@@ -64,13 +65,20 @@ export class VendorWork extends Context.Service<
         return waits(dueAt)
       })
 
-      /** Continues with a job that was submitted, or may have been. */
+      /** Continues with a job that may have been submitted. */
       const goOn = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
         const owner = yield* Effect.result(accounts.ownerOf(attempt.accountId))
-        if (Result.isFailure(owner)) return yield* waitForAccount(owned, attempt, owner.failure)
+        return Result.isFailure(owner)
+          ? yield* waitForAccount(owned, attempt, owner.failure)
+          : yield* unsettled(owned, attempt, owner.success)
+      })
+
+      const goOnWithJob = Effect.fnUntraced(function* (owned: OwnedJob) {
+        const { handle } = owned.job
+        const owner = yield* Effect.result(accounts.ownerOf(owned.job.accountId))
+        if (Result.isFailure(owner)) return yield* waitForAccount(owned, owned.job, owner.failure)
         const account = owner.success
-        if (attempt.handle === null) return yield* unsettled(owned, attempt, account)
-        const done = doneIn(attempt.handle)
+        const done = doneIn(handle)
         if (Option.isSome(done)) {
           return { _tag: "Done", job: { account, result: done.value } } as const
         }
@@ -78,7 +86,7 @@ export class VendorWork extends Context.Service<
         const rate = ratedQueue(account, "poll", upstreamModel)
         // Its claim was no permit: a limit that is new
         if (rate !== undefined && rate.name !== owned.queue) return yield* waitIn(owned, rate)
-        return yield* poll(account, upstreamModel, owned, attempt.handle)
+        return yield* poll(account, upstreamModel, owned)
       })
 
       return VendorWork.of({
@@ -87,6 +95,7 @@ export class VendorWork extends Context.Service<
             Effect.logInfo("A vendor was not asked to cancel a job", cause)
           ),
         next: Effect.fnUntraced(function* (owned) {
+          if (owned.job !== undefined) return yield* goOnWithJob(owned)
           if (Option.isNone(owned.attempt)) {
             return yield* submit(owned, yield* entryOf(owned.task), 1)
           }
@@ -143,20 +152,17 @@ const makePolling = Effect.gen(function* () {
   const poll = Effect.fnUntraced(function* (
     account: VendorAccount,
     upstreamModel: string,
-    { epoch, task }: OwnedTask,
-    handle: Handle
+    { epoch, job: { handle }, task }: OwnedJob
   ) {
-    const progress = yield* account.poll(handle).pipe(
-      Effect.catchIf(isTransient, (error) =>
-        Effect.succeed({
-          _tag: "Running" as const,
-          pollAfter: Duration.millis(error.retryAfterMillis ?? failedPollMillis)
-        })
-      ),
-      Effect.catchIf(isAccountRefused, (error) =>
-        Effect.as(report(account, upstreamModel, error), refusedProgress)
-      )
-    )
+    const progress = yield* Effect.catch(account.poll(handle), (error) => {
+      if (isTransient(error)) {
+        const pollAfter = Duration.millis(error.retryAfterMillis ?? failedPollMillis)
+        return Effect.succeed<Progress>({ _tag: "Running", pollAfter })
+      }
+      return isAccountRefused(error)
+        ? Effect.as(report(account, upstreamModel, error), refusedProgress)
+        : Effect.fail(error)
+    })
     const job = { account, upstreamModel, userId: task.userId }
     if (progress._tag === "Done") {
       pacing.ended(job)
@@ -173,8 +179,8 @@ const makePolling = Effect.gen(function* () {
     reportFaults,
     /** The job was paid for, and the operator can put its account back. ADR 0186. */
     waitForAccount: Effect.fnUntraced(function* (
-      { epoch, queue, task }: OwnedTask,
-      { accountId }: NewestAttempt,
+      { epoch, queue, task }: Owned,
+      { accountId }: Pick<NewestAttempt, "accountId">,
       error: VendorError
     ) {
       yield* faults.report(accountId, modelAt(task).model, error)
@@ -184,8 +190,8 @@ const makePolling = Effect.gen(function* () {
       yield* endPoll({ taskId: task.id, epoch, next, now }, until)
       return waits(until)
     }),
-    poll: (account: VendorAccount, upstreamModel: string, owned: OwnedTask, handle: Handle) =>
-      reportFaults(account, upstreamModel, poll(account, upstreamModel, owned, handle))
+    poll: (account: VendorAccount, upstreamModel: string, owned: OwnedJob) =>
+      reportFaults(account, upstreamModel, poll(account, upstreamModel, owned))
   }
 })
 

@@ -115,9 +115,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
-    poll: Effect.fnUntraced(function* (handle: Handle) {
-      return yield* poll(api, yield* jobOf(base, handle))
-    }),
+    poll: (handle) => Effect.flatMap(jobOf(base, handle), (job) => poll(api, job)),
     cancel: Effect.fn("FalQueue.cancel")(function* (handle: Handle) {
       const { cancelUrl: url } = yield* jobOf(base, handle)
       const call = { purpose: "query", method: "PUT", url, schema: Schema.Unknown } as const

@@ -10,22 +10,8 @@ import type {
 } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
 import type { VendorErrorClass } from "../VendorError.ts"
-
-/** The outcome of one submit. `after` counts from the submit, by the fiber's clock. */
-export type MockStep =
-  | {
-      readonly _tag: "Result"
-      readonly after: Duration.Input
-      readonly items: ReadonlyArray<ResultItem>
-    }
-  | { readonly _tag: "JobFails"; readonly after: Duration.Input; readonly error: VendorError }
-  | { readonly _tag: "Refused"; readonly after: Duration.Input; readonly error: VendorError }
-
-/** One step for each submit; the last one repeats. */
-export type MockSteps = readonly [MockStep, ...Array<MockStep>]
-
-/** For all models, or by the model's label; `default` is for those that are not named: one image. */
-export type MockScript = MockSteps | Readonly<Record<string, MockSteps>>
+import { ScriptRun } from "./MockScript.ts"
+import type { MockRefusal, MockScript, MockStep } from "./MockScript.ts"
 
 /** A scripted vendor, for tests of code that is built on the gateway. */
 export class MockVendor extends Context.Service<
@@ -57,7 +43,7 @@ export class MockVendor extends Context.Service<
     kind: VendorErrorClass,
     message: string,
     after: Duration.Input = 0
-  ): MockStep => ({
+  ): MockRefusal => ({
     _tag: "Refused",
     after,
     error: new VendorError({ class: kind, message })
@@ -100,34 +86,17 @@ const Job = Schema.Struct({
 })
 const decodeJob = Schema.decodeUnknownEffect(Job)
 
-const oneImage: MockSteps = [MockVendor.result()]
-
-const isSteps = (script: MockScript): script is MockSteps => Array.isArray(script)
-
 const accountOf = (script: MockScript, submits: Array<SubmitRequest>): VendorAccount => {
-  const byModel: Readonly<Record<string, MockSteps>> = isSteps(script)
-    ? { default: script }
-    : script
-  const stepsOf = (model: string): MockSteps => byModel[model] ?? byModel["default"] ?? oneImage
-  const stepAt = (model: string, index: number): MockStep => {
-    const steps = stepsOf(model)
-    return steps[index] ?? steps[0]
-  }
-  /** Submits so far of the models that share these steps. */
-  const taken = new Map<MockSteps, number>()
-  const take = (model: string): number => {
-    const steps = stepsOf(model)
-    const before = taken.get(steps) ?? 0
-    taken.set(steps, before + 1)
-    return Math.min(before, steps.length - 1)
-  }
+  const run = new ScriptRun(script)
+  const stepAt = (model: string, index: number): MockStep =>
+    run.stepAt(model, index) ?? MockVendor.result()
   return {
     accountId: "mock",
     submit: Effect.fn("MockVendor.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
       const { model } = request
-      const index = take(model)
+      const index = run.take(model)
       submits.push(request)
       const step = stepAt(model, index)
       const after = Duration.fromInputUnsafe(step.after)

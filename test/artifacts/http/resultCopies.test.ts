@@ -6,11 +6,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { jpeg } from "../../support/media.ts"
 import { call, finishedTask, json, Running, runningGateway } from "../../support/running.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
-import { openai } from "../../support/upstreams/openai.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const preview = "/vendors/alibaba/v1/text-to-image-preview/generation"

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 /** docs/catalog.md#reload, docs/catalog.md#after-a-restart */
 
@@ -43,7 +43,7 @@ const timeTo = async (gateway: GatewayProcess, amount: string): Promise<number> 
 const onPostgres = (name: string, scenario: (databaseUrl: string) => Promise<void>) =>
   it.live(
     name,
-    () => Effect.flatMap(migratedDatabaseUrl, ({ href }) => Effect.promise(() => scenario(href))),
+    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => scenario(href))),
     180_000
   )
 

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "vitest"
+import { heapFlags } from "../../../src/cli/HeapFlags.ts"
 import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
@@ -56,11 +57,18 @@ describe("gateway as a process", () => {
         command: [...node, program],
         main: "serve"
       })
+      // The same process, begun anew with the flags of the image (ADR 0233)
+      const words = readFileSync(`/proc/${service.pid}/cmdline`, "utf8").split("\0")
+      assert.includeMembers(words, [...heapFlags])
       env.GATEWAY_URL = service.url
       env.GATEWAY_KEY = await service.key()
 
       const listening = start("listen", "--forward", "http://127.0.0.1:9/", "--json")
       await until(async () => (listening.ran.out.includes("whsec_") ? true : undefined))
+      // Its reader is gone before there is an event
+      const piped = start("listen", "--forward", "http://127.0.0.1:9/", "--json")
+      await until(async () => (piped.ran.out.includes("whsec_") ? true : undefined))
+      piped.child.stdout.destroy()
       const run = await gateway(
         "run",
         "text-to-image-max",
@@ -74,6 +82,8 @@ describe("gateway as a process", () => {
       assert.match(run.error, /^$/u)
       const made = JSON.parse(run.out)
       await until(async () => (listening.ran.out.includes("task.succeeded") ? true : undefined))
+      assert.strictEqual(await piped.ended, 141)
+      assert.strictEqual(piped.ran.error, "")
       listening.child.kill("SIGINT")
       assert.strictEqual(await listening.ended, 130)
 

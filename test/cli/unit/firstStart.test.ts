@@ -90,7 +90,7 @@ describe("the first start", () => {
       const text = yield* start
       const link = /http:\/\/gateway\.test\/sign-in#token=(sil_[\w-]{43})\n/u.exec(text)
       const sessions = yield* Sessions
-      const credential = { _tag: "Token", token: link![1]! } as const
+      const credential = { _tag: "Link", link: link![1]! } as const
       const { row } = yield* sessions.signIn(credential, Option.none())
       const [owner] = yield* (yield* Users).list({ before: Option.none(), limit: 1 })
       assert.strictEqual(row.userId, owner!.id)

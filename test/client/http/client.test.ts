@@ -262,11 +262,13 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     Effect.gen(function* () {
       const { apiKeys, calls, models, usage, wallet } = yield* testClient
       const { id } = yield* settled(() => apiKeys.create({ name: "a", scopes: ["inference"] }))
-      const limit = { amount: "10.00", reset: "daily" } as const
-      const changed = yield* settled(() => apiKeys.update(id, { spend_limit: limit }))
-      assert.include(changed.spend_limit, limit)
-      const rotated = yield* settled(() => apiKeys.rotate(id, { expires_in: 0 }))
+      const limit = { spend_limit: "10.00", reset: "daily" } as const
+      const changed = yield* settled(() => apiKeys.update(id, limit))
+      assert.include(changed, limit)
+      const rotated = yield* settled(() => apiKeys.rotate(id, { grace_seconds: 60 }))
       assert.match(rotated.key, /^sk-/u)
+      assert.isNotNull(rotated.old_key_expires_at)
+      assert.isNull((yield* settled(() => apiKeys.rotate(id))).old_key_expires_at)
       yield* settled(() => apiKeys.revoke(id))
       const left = yield* settled(() => all(apiKeys.list()))
       assert.isFalse(left.some((one) => one.id === id))
@@ -314,7 +316,9 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       const since = "1969-01-01T00:00:00Z"
       const recovered = yield* settled(() => webhookEndpoints.recover(id, { since }))
       assert.strictEqual(recovered.has_more, false)
-      const all_ = yield* settled(() => webhookDeliveries.redeliverAll({ endpoint_id: id }))
+      const all_ = yield* settled(() =>
+        webhookDeliveries.redeliverAll({ filter: { endpoint_id: id } })
+      )
       assert.isNull(all_.next_cursor)
       assert.lengthOf(yield* settled(() => all(webhookEndpoints.list())), 1)
       yield* settled(() => webhookEndpoints.delete(id))

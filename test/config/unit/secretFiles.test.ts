@@ -46,6 +46,7 @@ const secrets: Readonly<
 > = {
   ADMIN_TOKEN: ["op_a_token_for_this_test", {}, (it) => revealed(it.adminToken)],
   MASTER_KEY: [masterKey, {}, (it) => revealed(it.masterKey)],
+  METRICS_TOKEN: ["a-token-for-prometheus", {}, (it) => revealed(it.metricsToken)],
   DATABASE_URL: [
     "postgres://u:p@127.0.0.1:5432/x",
     forServer,
@@ -110,6 +111,17 @@ describe("NAME_FILE", () => {
     )
   }
 
+  it.effect("may have a list of keys on several lines", () =>
+    Effect.gen(function* () {
+      const file = fileOf("list", "sk-one;name=one,\n  sk-two;name=two\n")
+      const { accounts } = yield* settingsOf({ OPENAI_API_KEY_FILE: file })
+      assert.deepStrictEqual(
+        accounts.map(({ key }) => Redacted.value(key)),
+        ["sk-one", "sk-two"]
+      )
+    })
+  )
+
   it.effect("is unset when it is empty, as every variable", () =>
     Effect.map(settingsOf({ ADMIN_TOKEN_FILE: "" }), ({ adminToken }) =>
       assert.deepStrictEqual(adminToken, Option.none())
@@ -124,6 +136,10 @@ describe("NAME_FILE", () => {
         [join(folder, "absent"), /^ADMIN_TOKEN_FILE: .*absent.*; set the path of a file/u],
         [isADirectory, /^ADMIN_TOKEN_FILE: .*directory.*; set the path of a file/u],
         [fileOf("empty", "\n"), /^ADMIN_TOKEN_FILE: .*empty.* is empty; set the path of a file/u],
+        [
+          fileOf("lines", "geheim-of-the-service\ngeheim-of-another\n"),
+          /^ADMIN_TOKEN_FILE: .*lines has more than one line; set the path of a file/u
+        ],
         [fileOf("short", "geheim-kurz"), /^ADMIN_TOKEN: is too short; /u]
       ] as const) {
         const message = yield* faultOf({ ADMIN_TOKEN_FILE: file })

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll } from "vitest"
-import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
@@ -134,7 +134,7 @@ describe("the console bears", () => {
           const { key, url, userId } = yield* Running
           const screen = yield* consolePage()
           const call = requestWith(url, key)
-          yield* signInByLink(screen, adminToken, userId)
+          yield* signInOnPage(screen, adminToken, userId)
           yield* Effect.promise(async () => {
             await hostileTexts(screen, call)
             await places(screen, call)

@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
@@ -41,7 +41,7 @@ describe("the first pages of the console", () => {
           yield* heading(screen, "Sign in")
           yield* looks(screen)
           assert.include(page.url(), "/console/sign-in?next=")
-          yield* signInByLink(screen, adminToken, userId)
+          yield* signInOnPage(screen, adminToken, userId)
           yield* heading(screen, "Home")
           assert.notInclude(page.url(), "#")
           yield* Effect.promise(() => page.getByText("Make your first picture").waitFor())
@@ -149,7 +149,7 @@ describe("the first pages of the console", () => {
         const { userId } = yield* Running
         const screen = yield* consolePage()
         const { context, page } = screen
-        yield* signInByLink(screen, adminToken, userId)
+        yield* signInOnPage(screen, adminToken, userId)
         yield* Effect.promise(async () => {
           await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
           const task = page.getByRole("link", { name: "alibaba/text-to-image-max" }).first()

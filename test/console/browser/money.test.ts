@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
-import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
@@ -192,7 +192,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
         Effect.gen(function* () {
           const { key, url, userId } = yield* Running
           const screen = yield* consolePage()
-          yield* signInByLink(screen, adminToken, userId)
+          yield* signInOnPage(screen, adminToken, userId)
           yield* Effect.promise(async () => {
             await keys(screen, url)
             await usage(screen)
@@ -212,7 +212,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
           const { userId } = yield* Running
           const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
           const { open, page } = screen
-          yield* signInByLink(screen, adminToken, null)
+          yield* signInOnPage(screen, adminToken, null)
           yield* Effect.promise(async () => {
             await open(`/users/${userId}`)
             await opened(screen, "User")

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll } from "vitest"
-import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
@@ -157,7 +157,7 @@ describe("the operator's pages of the console", () => {
           const screen = yield* consolePage()
           const owner = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
           const { page } = screen
-          yield* signInByLink(screen, adminToken, null)
+          yield* signInOnPage(screen, adminToken, null)
           yield* Effect.promise(async () => {
             const link = await makeOwner(screen)
             const userId = page.url().split("/").at(-1) ?? ""
@@ -213,7 +213,7 @@ describe("the operator's pages of the console", () => {
           const { userId } = yield* Running
           const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
           const { open, page } = screen
-          yield* signInByLink(screen, adminToken, null)
+          yield* signInOnPage(screen, adminToken, null)
           yield* Effect.promise(async () => {
             await opened(screen, "Home")
             await looks(screen)

@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll } from "vitest"
-import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
@@ -121,7 +121,7 @@ describe("the story of a new owner", () => {
           const { url } = yield* Running
           const operator = yield* consolePage()
           const owner = yield* consolePage()
-          yield* signInByLink(operator, adminToken, null)
+          yield* signInOnPage(operator, adminToken, null)
           yield* Effect.promise(async () => {
             const { page } = operator
             const dialog = page.getByRole("dialog")

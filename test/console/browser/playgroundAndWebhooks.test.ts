@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
-import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
@@ -309,7 +309,7 @@ describe("the playground and the webhooks in the console", () => {
           Effect.gen(function* () {
             const { userId } = yield* Running
             const screen = yield* consolePage()
-            yield* signInByLink(screen, adminToken, userId)
+            yield* signInOnPage(screen, adminToken, userId)
             yield* Effect.promise(() => story(screen))
             assert.deepStrictEqual(screen.faults, [])
           }),
@@ -323,7 +323,7 @@ describe("the playground and the webhooks in the console", () => {
         Effect.gen(function* () {
           const { userId } = yield* Running
           const screen = yield* consolePage()
-          yield* signInByLink(screen, adminToken, userId)
+          yield* signInOnPage(screen, adminToken, userId)
           yield* Effect.promise(async () => {
             const secrets = await endpoints(screen)
             await deliveries(screen)
@@ -340,7 +340,7 @@ describe("the playground and the webhooks in the console", () => {
         Effect.gen(function* () {
           const { userId } = yield* Running
           const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-          yield* signInByLink(screen, adminToken, null)
+          yield* signInOnPage(screen, adminToken, null)
           yield* Effect.promise(async () => {
             const id = receiver.got[0]!.deliveryId
             for (const [path, title] of [

@@ -16,14 +16,12 @@ const key: ApiKey = {
   created_at: "2030-01-01T00:00:00.000Z",
   expires_at: "2031-01-01T00:00:12.345Z",
   last_used_at: null,
-  spend_limit: {
-    amount: "5.00",
-    reset: "monthly",
-    spent: "1.00",
-    held: "0.00",
-    remaining: "4.00",
-    resets_at: null
-  },
+  spend_limit: "5.00",
+  reset: "monthly",
+  spent: "1.00",
+  held: "0.00",
+  remaining: "4.00",
+  resets_at: null,
   allowed_models: ["one"],
   rate_limit_per_minute: 60,
   concurrent_tasks: null,
@@ -43,15 +41,30 @@ describe("the form of a key", () => {
       rate_limit_per_minute: null,
       expires_at: null
     })
-    assert.deepStrictEqual(changeOf(key, { ...fields, reset: "daily" }), {
-      spend_limit: { amount: "5.00", reset: "daily" }
+    assert.deepStrictEqual(changeOf(key, { ...fields, reset: "daily" }), { reset: "daily" })
+    assert.deepStrictEqual(changeOf(key, { ...fields, budget: "6" }), { spend_limit: "6" })
+    assert.deepStrictEqual(changeOf(key, { ...fields, budget: "", reset: "daily" }), {
+      spend_limit: null
     })
+    const unlimited = { ...key, spend_limit: null, reset: null }
+    assert.deepStrictEqual(changeOf(unlimited, fields), { spend_limit: "5.00", reset: "monthly" })
+    assert.deepStrictEqual(changeOf(unlimited, fieldsOf(unlimited)), {})
   })
 
   it("limits a new key only when there is a limit", () => {
     const empty = fieldsOf(undefined)
     assert.isUndefined(limitsOfNew({ ...empty, name: "robot" }))
-    assert.strictEqual(limitsOfNew({ ...empty, tasks: "3" })?.concurrent_tasks, 3)
+    const limits = { allowed_models: null, rate_limit_per_minute: null, concurrent_tasks: null }
+    assert.deepStrictEqual(limitsOfNew({ ...empty, tasks: "3" }), {
+      ...limits,
+      spend_limit: null,
+      concurrent_tasks: 3
+    })
+    assert.deepStrictEqual(limitsOfNew({ ...empty, budget: "5", reset: "weekly" }), {
+      ...limits,
+      spend_limit: "5",
+      reset: "weekly"
+    })
   })
 
   it("sees what is no amount and no count", () => {

@@ -9,7 +9,7 @@ import * as Migrations from "../../../src/db/Migrations.ts"
 import { splitStatements } from "../../../src/db/SqlStatements.ts"
 import { EndpointId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
-import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
+import { ReservationStore } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { embeddedHash, embeddedTemplate } from "../../../src/testing/StoreTemplates.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
@@ -245,7 +245,9 @@ for (const [store, database] of Object.entries(former)) {
           "0014_first_token",
           "0015_task_metadata",
           "0016_deleted_videos",
-          "0017_aliases"
+          "0017_aliases",
+          "0018_usage_tasks",
+          "0019_room_for_updates"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -169,10 +169,10 @@ for (const [name, database] of Object.entries(singleStores)) {
           yield* spend(yield* newCaller(10_000), 10)
           assert.strictEqual(yield* budgetScans, none)
           const now = yield* DateTime.now
-          const spendLimit = { amount: credits(5000), reset: "monthly" as const }
+          const limit = { spendLimit: credits(5000), reset: "monthly" as const }
           const limited = yield* Effect.forEach(Array.from({ length: 20 }), () => newCaller(10_000))
           for (const userId of limited) {
-            yield* users.updateKey(userId, callKeyOf(userId), { spendLimit }, now)
+            yield* users.updateKey(userId, callKeyOf(userId), limit, now)
           }
           yield* spend(limited[0]!, 10)
           assert.isTrue((yield* budgetScans) > none)

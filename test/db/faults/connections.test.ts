@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { startPooler } from "../../support/pooler.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -14,7 +14,7 @@ describe("connections of a process", () => {
     "are DB_POOL and one more, whatever it has to do",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* migratedDatabaseUrl
+        const { href } = yield* processDatabaseUrl
         const counted = Effect.gen(function* () {
           const sql = yield* SqlClient
           const counts: Array<number> = []
@@ -53,7 +53,7 @@ describe("a start while Postgres restarts", () => {
     "waits until it is there, and says so",
     () =>
       Effect.gen(function* () {
-        const url = yield* migratedDatabaseUrl
+        const url = yield* processDatabaseUrl
         const pooler = yield* Effect.acquireDisposable(
           Effect.promise(() =>
             startPooler(Number(url.port), { mode: "session", settings: "passed" })

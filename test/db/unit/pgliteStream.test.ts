@@ -169,6 +169,32 @@ describe("a connection to PGlite in memory", () => {
     assert.isTrue(second.isClosed())
   })
 
+  it("a new connection has nothing else that a session keeps", async () => {
+    const first = open()
+    first.stream.write(startup)
+    first.stream.write(
+      query(`
+        create sequence counted; select nextval('counted');
+        create temp table own (id int); listen news; select pg_advisory_lock(7);
+        declare held cursor with hold for select 1`)
+    )
+    await first.answers()
+    const second = open()
+    second.stream.write(startup)
+    assert.match(await second.answers(), /^RK?Z$/)
+    for (const kept of [
+      "pg_cursors",
+      "pg_listening_channels()",
+      "pg_locks where locktype = 'advisory'",
+      "(select to_regclass('own') as name) t where name is not null"
+    ]) {
+      second.stream.write(query(`select 1 from ${kept}`))
+      assert.strictEqual(await second.answers(), "TCZ", kept)
+    }
+    second.stream.write(query("select lastval()"))
+    assert.match(await second.answers(), /EZ$/)
+  })
+
   it.live("the client reconnects after it has closed its connection", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 3; round++) {

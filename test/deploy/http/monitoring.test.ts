@@ -5,12 +5,12 @@ import { readFileSync } from "node:fs"
 import { afterAll, beforeAll } from "vitest"
 import { parse } from "yaml"
 import { listenerBounds } from "../../../src/http/server/Listener.ts"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { eventually } from "../../support/gateway.ts"
 import { scrapedOf, selectedBy } from "../../support/promQl.ts"
 import type { Scraped } from "../../support/promQl.ts"
 import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/operating.md#monitoring, ADR 0223 */
@@ -87,7 +87,8 @@ const queries = [
 const added = ["instance", "job"]
 const ofPrometheus = new Map<string, Scraped>([["up", { type: "gauge", labels: new Set() }]])
 
-const rates = new Set(["rate", "irate", "increase"])
+/** What a counter is read by; `unless` its past: whether it has just begun. */
+const rates = new Set(["rate", "irate", "increase", "unless"])
 
 describe("the queries of the dashboard and of the alerts", () => {
   let vendor: Upstream
@@ -178,6 +179,22 @@ describe("the alert rules", () => {
     const rule = new PrometheusRule({ metadata: { name: "gateway" }, spec })
     assert.doesNotThrow(() => rule.validate())
     assert.strictEqual(new Set(rules.map(({ alert }) => alert)).size, rules.length)
+  })
+
+  it("see the first event of a counter that has no series before it", () => {
+    for (const { alert, expr } of rules.filter(({ expr }) => expr.includes("increase("))) {
+      const read = selectedBy(expr).map(({ within }) => within.find((it) => rates.has(it)))
+      assert.deepStrictEqual(read, ["increase", "unless", "unless"], alert)
+    }
+  })
+
+  it("each fire in a situation that promtool is given", () => {
+    const cases = readFileSync("deploy/prometheus/alerts.test.yml", "utf8")
+    const firing = [...cases.matchAll(/labels: '\{alertname="(\w+)"\}'/gu)].map(([, it]) => it)
+    assert.sameMembers(
+      [...new Set(firing)],
+      rules.map(({ alert }) => alert)
+    )
   })
 
   it("compare with a bound, and lead to a heading that says what to do", () => {

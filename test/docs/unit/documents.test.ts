@@ -49,6 +49,15 @@ describe("blocks of code", () => {
     }
   })
 
+  it("that are parts of a file on other pages are in it, too", () => {
+    for (const path of pages.filter((it) => !samplePages.includes(it))) {
+      for (const { line, name = "", text } of blocksOf(readDocument(path))) {
+        if (!/^(?:examples|test)\//u.test(name)) continue
+        assert.include(published(readDocument(name)), text, `${path}:${line}`)
+      }
+    }
+  })
+
   it("elsewhere are read by a test of their page, or listed", () => {
     const unread = pages.filter((path) => !samplePages.includes(path) && !isReadByTest(path))
     const unlisted = unread.flatMap((path) =>

@@ -182,7 +182,7 @@ const makeUsers = async (
     await clients.surely("manage", `/manage/v1/api-keys/${made.id}`, {
       token: key,
       method: "PATCH",
-      body: { spend_limit: { amount: String(limit), reset: "never" } }
+      body: { spend_limit: String(limit), reset: "never" }
     })
     users.push({
       id: user.id,

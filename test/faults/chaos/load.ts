@@ -219,7 +219,7 @@ export class Load {
     if (limited !== undefined) {
       const amount = limited.limit + 40
       const path = `/manage/v1/api-keys/${limited.id}`
-      const body = { spend_limit: { amount: String(amount), reset: "never" } }
+      const body = { spend_limit: String(amount), reset: "never" }
       const raised = await this.#clients.surely("manage", path, {
         token: user.key,
         method: "PATCH",

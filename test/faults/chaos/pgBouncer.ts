@@ -17,28 +17,42 @@ export const roleSettings = [
   "statement_timeout = '30s'"
 ]
 
-/** PgBouncer in session mode. */
+type PoolMode = "session" | "transaction"
+
+/** The program that `TEST_PGBOUNCER` names, or the installed one. Transaction mode needs 1.21 or newer. */
 export class PgBouncer {
   readonly port: number
   readonly #program: string
   readonly #folder: string
+  readonly #mode: PoolMode
   #target: number
   #child: ChildProcess | undefined
 
-  private constructor(program: string, folder: string, port: number, target: number) {
+  private constructor(
+    program: string,
+    folder: string,
+    mode: PoolMode,
+    port: number,
+    target: number
+  ) {
     this.#program = program
+    this.#mode = mode
     this.#folder = folder
     this.port = port
     this.#target = target
   }
 
   /** `undefined` where there is no such program. */
-  static async start(folder: string, target: number): Promise<PgBouncer | undefined> {
-    const program = places.find((place) => existsSync(place))
+  static async start(
+    folder: string,
+    target: number,
+    mode: PoolMode = "session"
+  ): Promise<PgBouncer | undefined> {
+    const program = process.env.TEST_PGBOUNCER ?? places.find((place) => existsSync(place))
     if (program === undefined) return undefined
     await mkdir(folder)
     await chmod(folder, 0o777)
-    const pooler = new PgBouncer(program, folder, await freePort(), target)
+    const pooler = new PgBouncer(program, folder, mode, await freePort(), target)
     await pooler.#start()
     return pooler
   }
@@ -53,7 +67,8 @@ postgres = host=127.0.0.1 port=${this.#target} dbname=postgres user=postgres
 listen_addr = 127.0.0.1
 listen_port = ${this.port}
 auth_type = any
-pool_mode = session
+pool_mode = ${this.#mode}
+${this.#mode === "transaction" ? "max_prepared_statements = 200" : ""}
 unix_socket_dir =
 max_client_conn = 500
 default_pool_size = 60
@@ -76,7 +91,8 @@ ignore_startup_parameters = enable_seqscan,jit,idle_in_transaction_session_timeo
     const child = this.#child
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = new Promise((resolve) => child.once("exit", resolve))
-    child.kill("SIGTERM")
+    // From 1.23 on it waits for its clients after SIGTERM, and the service keeps its connections
+    child.kill("SIGQUIT")
     await ended
   }
 

@@ -20,7 +20,7 @@ describe("the cookie of a session", () => {
   it.effect("belongs to one host and to https when the gateway is reached so", () =>
     Effect.gen(function* () {
       const own = { "sec-fetch-site": "same-origin", origin: "https://gateway.example.com" }
-      const response = yield* signIn({ token: adminToken }, own)
+      const response = yield* signIn({ operator_token: adminToken }, own)
       const [cookie = ""] = response.headers.getSetCookie()
       const [pair = "", ...attributes] = cookie.split("; ")
       assert.match(pair, /^__Host-gateway_session=[\w-]{43}$/u)
@@ -40,9 +40,9 @@ describe("the cookie of a session", () => {
       // An unencrypted page of the same host
       const plain = { origin: "http://gateway.example.com", host: "gateway.example.com" }
       const refused = yield* browserWith(cookieOf(response)).call(
-        "POST",
-        "/manage/v1/sign-in-links",
-        {},
+        "PATCH",
+        "/manage/v1/wallet",
+        { trigger_threshold: "5.00" },
         plain
       )
       assert.strictEqual(refused.json.code, 1007)
@@ -55,7 +55,7 @@ describe("the cookie of a session", () => {
       const at = (token: string) =>
         layerGateway({ database: Layer.succeedContext(database), env: { ADMIN_TOKEN: token } })
       const look = (cookie: string) => browserWith(cookie).call("GET", "/manage/v1/users")
-      const cookie = yield* Effect.map(signIn({ token: adminToken }), cookieOf).pipe(
+      const cookie = yield* Effect.map(signIn({ operator_token: adminToken }), cookieOf).pipe(
         Effect.tap((it) => Effect.map(look(it), ({ status }) => assert.strictEqual(status, 200))),
         Effect.provide(at(adminToken))
       )

@@ -1,7 +1,7 @@
 import { createAlibaba } from "@ai-sdk/alibaba"
 import { experimental_generateVideo as generateVideo } from "ai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import { videoDownload } from "../support/downloads.ts"
 import { videoModel } from "../support/models.ts"

@@ -2,7 +2,7 @@ import { createGoogle } from "@ai-sdk/google"
 import { ApiError, GoogleGenAI, Modality } from "@google/genai"
 import { generateImage } from "ai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { gemini } from "../../support/upstreams/gemini.ts"
+import { gemini } from "../../../src/testing/vendors/GeminiProtocol.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 let upstream: Upstream

@@ -2,7 +2,7 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { generateImage } from "ai"
 import OpenAI, { AuthenticationError, BadRequestError, toFile } from "openai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { openai } from "../../support/upstreams/openai.ts"
+import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 let upstream: Upstream

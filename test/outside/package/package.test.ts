@@ -1,11 +1,20 @@
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { png } from "../../support/media.ts"
 import { freePort } from "../../support/spawnService.ts"
 import { testVectors } from "../../support/webhookDocs.ts"
 
@@ -26,9 +35,15 @@ const env = { ...process.env, PATH: `${dirname(node24)}:${process.env["PATH"]}`,
 // Vitest's own, which the service would take for its address
 delete (env as { BASE_URL?: string }).BASE_URL
 
-const run = (program: string, words: ReadonlyArray<string>, cwd = project): string => {
+const run = (
+  program: string,
+  words: ReadonlyArray<string>,
+  cwd = project,
+  known: Readonly<Record<string, string>> = {}
+): string => {
   try {
-    return execFileSync(program, words, { cwd, env, encoding: "utf8", stdio: "pipe" })
+    const options = { cwd, encoding: "utf8", stdio: "pipe", timeout: 110_000 } as const
+    return execFileSync(program, words, { ...options, env: { ...env, ...known } })
   } catch (cause) {
     const { stderr, stdout } = cause as { stderr: string; stdout: string }
     throw new Error(`${program} ${words.join(" ")}\n${stdout}${stderr}`, { cause })
@@ -53,21 +68,34 @@ const copyExample = (path: string) => {
   writeFileSync(join(project, path.split("/").at(-1) ?? path), text)
 }
 
+const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"]
+
 beforeAll(() => {
   mkdirSync(project)
   const json = run("npm", ["pack", "--json", "--pack-destination", folder], root)
   ;[packed] = Object.values(JSON.parse(json.slice(json.search(/^[[{]/mu)))) as [Packed]
   paths = packed.files.map(({ path }) => path)
   writeFileSync(join(project, "package.json"), `{ "type": "module", "private": true }`)
-  const words = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"]
-  run("npm", ["install", ...words, join(folder, packed.filename)])
+  run("npm", ["install", ...quietly, join(folder, packed.filename)])
   cpSync(join(import.meta.dirname, "consumer"), project, { recursive: true })
+  // Their names here would make them tests of this project
+  for (const name of ["node", "plain", "effect"]) {
+    const file = join(project, "runners", name)
+    renameSync(`${file}.ts`, `${file}.test.ts`)
+  }
   copyExample("poster/poster.ts")
   copyExample("route-handlers/handlers.ts")
   writeFileSync(join(project, "vectors.json"), JSON.stringify(testVectors))
 }, 300_000)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const versionOf = (name: string): string =>
+  (
+    JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      devDependencies: Record<string, string>
+    }
+  ).devDependencies[name] ?? ""
 
 describe("the package", () => {
   it("has 2.5 MB at most, 9 MB unpacked, and nothing but what runs", () => {
@@ -140,7 +168,14 @@ describe("the package", () => {
         resolution,
         "--resolveJsonModule"
       ]
-      run(tsc, [...words, "--allowImportingTsExtensions", ...rest, "consumer.ts", "webhooks.ts"])
+      run(tsc, [
+        ...words,
+        "--allowImportingTsExtensions",
+        ...rest,
+        "consumer.ts",
+        "webhooks.ts",
+        "client.ts"
+      ])
     })
   }
 
@@ -166,11 +201,32 @@ describe("the package", () => {
     })
   }
 
-  it("serves by npx generation-gateway: the first task is accepted", async () => {
+  for (const [name, node] of [
+    ["Node 24", node24],
+    ["Node 22", node22]
+  ] as const) {
+    it(`/testing runs in node:test of ${name}`, () => {
+      const output = run(node, ["--test", "--test-reporter=tap", "runners/node.test.ts"])
+      assert.match(output, /^# pass 2$/mu)
+      assert.match(output, /^# fail 0$/mu)
+    }, 120_000)
+  }
+
+  it("/testing runs in vitest and in @effect/vitest", () => {
+    const runners = ["vitest", "@effect/vitest"].map((name) => `${name}@${versionOf(name)}`)
+    run("npm", ["install", "--save-dev", ...quietly, ...runners])
+    assert.strictEqual(run("npm", ["ls", "effect", "--parseable"]).trim().split("\n").length, 1)
+    const words = ["--no-install", "vitest", "run", "--reporter=default", "runners/"]
+    // The one for node:test has no test of vitest in it
+    const output = run("npx", [...words, "--exclude", "runners/node.test.ts"])
+    assert.match(output, /Tests {2}3 passed \(3\)/u)
+  }, 120_000)
+
+  it("serves by npx generation-gateway: the client works on Node, Deno and Bun", async () => {
     const port = await freePort()
     const service = spawn("npx", ["--no-install", "generation-gateway"], {
       cwd: project,
-      env: { ...env, PORT: String(port) },
+      env: { ...env, PORT: String(port), SIMULATOR_DELAY: "100 millis" },
       detached: true
     })
     let output = ""
@@ -181,20 +237,24 @@ describe("the package", () => {
         assert.isNull(service.exitCode, output)
         await Promise.race([once(service.stdout, "data"), once(service, "exit")])
       }
-      const [key] = /\bsk-[\w-]+/u.exec(output) ?? []
+      const [key = ""] = /\bsk-[\w-]+/u.exec(output) ?? []
       const base = `http://127.0.0.1:${port}`
-      const created = await fetch(`${base}/vendors/alibaba/v1/text-to-image-max/generation`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({ prompt: "A lighthouse" })
-      })
-      assert.strictEqual(created.status, 202, output)
       assert.strictEqual((await fetch(`${base}/console`)).status, 200)
+      writeFileSync(join(project, "picture.png"), png({ width: 512, height: 512 }))
+      for (const [program, ...words] of [
+        [node24],
+        [node22],
+        [deno, "run", "--allow-env", "--allow-net", "--allow-read"],
+        [bun, "run"]
+      ] as ReadonlyArray<readonly [string, ...ReadonlyArray<string>]>) {
+        const known = { GATEWAY_URL: base, GATEWAY_KEY: key }
+        assert.include(run(program, [...words, "client.ts"], project, known), "the client ran")
+      }
     } finally {
       if (service.exitCode === null) {
         process.kill(-(service.pid ?? 0), "SIGTERM")
         await once(service, "exit")
       }
     }
-  }, 120_000)
+  }, 180_000)
 })

@@ -1,8 +1,6 @@
-import type { Upstream } from "../../support/upstreams/Upstream.ts"
-
 /** Fetches a result for the AI SDK, which by itself downloads nothing from this machine. */
 export const videoDownload =
-  (upstream: Upstream, official: string = upstream.url) =>
+  (upstream: { readonly url: string }, official: string = upstream.url) =>
   async ({ url }: { url: URL }) => {
     const response = await fetch(url.href.replace(official, upstream.url))
     if (!response.ok) throw new Error(`${url.href}: HTTP ${response.status}`)

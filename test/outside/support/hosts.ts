@@ -1,11 +1,9 @@
-import type { Upstream } from "../../support/upstreams/Upstream.ts"
-
 /**
  * A `fetch` for a client that has its vendor's addresses built in: requests to them go to the mock,
  * and the mock's own address in a JSON response is written as the first of them.
  */
 export const fetchAt = (
-  upstream: Upstream,
+  upstream: { readonly url: string },
   hosts: Readonly<Record<string, string>>
 ): typeof globalThis.fetch => {
   const pairs = Object.entries(hosts)

@@ -93,8 +93,8 @@ describeStores("the call store", (database) => {
             expiresAt: null,
             now
           })
-          const spendLimit = { amount: credits(3), reset: "never" as const }
-          yield* users.updateKey(userId, id, { spendLimit }, now)
+          const limit = { spendLimit: credits(3), reset: "never" as const }
+          yield* users.updateKey(userId, id, limit, now)
           const limited = [2, 4, 5].map((price) => callStart(userId, price, undefined, id))
           const other = callStart(userId, 8)
           const { left, refused } = yield* writeCalls({ starts: [...limited, other], now })

@@ -6,7 +6,7 @@ import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
-import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
+import { ReservationStore } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -271,12 +271,7 @@ describeStores("the reservation store", (database) => {
         const key = ApiKeyId.make(reservation(userId, 0).key)
         const limitTo = (amount: number) =>
           Effect.flatMap(DateTime.now, (now) =>
-            users.updateKey(
-              userId,
-              key,
-              { spendLimit: { amount: credits(amount), reset: "never" } },
-              now
-            )
+            users.updateKey(userId, key, { spendLimit: credits(amount), reset: "never" }, now)
           )
         yield* limitTo(160)
         assert.deepInclude(yield* grantOf(userId, 0, 10), { alive: true, granted: credits(10) })

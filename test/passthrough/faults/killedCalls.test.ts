@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess, until as untilThere } from "../../support/gatewayProcess.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 let upstream: MockVendor
 let gateway: GatewayProcess
@@ -42,7 +42,7 @@ describe.each(["embedded", "postgres"] as const)(
         store === "embedded"
           ? {}
           : {
-              databaseUrl: (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
+              databaseUrl: (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
             }
       gateway = await GatewayProcess.start({
         ...database,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 /** Longer than a process without a heartbeat owns tasks, shorter than the lease of its calls. */
 const pauseMillis = 14_000
@@ -73,7 +73,7 @@ describe("a process that was paused for 14 s beside another", () => {
     "charges every call that it answers",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* migratedDatabaseUrl
+        const { href } = yield* processDatabaseUrl
         yield* Effect.promise(() => paused(href))
       }),
     120_000

@@ -5,7 +5,7 @@ import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import type { Seen } from "../../support/mockVendors.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 /** The cost of a call with the mock's usage: nothing is rounded. */
 const cost = 0.7
@@ -53,7 +53,7 @@ const revoke: End = async (second, at) => {
 }
 
 const rotate: End = async (second, at) => {
-  const rotated = await second.call("POST", `${at}/rotate`, { expires_in: 0 })
+  const rotated = await second.call("POST", `${at}/rotate`, { grace_seconds: 0 })
   assert.strictEqual(rotated.status, 200, rotated.text)
 }
 
@@ -124,7 +124,7 @@ describe("a key that calls often at one process", () => {
     "and is revoked or rotated at another is refused after the response: nothing is sent or held, and the sums are exact",
     () =>
       Effect.gen(function* () {
-        const database = yield* migratedDatabaseUrl
+        const database = yield* processDatabaseUrl
         const counted = Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           return (yield* sql`SELECT FROM holds WHERE kind = 'reservation'`).length

@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { catalogFile } from "../../support/aliases.ts"
+import { adminToken } from "../../support/gateway.ts"
 import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
@@ -7,8 +9,32 @@ import type { MockVendor, Script } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
+/** Served by the simulator, as its provider has no key. */
+const tried = {
+  vendor: "tried",
+  model: "chat-1",
+  price: { per: "million_tokens", input: "1.00", output: "1.00" },
+  inputTokensMax: 100_000,
+  outputTokensMax: 1000
+}
+
 const catalog = {
+  tokenModels: [tried],
+  routes: [
+    {
+      vendor: "tried",
+      provider: "gemini",
+      method: "POST",
+      path: "/v1/chat/completions",
+      meter: { per: "tokens", protocol: "openai-chat" }
+    }
+  ],
   aliases: [
+    {
+      alias: "mixed",
+      vendor: "openai",
+      to: [{ model: "tried/chat-1" }, { model: "openai/gpt-4o" }]
+    },
     { alias: "chat", to: [{ model: "openai/gpt-4o" }, { model: "openai/gpt-4o-mini" }] },
     {
       alias: "claude",
@@ -20,6 +46,7 @@ const catalog = {
 let openAi: MockVendor
 let anthropic: MockVendor
 let gateway: TestGateway
+const file = catalogFile(catalog)
 
 /** Answers a model with this; all others as usual. */
 const refusing =
@@ -54,7 +81,7 @@ beforeAll(async () => {
     ANTHROPIC_API_KEY: "sk-secret-b",
     ANTHROPIC_BASE_URL: anthropic.origin,
     UPSTREAM_TIMEOUT: "1 second",
-    CATALOG_FILE: catalogFile(catalog)
+    CATALOG_FILE: file
   })
 })
 afterAll(async () => {
@@ -145,6 +172,66 @@ describe("a call that names an alias", () => {
     })
   }
 
+  it("is sent as the client wrote it, but for the model: numbers, spaces and names", async () => {
+    const text = (model: string) =>
+      `{ "seed": 12345678901234567890, "mod\\u0065l" :"${model}", "top_p":1.0,"max_tokens":600,
+        "messages":[{"role":"user","content":"{\\"model\\":"}] }`
+    for (const mark of ["", "\uFEFF"]) {
+      reset()
+      openAi.script = refusing("gpt-4o", openAiScript, busy)
+      const response = await fetch(`${gateway.origin}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" },
+        body: mark + text("chat")
+      })
+      assert.equal(response.status, 200, await response.text())
+      assert.deepEqual(
+        openAi.seen.map(({ body }) => body),
+        [text("gpt-4o"), text("gpt-4o-mini")]
+      )
+    }
+  })
+
+  it("keeps its models and their prices through a reload, which is for the next call", async () => {
+    const load = async (content: object) => {
+      writeFileSync(file, JSON.stringify(content))
+      const response = await fetch(`${gateway.origin}/manage/v1/catalog/reload`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminToken}` }
+      })
+      assert.equal(response.status, 200, await response.text())
+    }
+    const aliases = [{ alias: "chat", to: [{ model: "openai/gpt-4o" }] }]
+    reset()
+    let loaded = Promise.resolve()
+    openAi.script = refusing("gpt-4o", openAiScript, (request, response) => {
+      loaded = loaded.then(() => load({ aliases }))
+      void loaded.then(() => busy(request, response))
+    })
+    const first = await gateway.post("/v1/chat/completions", chat)
+    assert.equal(first.status, 200, await first.text())
+    assert.equal(first.headers.get("x-service-model"), "openai/gpt-4o-mini")
+    const second = await gateway.post("/v1/chat/completions", chat)
+    assert.equal(second.status, 429, await second.text())
+    assert.deepEqual(modelsSeen(openAi), ["gpt-4o", "gpt-4o-mini", "gpt-4o"])
+    await load(catalog)
+  })
+
+  it("is never done by the simulator beside a live vendor, nor by a vendor without the route", async () => {
+    for (const [path, body, reason] of [
+      ["/v1/chat/completions", chat, "sandbox"],
+      ["/v1/responses", { max_output_tokens: 600, input: "Hi" }, "no_route"]
+    ] as const) {
+      reset()
+      const response = await gateway.post(path, { ...body, model: "mixed" })
+      assert.equal(response.status, 200, await response.text())
+      assert.equal(response.headers.get("x-service-model"), "openai/gpt-4o")
+      assert.equal(response.headers.get("x-service-skipped"), `"tried/chat-1";reason=${reason}`)
+      assert.equal(response.headers.get("x-service-sandbox"), null)
+      assert.deepEqual(modelsSeen(openAi), ["gpt-4o"])
+    }
+  })
+
   it("of which all models are busy gets the last one's answer, and nothing stays held", async () => {
     reset()
     openAi.script = busy
@@ -154,6 +241,25 @@ describe("a call that names an alias", () => {
     const call = await newest()
     assert.deepEqual([call.outcome, call.captured, call.model], ["released", 0n, "gpt-4o-mini"])
     assert.equal(await gateway.drift(), 0)
+  })
+
+  it("is allowed by a key that allows each of its models, whatever it says of the alias", async () => {
+    for (const [allowed_models, status] of [
+      [["chat"], 403],
+      [["gpt-4o"], 403],
+      [["chat", "gpt-4o-mini"], 403],
+      [["gpt-4o", "gpt-4o-mini"], 200]
+    ] as const) {
+      reset()
+      const keys = "/manage/v1/api-keys"
+      const made = await gateway.post(keys, { name: "some", scopes: ["inference"] })
+      const { id, key } = (await made.json()) as { readonly id: string; readonly key: string }
+      await gateway.post(`${keys}/${id}`, { allowed_models }, {}, { method: "PATCH" })
+      const authorization = `Bearer ${key}`
+      const response = await gateway.post("/v1/chat/completions", chat, { authorization })
+      assert.equal(response.status, status, await response.text())
+      assert.equal(openAi.seen.length, status === 200 ? 1 : 0)
+    }
   })
 
   it("is refused above X-Service-Max-Cost before anything is held, by the dearest", async () => {
@@ -174,7 +280,7 @@ describe("a call that names an alias", () => {
     const list = (await get("/v1/models")) as { data: Array<{ id: string }> }
     assert.deepEqual(
       list.data.map(({ id }) => id),
-      ["gpt-4o", "chat"]
+      ["gpt-4o", "mixed", "chat"]
     )
     assert.equal(((await get("/v1/models/chat")) as { id: string }).id, "chat")
     const fault = await gateway.post("/v1/chat/completions", { ...chat, background: true })

@@ -110,7 +110,7 @@ describe("a key with a spend limit that calls often", () => {
   it("draws on a reservation, also streams, and spends no more; each answer says what is left", async () => {
     const caller = await newKey()
     const limit = 120
-    await change(caller, { spendLimit: { amount: credits(limit), reset: "never" } })
+    await change(caller, { spendLimit: credits(limit), reset: "never" })
     const before = (await entriesOf()).length
     const answers = await callOften(caller, 500, (n) => ({ stream: n % 7 === 0 }))
     const answered = answers.filter(({ status }) => status === 200)
@@ -146,7 +146,7 @@ describe("a key with a spend limit that calls often", () => {
     const caller = await newKey()
     const busy = callOften(caller, 300)
     while (upstream.seen.length < 100) await new Promise((resolve) => setTimeout(resolve, 5))
-    await change(caller, { spendLimit: { amount: credits(0), reset: "daily" } })
+    await change(caller, { spendLimit: credits(0), reset: "daily" })
     const late = await callOften(caller, 40, () => ({ user: "late" }))
     assert.deepStrictEqual(
       new Set(late.map((it) => `${it.status} ${codeOf(it)}`)),

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
-import { ReservationBook } from "../../../src/passthrough/ReservationBook.ts"
-import type { CloseDrawn } from "../../../src/passthrough/ReservationBook.ts"
+import { ReservationBook } from "../../../src/passthrough/reservations/ReservationBook.ts"
+import type { CloseDrawn } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import { callEnd, callStart, credits } from "../../support/wallets.ts"
 
 /** How often a process writes a reservation adapts to its share of the key's calls. ADR 0209. */

@@ -6,12 +6,12 @@ import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { reservationMillis } from "../../../src/domain/Limits.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
-import { ReservationBook } from "../../../src/passthrough/ReservationBook.ts"
-import type { CloseDrawn, Taken } from "../../../src/passthrough/ReservationBook.ts"
+import { ReservationBook } from "../../../src/passthrough/reservations/ReservationBook.ts"
+import type { CloseDrawn, Taken } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import type {
   ReservationGrant,
   ReservationStore
-} from "../../../src/passthrough/ReservationStore.ts"
+} from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {

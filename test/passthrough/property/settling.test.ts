@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
-import type { DrawnCall } from "../../../src/passthrough/ReservationStore.ts"
+import type { DrawnCall } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {

@@ -6,7 +6,7 @@ import { AppConfig } from "../../../src/config/Config.ts"
 import { AuditStore } from "../../../src/process/AuditStore.ts"
 import { LogRetention } from "../../../src/process/LogRetention.ts"
 import { PartitionStore } from "../../../src/process/PartitionStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeMigratedStores } from "../../support/stores.ts"
 
 const write = (resourceId: string) =>
   Effect.flatMap(AuditStore, (store) =>
@@ -35,7 +35,7 @@ const partitions = Effect.gen(function* () {
   return rows.map(({ name }) => name)
 })
 
-describeStores("months of the audit log", (database) => {
+describeMigratedStores("months of the audit log", (database) => {
   const Live = Layer.mergeAll(LogRetention.layer, AuditStore.layer).pipe(
     Layer.provide(AppConfig.layerOf({})),
     Layer.provideMerge(PartitionStore.layer),

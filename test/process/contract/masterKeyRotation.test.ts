@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto"
 import { rotateStore } from "../../../src/cli/commands/rotateMasterKey.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { MasterKeyRotation } from "../../../src/process/MasterKeyRotation.ts"
+import { Process } from "../../../src/process/Process.ts"
 import { sealedColumns, SealedValueStore } from "../../../src/process/SealedValueStore.ts"
 import { Secrets } from "../../../src/process/Secrets.ts"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
@@ -148,9 +149,20 @@ describeStores("the rotation of the master key", (database) => {
         { MASTER_KEY: first, DASHSCOPE_API_KEY: `${vendorKey};name=one` },
         makeData
       )
-      // Every process reads both before one writes under the new key
-      yield* run({ MASTER_KEY: `${first},${second}` }, assertUsable(data, true))
       const keys = `${second},${first}`
+      // Every process reads both before one writes under the new key
+      yield* run(
+        { MASTER_KEY: `${first},${second}` },
+        Effect.gen(function* () {
+          yield* assertUsable(data, true)
+          const { id } = yield* Process
+          const refused = yield* Effect.flip(rotateWith(keys, () => rotateStore))
+          assert.include(refused.message, `1 running processes do not encrypt under its first key`)
+          assert.include(refused.message, id)
+          const untouched = yield* rotateWith(first, ({ rotate }) => rotate(() => Effect.void))
+          assert.deepStrictEqual(untouched, { rewritten: 0, unreadable: [] })
+        })
+      )
       yield* run(
         { MASTER_KEY: keys },
         Effect.gen(function* () {
@@ -166,6 +178,7 @@ describeStores("the rotation of the master key", (database) => {
           const again = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
           assert.strictEqual(again.rewritten, 0)
           yield* assertUsable(data, true)
+          assert.deepStrictEqual(yield* rotateWith(keys, () => rotateStore), { rewritten: 0 })
         })
       )
       yield* rotateWith(second, () => rotateStore)

@@ -10,7 +10,7 @@ import { chatCompletion, chatEvents, openAiUsage } from "../../support/mockOpenA
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
 import type { Script } from "../../support/mockVendors.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 /** Longer than a process without a heartbeat counts as alive. */
@@ -193,7 +193,7 @@ describe.concurrent("processes over one Postgres", () => {
       `one clock is 11 s ${what}: no task fails, no call is free, no webhook comes twice, and the skew is shown`,
       () =>
         Effect.gen(function* () {
-          const { href } = yield* migratedDatabaseUrl
+          const { href } = yield* processDatabaseUrl
           yield* Effect.promise(() => skewed(href, offset))
         }),
       180_000
@@ -204,7 +204,7 @@ describe.concurrent("processes over one Postgres", () => {
     "one whose pool is busy for longer than a heartbeat counts keeps its tasks",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* migratedDatabaseUrl
+        const { href } = yield* processDatabaseUrl
         yield* Effect.promise(() => starved(href))
       }),
     180_000

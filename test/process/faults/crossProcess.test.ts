@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
-import { fal } from "../../support/upstreams/fal.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const median = (values: ReadonlyArray<number>) =>
@@ -139,7 +139,7 @@ const circuits = async (databaseUrl: string) => {
 describe("two processes over one Postgres", () => {
   const onDatabase = (run: (databaseUrl: string) => Promise<void>) => () =>
     Effect.gen(function* () {
-      const { href } = yield* migratedDatabaseUrl
+      const { href } = yield* processDatabaseUrl
       yield* Effect.promise(() => run(href))
     })
 

@@ -8,7 +8,7 @@ import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
 const blocking = "/vendors/google/v1/image-edit-pro/edit"
@@ -61,7 +61,7 @@ const scope = Scope.makeUnsafe()
 
 beforeAll(async () => {
   vendor = await startSlowVendor()
-  databaseUrl = (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
+  databaseUrl = (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
   database = new Client({ connectionString: databaseUrl })
   await database.connect()
 }, 120_000)

@@ -7,7 +7,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startBalancer } from "../../support/balancers.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 /** By the simulator, and by a vendor whose submit blocks for 2 seconds. */
@@ -23,7 +23,7 @@ const artifacts = mkdtempSync(join(tmpdir(), "rolling-restart-"))
 let vendor: Awaited<ReturnType<typeof startSlowVendor>>
 
 beforeAll(async () => {
-  databaseUrl = (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
+  databaseUrl = (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
   database = new Client({ connectionString: databaseUrl })
   await database.connect()
   vendor = await startSlowVendor()

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -61,7 +61,7 @@ describe("two processes on one Postgres", () => {
     "kill -9 of one: the other finishes all, once, within 20 seconds",
     () =>
       Effect.gen(function* () {
-        const database = yield* migratedDatabaseUrl
+        const database = yield* processDatabaseUrl
         yield* Effect.promise(() => scenario(database.href, "SIGKILL", 20_000))
       }),
     180_000
@@ -71,7 +71,7 @@ describe("two processes on one Postgres", () => {
     "SIGTERM of one: it releases its tasks, and the other finishes all within 10 seconds",
     () =>
       Effect.gen(function* () {
-        const database = yield* migratedDatabaseUrl
+        const database = yield* processDatabaseUrl
         yield* Effect.promise(() => scenario(database.href, "SIGTERM", 10_000))
       }),
     180_000

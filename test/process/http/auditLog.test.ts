@@ -64,7 +64,7 @@ const makeWorld = Effect.gen(function* () {
   // Attempts to sign in are limited
   yield* sql`DELETE FROM request_buckets`
   yield* TestClock.adjust("10 millis")
-  const browser = yield* signedIn({ token: owner.key })
+  const browser = yield* signedIn({ api_key: owner.key })
   return { owner, call, endpoint, delivery, otherKey, browser }
 })
 type World = Effect.Success<typeof makeWorld>
@@ -161,7 +161,7 @@ const writes: Readonly<Record<string, Write>> = {
   signIn: {
     as: "page",
     path: () => "/session",
-    body: ({ owner: { key } }) => ({ token: key }),
+    body: ({ owner: { key } }) => ({ api_key: key }),
     resource: made
   },
   signOut: { as: "page", path: () => "/session", resource: (world) => world.browser.json.id },
@@ -172,10 +172,8 @@ const writes: Readonly<Record<string, Write>> = {
   },
   createSignInLink: {
     as: "operator",
-    path: () => "/sign-in-links",
-    body: ({ owner: { id } }) => ({ user_id: id }),
-    changes: ({ owner: { id } }) => ({ user_id: id }),
-    resource: () => null
+    path: ({ owner: { id } }) => `/users/${id}/sign-in-links`,
+    resource: ({ owner: { id } }) => id
   },
   reloadCatalog: {
     as: "operator",
@@ -213,13 +211,15 @@ const writes: Readonly<Record<string, Write>> = {
     path: (world) => `/api-keys/${world.otherKey}`,
     body: () => ({
       name: "Personal",
-      spend_limit: { amount: "5.00", reset: "daily" },
+      spend_limit: "5.00",
+      reset: "daily",
       allowed_models: ["openai/gpt-image-1"],
       concurrent_tasks: 2
     }),
     changes: () => ({
       name: "[hidden]",
-      spend_limit: { amount: "5.00", reset: "daily" },
+      spend_limit: "5.00",
+      reset: "daily",
       allowed_models: ["openai/gpt-image-1"],
       concurrent_tasks: 2
     }),
@@ -228,8 +228,8 @@ const writes: Readonly<Record<string, Write>> = {
   rotateApiKey: {
     as: "user",
     path: (world) => `/api-keys/${world.otherKey}/rotate`,
-    body: () => ({ expires_in: 60 }),
-    changes: () => ({ expires_in: 60 }),
+    body: () => ({ grace_seconds: 60 }),
+    changes: () => ({ grace_seconds: 60 }),
     resource: (world) => world.otherKey
   },
   revokeApiKey: {
@@ -275,8 +275,8 @@ const writes: Readonly<Record<string, Write>> = {
   redeliverWebhookDeliveries: {
     as: "user",
     path: () => "/webhook-deliveries/redeliver",
-    body: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
-    changes: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
+    body: (world) => ({ filter: { endpoint_id: world.endpoint, status: "failed" } }),
+    changes: (world) => ({ filter: { endpoint_id: world.endpoint, status: "failed" } }),
     resource: () => null
   },
   redeliverWebhookDelivery: {

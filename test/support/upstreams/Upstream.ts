@@ -2,6 +2,14 @@ import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { pixel } from "../../../src/testing/vendors/Protocol.ts"
+import type * as Protocols from "../../../src/testing/vendors/Protocol.ts"
+import { readRequest } from "../../../src/testing/vendors/VendorRequest.ts"
+import type { VendorRequest } from "../../../src/testing/vendors/VendorRequest.ts"
+import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
+
+export { pixel }
+export type Protocol = Protocols.Protocol
 
 /** A fault of one request; the next request is not affected. */
 export type Fault =
@@ -32,31 +40,13 @@ export type Ending =
   | "content"
   | "lost"
 
-export interface Seen {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly query: URLSearchParams
-  readonly headers: IncomingMessage["headers"]
+export interface Seen extends VendorRequest {
   readonly bytes: Buffer
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
   readonly json: any
-  /** The fields of a `multipart/form-data` body, by name. Of a file: its bytes, as Latin-1 text. */
-  readonly form: ReadonlyMap<string, ReadonlyArray<FormPart>>
 }
 
-export interface FormPart {
-  readonly text: string
-  /** A file has one. */
-  readonly fileName?: string
-  readonly type?: string
-}
-
-export interface Reply {
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
-  readonly json?: unknown
-  readonly bytes?: Buffer
+export interface Reply extends Protocols.Reply {
   /** Instead of `bytes`. */
   readonly media?: Media
 }
@@ -75,41 +65,27 @@ export interface Media {
   readonly isHanging?: boolean
 }
 
-/** The vendor's own response for each refusal. */
-export type Refusals = {
-  readonly [fault in "429" | "unavailable" | "operator" | "content" | "client" | "media"]: Reply
-}
-
-export interface Protocol {
-  readonly key: string
-  readonly refusals: Refusals
-  /** Whether this request submits a job. */
-  readonly isSubmit: (seen: Seen) => boolean
-  /** `undefined`: the vendor does not know the path. */
-  readonly respond: (seen: Seen, upstream: Upstream) => Reply | undefined
-}
-
-export interface Job {
-  readonly id: string
+export interface Job extends Protocols.Job {
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
   readonly body: any
-  /** Milliseconds. */
   createdAt: number
-  /** Where it was submitted. */
-  readonly path: string
-  readonly count: number
-  polls: number
-  isCancelled: boolean
 }
 
-/** The smallest PNG there is. */
-export const pixel = Buffer.from(
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-  "base64"
-)
+const refusals: { readonly [fault in Fault]?: VendorErrorClass } = {
+  "429": "RATE_LIMITED",
+  "429-wait": "RATE_LIMITED",
+  unavailable: "RETRYABLE",
+  operator: "OPERATOR",
+  content: "CONTENT",
+  client: "FATAL_CLIENT",
+  media: "MEDIA"
+}
 
-/** A vendor as a real HTTP server on 127.0.0.1 that follows its documented formats. */
-export class Upstream {
+/**
+ * A vendor as a real HTTP server on 127.0.0.1, in its own wire format, with the faults that tests of the gateway need;
+ * programs of others have `startVendorServer`.
+ */
+export class Upstream implements Protocols.Vendor {
   readonly #protocol: Protocol
   readonly #server: Server
   /** Number of requests, downloads of results included. */
@@ -238,18 +214,20 @@ export class Upstream {
   }
 
   /** Creates a job. */
-  buy(seen: Seen, prefix: string, count = 1): Job {
+  buy(request: VendorRequest, order: Protocols.Order = {}): Job {
+    const seen = request as Seen
     const hash = createHash("sha256").update(seen.bytes).digest("hex")
     this.paid.set(hash, (this.paid.get(hash) ?? 0) + 1)
     if (this.keepsRequests) this.paidBodies.push(seen.bytes)
     this.#ids += 1
-    const id = `${prefix}${String(this.#ids).padStart(8, "0")}-${hash.slice(0, 12)}`
+    const id = `${order.prefix ?? ""}${String(this.#ids).padStart(8, "0")}-${hash.slice(0, 12)}`
     const job = {
       id,
-      body: seen.json,
+      model: this.#protocol.modelOf(seen),
+      body: order.body ?? seen.json,
       path: seen.path,
       createdAt: Date.now(),
-      count,
+      count: order.count ?? 1,
       polls: 0,
       isCancelled: false
     }
@@ -258,23 +236,48 @@ export class Upstream {
     return job
   }
 
-  /** The job as a poll finds it: `undefined` when it never existed or was dropped. */
-  poll(id: string): { readonly job: Job; readonly isRunning: boolean } | undefined {
+  poll(id: string): Job | undefined {
     const job = this.jobs.get(id)
     if (job === undefined || this.ending === "lost") return undefined
     job.polls += 1
-    return { job, isRunning: job.polls <= this.runningPolls && !job.isCancelled }
+    return job
+  }
+
+  isRunning(job: Protocols.Job): boolean {
+    return job.polls <= this.runningPolls && !job.isCancelled
+  }
+
+  async ended(job: Protocols.Job): Promise<void> {
+    job.polls = this.runningPolls
+  }
+
+  endingOf(job: Protocols.Job, kind: "image" | "video"): Protocols.Ending {
+    if (this.ending === "failed" || this.ending === "content") {
+      const failure = this.ending === "failed" ? "FAILED" : "CONTENT"
+      return { _tag: "Failed", kind: failure, message: undefined }
+    }
+    const [mime, extension] = kind === "video" ? ["video/mp4", "mp4"] : ["image/png", "png"]
+    const files = Array.from({ length: this.#made(job) }, (_, n) => ({
+      url: `${this.url}/results/${job.id}-${n}.${extension}`,
+      mime,
+      bytes: pixel
+    }))
+    return { _tag: "Made", files, isFlagged: this.ending === "flagged" }
+  }
+
+  forget(id: string): boolean {
+    return this.jobs.delete(id)
   }
 
   /** Number of results of a job. */
-  made(job: Job): number {
+  #made({ count }: Protocols.Job): number {
     if (this.ending === "nothing") return 0
-    if (this.ending === "surplus") return job.count + 1
-    return this.ending === "partial" ? Math.max(1, job.count - 1) : job.count
+    if (this.ending === "surplus") return count + 1
+    return this.ending === "partial" ? Math.max(1, count - 1) : count
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const seen = await readRequest(request)
+    const seen = (await readRequest(request)) as Seen
     this.requests += 1
     if (seen.path.startsWith("/results/")) {
       if (this.resultFaults.shift() === "hang") return
@@ -291,7 +294,8 @@ export class Upstream {
     if (fault === "hang" || (isSubmit && includes(seen, this.heldBeforeTaken))) return
     const refusal = fault === undefined ? undefined : this.#refusal(fault)
     if (refusal !== undefined) return this.#write(response, refusal)
-    const reply = this.#protocol.respond(seen, this) ?? { status: 404, json: {} }
+    const reply = this.#protocol.stranger(seen, this.key) ??
+      (await this.#protocol.respond(seen, this)) ?? { status: 404, json: {} }
     if (isSubmit && includes(seen, this.heldAfterTaken)) return
     if (isSubmit && reply.status < 300) await this.onPaid()
     if (fault === "drop-after") return void request.socket.destroy()
@@ -305,6 +309,10 @@ export class Upstream {
   }
 
   async #write(response: ServerResponse, reply: Reply): Promise<void> {
+    if (reply.file !== undefined) {
+      const media = { type: reply.file.mime, ...this.media }
+      return this.#write(response, this.isResultGone ? { status: 404 } : { status: 200, media })
+    }
     if (reply.media === undefined) return write(response, reply)
     const { breaks, head, isChunked, isHanging, size = head.length, type } = reply.media
     response.writeHead(reply.status, {
@@ -336,24 +344,19 @@ export class Upstream {
 
   #refusal(fault: Fault | Reply): Reply | undefined {
     if (typeof fault !== "string") return fault
-    const { refusals } = this.#protocol
+    const kind = refusals[fault]
+    const refusal = kind === undefined ? undefined : this.#protocol.refusal(kind)
+    if (refusal !== undefined) {
+      const wait = fault === "429-wait" ? { "retry-after": "7" } : {}
+      return { ...refusal, headers: { ...refusal.headers, ...wait } }
+    }
     switch (fault) {
-      case "429":
-        return refusals["429"]
-      case "429-wait":
-        return { ...refusals["429"], headers: { ...refusals["429"].headers, "retry-after": "7" } }
       case "edge-403":
         return { status: 403, bytes: Buffer.from("<html>Forbidden</html>") }
       case "edge-502":
         return { status: 502, bytes: Buffer.from("<html>Bad Gateway</html>") }
       case "edge-504":
         return { status: 504, bytes: Buffer.from("<html>Gateway Time-out</html>") }
-      case "unavailable":
-      case "operator":
-      case "content":
-      case "client":
-      case "media":
-        return refusals[fault]
       default:
         return undefined
     }
@@ -364,50 +367,6 @@ const includes = ({ bytes }: Seen, text: string | undefined): boolean =>
   text !== undefined && bytes.includes(text)
 
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
-
-const readRequest = async (request: IncomingMessage): Promise<Seen> => {
-  const chunks: Array<Buffer> = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const bytes = Buffer.concat(chunks)
-  const url = new URL(request.url ?? "/", "http://upstream.test")
-  const type = request.headers["content-type"] ?? ""
-  // Vendors' clients announce JSON on requests without a body, too
-  const isJson = type.startsWith("application/json") && bytes.length > 0
-  return {
-    method: request.method ?? "GET",
-    path: url.pathname,
-    query: url.searchParams,
-    headers: request.headers,
-    bytes,
-    json: isJson ? JSON.parse(bytes.toString()) : undefined,
-    form: formOf(type, bytes)
-  }
-}
-
-/** Every field, read as Latin-1 so that no byte of a file changes; texts are UTF-8. */
-const formOf = (type: string, bytes: Buffer): ReadonlyMap<string, ReadonlyArray<FormPart>> => {
-  const fields = new Map<string, Array<FormPart>>()
-  const [, boundary] = /^multipart\/form-data;.*boundary="?([^";]+)/iu.exec(type) ?? []
-  if (boundary === undefined) return fields
-  for (const piece of bytes.toString("latin1").split(`--${boundary}`).slice(1, -1)) {
-    const end = piece.indexOf("\r\n\r\n")
-    const head = piece.slice(0, end)
-    const content = piece.slice(end + 4, -2)
-    const name = /name="([^"]*)"/iu.exec(head)?.[1] ?? ""
-    const fileName = /filename="([^"]*)"/iu.exec(head)?.[1]
-    const [, contentType] = /^content-type: *(\S+)/imu.exec(head) ?? []
-    const text = fileName === undefined ? Buffer.from(content, "latin1").toString() : content
-    fields.set(name, [
-      ...(fields.get(name) ?? []),
-      {
-        text,
-        ...(fileName === undefined ? {} : { fileName }),
-        ...(contentType === undefined ? {} : { type: contentType })
-      }
-    ])
-  }
-  return fields
-}
 
 const write = (response: ServerResponse, reply: Reply): void => {
   const body = reply.bytes ?? Buffer.from(JSON.stringify(reply.json ?? {}))

@@ -6,6 +6,7 @@ import * as Credits from "../../../src/domain/Credits.ts"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const at = (seconds: number) => DateTime.makeUnsafe(seconds * 1000)
@@ -109,7 +110,7 @@ describeStores("tasks of aliases", (database) => {
       assert.deepStrictEqual(again!.task.candidates, passed(2).candidates)
       assert.strictEqual(again!.task.candidate, 1)
       assert.deepStrictEqual(
-        Option.map(again!.attempt, ({ n, state }) => [n, state]),
+        Option.map(withoutJob(again).attempt, ({ n, state }) => [n, state]),
         Option.some([1, "refused"])
       )
     }).pipe(Effect.provide(store))

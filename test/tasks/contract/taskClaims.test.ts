@@ -3,14 +3,16 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { ProcessStore } from "../../../src/process/ProcessStore.ts"
+import type { Owned } from "../../../src/tasks/OwnedTask.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
-import type { NextStep, OwnedTask } from "../../../src/tasks/TaskStore.ts"
+import type { NextStep } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const at = (seconds: number) => DateTime.makeUnsafe(seconds * 1000)
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
-const numberOf = ({ task }: OwnedTask) => Number(task.id.slice(-12))
+const numberOf = ({ task }: Owned) => Number(task.id.slice(-12))
 const secondOf = (time: DateTime.Utc) => DateTime.toEpochMillis(time) / 1000
 
 /** Unfinished tasks `from` to `to` of a queue that are due then, without their acceptance. */
@@ -35,7 +37,7 @@ const insert = Effect.fnUntraced(function* (
 const claim = (queue: string, second: number, limit = 100, owner = "proc_a") =>
   Effect.flatMap(TaskStore, (tasks) => tasks.claim({ queue, limit, owner, now: at(second) }))
 
-const end = ({ epoch, task }: OwnedTask, second: number, next: NextStep) =>
+const end = ({ epoch, task }: Owned, second: number, next: NextStep) =>
   Effect.flatMap(TaskStore, (tasks) =>
     tasks.endStep({ taskId: task.id, epoch, now: at(second), next })
   )
@@ -146,29 +148,38 @@ describeStores("claims of due tasks", (database) => {
       }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
   )
 
-  it.effect("have the newest attempt; of a submitted job's body only the number of results", () =>
-    Effect.gen(function* () {
-      const tasks = yield* TaskStore
-      yield* insert([1, 1], { queue: "q" })
-      const [owned] = yield* claim("q", 1)
-      assert.isTrue(Option.isNone(owned!.attempt))
-      assert.deepStrictEqual(owned!.task.body, { prompt: "x", n: 2 })
-      const attempt = { taskId: idOf(1), epoch: 1, n: 1, vendor: "v", accountId: "a" }
-      const queue = { name: "q" }
-      yield* tasks.beginAttempt({ ...attempt, queue, bodyHash: new Uint8Array([1]), now: at(1) })
-      yield* tasks.endStep({
-        taskId: idOf(1),
-        epoch: 1,
-        now: at(2),
-        attempt: { n: 1, state: "submitted", handle: { job: "j" }, failure: null },
-        next: { dueAt: at(2), queue: { name: "polls" }, inputs: { "#/images/0": "art_1" } }
-      })
-      const [polled] = yield* claim("polls", 3)
-      const { accountId, handle, state } = Option.getOrThrow(polled!.attempt)
-      assert.deepStrictEqual([accountId, state, handle], ["a", "submitted", { job: "j" }])
-      assert.deepStrictEqual(polled!.task.body, { n: 2 })
-      assert.deepStrictEqual(polled!.inputs, { "#/images/0": "art_1" })
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "have the newest attempt; of a submitted job only what a poll needs, and at its end the number of results",
+    () =>
+      Effect.gen(function* () {
+        const tasks = yield* TaskStore
+        yield* insert([1, 1], { queue: "q" })
+        const [owned] = yield* claim("q", 1)
+        const { attempt: before, task } = withoutJob(owned)
+        assert.isTrue(Option.isNone(before))
+        assert.deepStrictEqual(task.body, { prompt: "x", n: 2 })
+        const attempt = { taskId: idOf(1), epoch: 1, n: 1, vendor: "v", accountId: "a" }
+        const queue = { name: "q" }
+        yield* tasks.beginAttempt({ ...attempt, queue, bodyHash: new Uint8Array([1]), now: at(1) })
+        yield* tasks.endStep({
+          taskId: idOf(1),
+          epoch: 1,
+          now: at(2),
+          attempt: { n: 1, state: "submitted", handle: { job: "j" }, failure: null },
+          next: { dueAt: at(2), queue: { name: "polls" }, inputs: { "#/images/0": "art_1" } }
+        })
+        const [polled] = yield* claim("polls", 3)
+        const { accountId, handle } = polled!.job!
+        assert.deepStrictEqual([accountId, handle], ["a", { job: "j" }])
+        assert.deepStrictEqual([polled!.task.id, polled!.task.model], [idOf(1), "m"])
+        assert.notProperty(polled!.task, "body")
+        const [row, none] = yield* Effect.all([tasks.ofJob(idOf(1)), tasks.ofJob(idOf(2))], {
+          concurrency: 2
+        })
+        const { body, id, status } = Option.getOrThrow(row)
+        assert.deepStrictEqual([id, status, body], [idOf(1), "processing", { n: 2 }])
+        assert.isTrue(Option.isNone(none), "there is none")
+      }).pipe(Effect.provide(store))
   )
 
   it.effect("a task that this program cannot read keeps no other one waiting", () =>

@@ -2,11 +2,13 @@ import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../../src/domain/Ids.ts"
+import type { Owned } from "../../../src/tasks/OwnedTask.ts"
 import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import type { Settled } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
-import type { AttemptOutcome, OwnedTask } from "../../../src/tasks/TaskStore.ts"
+import type { AttemptOutcome } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/vendors.md#reconciliation, ADR 0194 */
@@ -49,7 +51,7 @@ const begun = Effect.fnUntraced(function* (count: number) {
   return owned
 })
 
-const ended = ({ epoch, task }: OwnedTask, attempt: AttemptOutcome, queue: string) =>
+const ended = ({ epoch, task }: Owned, attempt: AttemptOutcome, queue: string) =>
   Effect.flatMap(TaskStore, (tasks) =>
     tasks.endStep({
       taskId: task.id,
@@ -60,7 +62,7 @@ const ended = ({ epoch, task }: OwnedTask, attempt: AttemptOutcome, queue: strin
     })
   )
 
-const missed = (owned: OwnedTask) =>
+const missed = (owned: Owned) =>
   ended(owned, { n: 1, state: "submitting", handle: null, failure: "AMBIGUOUS: x" }, lists.name)
 
 const rowsOf = Effect.flatMap(
@@ -90,7 +92,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
         waiting.every(({ answeredAt }) => DateTime.toEpochMillis(answeredAt!) === 50_000)
       )
       assert.strictEqual((yield* attempts.waiting({ ...of, limit: 1 })).length, 2)
-      const attempt = Option.getOrThrow(mine!.attempt)
+      const attempt = Option.getOrThrow(withoutJob(mine).attempt)
       assert.deepStrictEqual([attempt.state, attempt.failure], ["submitting", "AMBIGUOUS: x"])
       assert.strictEqual((yield* rowsOf)[0]?.["slotHeld"], true, "a job may hold it")
       const all = yield* attempts.tasks(waiting.map(({ taskId }) => taskId))
@@ -215,7 +217,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
         owner: "b",
         now: at(51)
       })
-      const look = ({ epoch, task }: OwnedTask, job: string) =>
+      const look = ({ epoch, task }: Owned, job: string) =>
         attempts.settle({
           queue: lists.name,
           taskId: task.id,

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
-import { fal } from "../../support/upstreams/fal.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const tooLong = 120_000

@@ -131,6 +131,55 @@ describe("an alias", () => {
   )
 
   it.effect(
+    "makes videos in OpenAI's shape, which name it and are of the model that did them",
+    () => {
+      const spark = "service/text-to-video-spark"
+      const price = { per: "second", amount: "1.00" }
+      const catalog = {
+        add: [{ label: "text-to-video-spark", model: "spark-2", price }],
+        aliases: [{ alias: "film", to: [{ model: spark }, { model: "service/spark-2" }] }]
+      }
+      return Effect.gen(function* () {
+        const [user, other] = [yield* makeUser(), yield* makeUser()]
+        const asked = { model: "film", prompt: "[[sim:429=1]] a ship", seconds: "5" }
+        const key = { "idempotency-key": "one" }
+        const created = yield* user.call("POST", "/v1/videos", asked, key)
+        assert.deepInclude(created.json, { model: "film", status: "queued", seconds: "5" })
+        const held = created.headers.get("x-service-cost")
+        const at = `/v1/videos/${created.json.id}`
+        yield* advance("30 seconds")
+        const done = yield* eventually(
+          Effect.andThen(advance("5 seconds"), user.call("GET", at)),
+          ({ json }) => json.status === "completed"
+        )
+        assert.strictEqual(done.json.model, "film")
+        assert.strictEqual(done.headers.get("x-service-model"), "service/spark-2")
+        assert.strictEqual(done.headers.get("x-service-skipped"), `"${spark}";reason=rate_limited`)
+        assert.deepStrictEqual([held, done.headers.get("x-service-cost")], ["50.00", "5.00"])
+        const content = yield* user.call("GET", `${at}/content`)
+        assert.deepStrictEqual(
+          [content.status, content.headers.get("content-type")],
+          [200, "video/mp4"]
+        )
+        assert.strictEqual((yield* other.call("GET", at)).status, 404)
+        const again = yield* user.call("POST", "/v1/videos", asked, key)
+        assert.deepStrictEqual(
+          [again.text, again.headers.get("x-service-cost")],
+          [created.text, held]
+        )
+        const list = (yield* user.call("GET", "/v1/videos")).json.data
+        assert.deepStrictEqual(
+          list.map(({ id, model }: { id: string; model: string }) => [id, model]),
+          [[created.json.id, "film"]]
+        )
+        assert.strictEqual((yield* user.call("DELETE", at)).json.deleted, true)
+        const wallet = (yield* user.call("GET", "/manage/v1/wallet")).json
+        assert.deepInclude(wallet, { settled_balance: "995.00", held_balance: "0.00" })
+      }).pipe(Effect.provide(layerGateway({ env: { CATALOG_FILE: catalogFile(catalog) } })))
+    }
+  )
+
+  it.effect(
     "is listed with its models, in the OpenAPI document and in the catalog's difference",
     () =>
       Effect.gen(function* () {

@@ -207,6 +207,17 @@ describe("the tools of MCP", () => {
         const seen = (yield* Fiber.join(waiting)).structuredContent
         assert.strictEqual(seen.status, "processing")
         assert.include(seen.next, "wait_seconds")
+        // The waits of a batch would add up
+        const get = { name: "get_task", arguments: { task_id, wait_seconds: 45 } }
+        const batch = [1, 2].map((id) => ({
+          jsonrpc: "2.0",
+          id,
+          method: "tools/call",
+          params: get
+        }))
+        const looked = yield* user.call("POST", "/mcp", batch)
+        assert.lengthOf(looked.json, 2)
+        assert.strictEqual(looked.json[1].result.structuredContent.status, "processing")
         const over = yield* failTool(user, "get_task", { task_id, wait_seconds: 46 })
         assert.strictEqual(over.errors[0].pointer, "#/wait_seconds")
         for (const tool of ["get_task", "cancel_task"]) {
@@ -316,6 +327,19 @@ describe("the tools of MCP", () => {
       const refused = yield* rpc(user, "ping")
       assert.deepInclude(refused.json, { status: 429, code: 1201 })
       assert.isTrue(refused.headers.has("retry-after"))
+      // What is refused before it counts against the key's rate is counted too
+      assert.strictEqual((yield* failTool(user, "quote", { model: 1 })).code, 1201)
+      const manager = yield* makeUser({ scopes: ["manage"] })
+      for (const code of [1004, 1004, 1004, 1201]) {
+        assert.strictEqual((yield* failTool(manager, "quote", buy("k"))).code, code)
+      }
+      for (const params of [
+        { arguments: 7 },
+        { _meta: { "io.modelcontextprotocol/protocolVersion": "1" } }
+      ]) {
+        const got = yield* rpc(user, "tools/call", { name: "quote", ...params })
+        assert.deepInclude(got.json, { status: 429, code: 1201 })
+      }
     }).pipe(
       Effect.provide(
         layerGateway({ env: { RATE_LIMIT_PER_MINUTE: "2", MANAGE_RATE_LIMIT_PER_MINUTE: "3" } })

@@ -48,7 +48,7 @@ for (const store of ["embedded", "postgres"] as const) {
             yield* submitted("before", 5_000_000, "2026-11-19")
             yield* sql`
             INSERT INTO usage_days VALUES
-              (${user.id}, '2026-11-21', '', 'openai', 'gpt-4o', false, 1, 0, 0, 0, 0, 0, 0, 0, 3000000)`
+              (${user.id}, '2026-11-21', '', 'openai', 'gpt-4o', false, 1, 0, 0, 0, 0, 0, 0, 0, 3000000, 0)`
             const bill = [
               "prediction,model,when,usd",
               "same,f,2026-11-20T10:00:00Z,0.05",

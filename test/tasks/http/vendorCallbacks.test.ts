@@ -7,6 +7,16 @@ import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import {
+  falHeaders,
+  falKey,
+  replicateHeaders,
+  replicateSecret,
+  signing
+} from "../../../src/testing/vendors/Callbacks.ts"
+import type { SignOptions } from "../../../src/testing/vendors/Callbacks.ts"
+import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
+import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
+import {
   adminToken,
   advance,
   readResult,
@@ -18,16 +28,6 @@ import {
 } from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { startedDatabase } from "../../support/stores.ts"
-import {
-  falHeaders,
-  falKey,
-  replicateHeaders,
-  replicateSecret,
-  signing
-} from "../../support/upstreams/callbacks.ts"
-import type { SignOptions } from "../../support/upstreams/callbacks.ts"
-import { fal } from "../../support/upstreams/fal.ts"
-import { replicate } from "../../support/upstreams/replicate.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol } from "../../support/upstreams/Upstream.ts"
 

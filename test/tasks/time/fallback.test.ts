@@ -247,10 +247,11 @@ describe("the task of an alias", () => {
 
   it.effect("is replayed as its first answer was", () => {
     const { vendor } = scriptedVendor()
+    const file = catalogFile(aliasCatalog)
     return Effect.gen(function* () {
       const user = yield* makeUser()
       const key = { "idempotency-key": "one" }
-      const body = { prompt: "max=RETRYABLE" }
+      const body = { prompt: "max=RETRYABLE", seed: 1 }
       const first = yield* user.call("POST", aliasPath, body, key)
       yield* advance("5 seconds")
       const again = yield* user.call("POST", aliasPath, body, key)
@@ -261,7 +262,18 @@ describe("the task of an alias", () => {
         ),
         ["12.00", first.headers.get("x-service-balance"), "true"]
       )
-    }).pipe(Effect.provide(layerGateway({ vendor, env })))
+      // Also when no model takes the body any more; another body has its own faults
+      const aliases = [{ alias: "fast-image", vendor: "alibaba", to: [{ model: "fal/flux" }] }]
+      writeFileSync(file, JSON.stringify({ ...aliasCatalog, aliases }))
+      yield* callWith(adminToken)("POST", "/manage/v1/catalog/reload")
+      const later = yield* user.call("POST", aliasPath, body, key)
+      assert.deepStrictEqual([later.status, later.text], [202, first.text])
+      const other = yield* user.call("POST", aliasPath, { ...body, seed: 2 }, key)
+      assert.deepStrictEqual(
+        other.json.errors.map(({ pointer }: { pointer: string }) => pointer),
+        ["#/seed"]
+      )
+    }).pipe(Effect.provide(layerGateway({ vendor, env: { CATALOG_FILE: file } })))
   })
 
   it.effect(

@@ -9,6 +9,7 @@ import { stepsPerQueueMax } from "../../../src/domain/Limits.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Process } from "../../../src/process/Process.ts"
+import type { Owned, OwnedTask } from "../../../src/tasks/OwnedTask.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { makeAccept } from "../../../src/tasks/TaskAcceptance.ts"
 import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
@@ -16,7 +17,7 @@ import { submitQueue } from "../../../src/tasks/TaskQueue.ts"
 import { TaskRunner } from "../../../src/tasks/TaskRunner.ts"
 import * as TaskScheduler from "../../../src/tasks/TaskScheduler.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
-import type { Acceptance, Claim, OwnedTask } from "../../../src/tasks/TaskStore.ts"
+import type { Acceptance, Claim } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 
 const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
@@ -61,16 +62,16 @@ const many = (claim: Claim, count = claim.limit) =>
 interface Bench {
   /** Queues with due tasks. */
   readonly queues: ReadonlyArray<string>
-  readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<OwnedTask>, StoreUnavailable>
+  readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<Owned>, StoreUnavailable>
   /** Default: as in a process that drains, a step ends at once. */
-  readonly step?: (owned: OwnedTask) => Effect.Effect<void>
+  readonly step?: (owned: Owned) => Effect.Effect<void>
   readonly isAlive?: () => boolean
 }
 
 /** A scheduler on a store and a runner of the test; records the claims and the accepted tasks. */
 const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues, step }: Bench) {
   const claims: Array<Claim> = []
-  const begun: Array<OwnedTask> = []
+  const begun: Array<Owned> = []
   const accepted: Array<Acceptance> = []
   const layer = TaskScheduler.layer.pipe(
     Layer.provideMerge(

@@ -10,6 +10,7 @@ import { AccountKeys } from "../../../src/process/AccountKeys.ts"
 import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { WorkNotifier } from "../../../src/process/WorkNotifier.ts"
+import type { OwnedTask } from "../../../src/tasks/OwnedTask.ts"
 import { RunningTasks } from "../../../src/tasks/RunningTasks.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
@@ -23,7 +24,6 @@ import { TaskMedia } from "../../../src/tasks/TaskMedia.ts"
 import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
 import { TaskRunner } from "../../../src/tasks/TaskRunner.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
-import type { OwnedTask } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
@@ -201,15 +201,9 @@ describe("a poll of a job that goes on", () => {
             })
         }
       )
-      const attempt = {
-        n: 1,
-        state: "submitted",
-        accountId: "a",
-        startedAt: epoch,
-        handle: { job: "j" },
-        failure: null
-      } as const
-      yield* work.next({ ...woken, attempt: Option.some(attempt) })
+      const { deadlineAt, queue, startsAt, task } = woken
+      const job = { accountId: "a", handle: { job: "j" } }
+      yield* work.next({ task, epoch: 3, deadlineAt, queue, startsAt, job })
       wakes.length = 0
       // A look before it saw a task in hand
       yield* TestClock.adjust("1 second")

@@ -180,13 +180,26 @@ describe("a failure by its name", () => {
   })
 
   it("that is not reached is named", async () => {
-    await using gateway = await startTestGateway({ vendor: [MockVendor.result("1 hour")] })
+    const gateway = await startTestGateway({ vendor: [MockVendor.result("1 hour")] })
     await order(gateway)
     await gateway.failNext("crash before finish")
     const left = await gateway.runUntilQuiet({ atMost: "1 minute" }).catch(String)
     assert.include(left, "Tasks or deliveries are unfinished")
     assert.include(left, "Not reached: crash before finish")
     assert.include(left, "task 1 alibaba/text-to-image-max: processing")
+    // A test that ends without its failure has tested something else
+    const ended = await gateway.close().then(() => "nothing", String)
+    assert.include(ended, "Asked to fail, and not reached: crash before finish")
+  })
+
+  it("a process that dies while the store is away is followed when it is back", async () => {
+    await using gateway = await startTestGateway()
+    await order(gateway)
+    await gateway.setAway("store away", "1 minute")
+    await gateway.restart()
+    assert.strictEqual(gateway.now(), 60_000)
+    await gateway.runUntilQuiet()
+    assert.include(await gateway.snapshot(), "task 1 alibaba/text-to-image-max: completed")
   })
 })
 

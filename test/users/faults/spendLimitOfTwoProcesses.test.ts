@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const limit = 100
@@ -49,9 +49,9 @@ const spend = async (gateway: GatewayProcess, token: string): Promise<Spent> => 
 
 const chat = { model: "gpt-4o", max_tokens: 1000, messages: [] }
 
-const shownLimit = async (gateway: GatewayProcess, at: string) => {
+const shownKey = async (gateway: GatewayProcess, at: string) => {
   const { json } = (await gateway.call("GET", at)) as HttpResult
-  return json.spend_limit as Record<string, string>
+  return json as Record<string, string>
 }
 
 const scenario = async (databaseUrl: string) => {
@@ -69,8 +69,8 @@ const scenario = async (databaseUrl: string) => {
     sent,
     before.reduce((a, b) => a + b, 0)
   )
-  const spendLimit = { amount: String(limit), reset: "never" }
-  const limited = await second.call("PATCH", at, { spend_limit: spendLimit })
+  const spendLimit = { spend_limit: String(limit), reset: "never" }
+  const limited = await second.call("PATCH", at, spendLimit)
   assert.strictEqual(limited.status, 200, limited.text)
 
   const spent = await Promise.all([first, second].map((it) => spend(it, made.key)))
@@ -83,7 +83,7 @@ const scenario = async (databaseUrl: string) => {
   const held = (tasks * 7.5).toFixed(2)
   const shown = await until(
     async () => {
-      const shown = await shownLimit(second, at)
+      const shown = await shownKey(second, at)
       return shown["held"] === held ? shown : undefined
     },
     { what: "settled calls" }
@@ -116,7 +116,7 @@ describe("the spend limit of a key that is busy at two processes", () => {
     "is never exceeded by calls, drawn or held one by one, and tasks together, and what they cost is counted",
     () =>
       Effect.gen(function* () {
-        const database = yield* migratedDatabaseUrl
+        const database = yield* processDatabaseUrl
         yield* Effect.promise(() => scenario(database.href))
       }),
     180_000

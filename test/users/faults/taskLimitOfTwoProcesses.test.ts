@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const limit = 5
@@ -53,7 +53,7 @@ describe("CONCURRENT_TASKS_PER_KEY with two processes on one Postgres", () => {
     "is exact in total at both processes, under concurrency",
     () =>
       Effect.gen(function* () {
-        const database = yield* migratedDatabaseUrl
+        const database = yield* processDatabaseUrl
         yield* Effect.promise(() => scenario(database.href))
       }),
     120_000

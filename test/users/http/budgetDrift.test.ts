@@ -51,8 +51,8 @@ describeStores("the audit of spend limits", (database) => {
           const call = callWith(key)
           // Spent before it has a limit: not counted
           assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
-          const spend_limit = { amount: "100", reset: "daily" }
-          yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, { spend_limit })
+          const limit = { spend_limit: "100", reset: "daily" }
+          yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, limit)
           const made = yield* call("POST", image, hang)
           assert.strictEqual((yield* call("POST", image, hang)).status, 202)
           assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
@@ -81,7 +81,7 @@ describeStores("the audit of spend limits", (database) => {
           yield* sql`UPDATE key_budgets SET since = since - interval '4 days'`
           assert.strictEqual(yield* drift, 1)
           yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, {
-            spend_limit: { amount: "100", reset: "weekly" }
+            reset: "weekly"
           })
           assert.strictEqual(yield* drift, 0)
         })

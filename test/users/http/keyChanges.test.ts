@@ -117,6 +117,11 @@ describeStores("a change of an API key", (database) => {
           assert.deepInclude(before, {
             name: "limited",
             spend_limit: null,
+            reset: null,
+            spent: null,
+            held: null,
+            remaining: null,
+            resets_at: null,
             allowed_models: null,
             rate_limit_per_minute: null,
             concurrent_tasks: null,
@@ -125,7 +130,8 @@ describeStores("a change of an API key", (database) => {
           const expires_at = "2099-01-01T00:00:00.000Z"
           const changed = yield* change({
             name: "console",
-            spend_limit: { amount: "25", reset: "monthly" },
+            spend_limit: "25",
+            reset: "monthly",
             allowed_models: ["gpt-4o"],
             rate_limit_per_minute: 60,
             concurrent_tasks: 2,
@@ -136,14 +142,12 @@ describeStores("a change of an API key", (database) => {
             ...before,
             name: "console",
             expires_at,
-            spend_limit: {
-              amount: "25.00",
-              reset: "monthly",
-              spent: "0.00",
-              held: "0.00",
-              remaining: "25.00",
-              resets_at: "1970-02-01T00:00:00.000Z"
-            },
+            spend_limit: "25.00",
+            reset: "monthly",
+            spent: "0.00",
+            held: "0.00",
+            remaining: "25.00",
+            resets_at: "1970-02-01T00:00:00.000Z",
             allowed_models: ["gpt-4o"],
             rate_limit_per_minute: 60,
             concurrent_tasks: 2
@@ -174,8 +178,8 @@ describeStores("a change of an API key", (database) => {
         const before = yield* shown
         const faulty = {
           "#/name": { name: "" },
-          "#/spend_limit/reset": { spend_limit: { amount: "1", reset: "hourly" } },
-          "#/spend_limit/amount": { spend_limit: { amount: "-1", reset: "daily" } },
+          "#/reset": { spend_limit: "1", reset: "hourly" },
+          "#/spend_limit": { spend_limit: "-1", reset: "daily" },
           "#/allowed_models": { allowed_models: [] },
           "#/rate_limit_per_minute": { rate_limit_per_minute: 0 },
           "#/concurrent_tasks": { concurrent_tasks: 1.5 },
@@ -185,6 +189,16 @@ describeStores("a change of an API key", (database) => {
         for (const [pointer, payload] of Object.entries(faulty)) {
           const { json } = yield* change(payload)
           assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
+        }
+        for (const [payload, pointers] of [
+          [{ spend_limit: { amount: "1" }, reset: null }, ["#/spend_limit", "#/reset"]],
+          [{ reset: "daily" }, ["#/reset"]],
+          [{ spend_limit: null, reset: "daily" }, ["#/reset"]],
+          [{ reset: "daily", expires_at: "1970-01-01T00:00:00.000Z" }, ["#/expires_at", "#/reset"]]
+        ] as const) {
+          const { json } = yield* change(payload)
+          const listed = json.errors.map(({ pointer }: { pointer: string }) => pointer)
+          assert.deepStrictEqual([json.code, listed], [2001, pointers])
         }
         const own = yield* call("PATCH", at, { spend_limit: null })
         assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
@@ -201,10 +215,65 @@ describeStores("a change of an API key", (database) => {
       })
     )
 
+    it.effect("spend_limit keeps its reset, and reset its amount; a new limit never resets", () =>
+      Effect.gen(function* () {
+        const { at, call, change, owner } = yield* makeKeys
+        const changed = (payload: unknown) => Effect.map(change(payload), ({ json }) => json)
+        const first = yield* changed({ spend_limit: "20" })
+        assert.deepInclude(first, { spend_limit: "20.00", reset: "never", resets_at: null })
+        assert.strictEqual((yield* call("POST", image, body)).status, 202)
+        const lower = yield* changed({ spend_limit: "10" })
+        const counted = { held: "7.50", remaining: "2.50" }
+        assert.deepInclude(lower, { spend_limit: "10.00", reset: "never", ...counted })
+        assert.deepInclude(yield* changed({ reset: "never" }), counted)
+        // Another period counts anew
+        const daily = yield* changed({ reset: "daily" })
+        const anew = { reset: "daily", held: "0.00", resets_at: "1970-01-02T00:00:00.000Z" }
+        assert.deepInclude(daily, { spend_limit: "10.00", ...anew })
+        assert.deepInclude(yield* changed({ spend_limit: "12" }), { spend_limit: "12.00", ...anew })
+        yield* changed({ spend_limit: null })
+        const again = yield* changed({ spend_limit: "12" })
+        assert.deepInclude(again, { spend_limit: "12.00", reset: "never" })
+
+        // Two keys of the user, or two people, change one half each
+        const halves = [{ spend_limit: "30.00" }, { reset: "monthly" }, { name: "both" }]
+        for (const some of [halves, halves.toReversed()]) {
+          yield* change({ name: "half", spend_limit: "1", reset: "never" })
+          const answers = yield* Effect.forEach(some, (half) => owner.call("PATCH", at, half), {
+            concurrency: "unbounded"
+          })
+          for (const answer of answers) assert.strictEqual(answer.status, 200, answer.text)
+          assert.deepInclude((yield* owner.call("GET", at)).json, Object.assign({}, ...halves))
+        }
+      })
+    )
+
+    it.effect("a reset whose limit is removed at the same time is refused, or was before it", () =>
+      Effect.gen(function* () {
+        const { change, shown } = yield* makeKeys
+        for (let n = 0; n < 10; n += 1) {
+          yield* change({ spend_limit: "1", reset: "never" })
+          const removal = { spend_limit: null }
+          const both = [removal, { reset: "daily", name: `n${n}` }]
+          const [removed, moved] = yield* Effect.forEach(both, change, {
+            concurrency: "unbounded"
+          })
+          assert.strictEqual(removed!.status, 200)
+          const after = yield* shown
+          assert.deepInclude(after, { spend_limit: null, reset: null })
+          const isDone = after.name === `n${n}`
+          assert.deepStrictEqual(
+            [moved!.status, moved!.json.errors?.[0].pointer],
+            isDone ? [200, undefined] : [400, "#/reset"]
+          )
+        }
+      })
+    )
+
     it.effect("spend_limit: 402 code 1102 with what remains, and Retry-After when it resets", () =>
       Effect.gen(function* () {
         const { call, change, owner, shown } = yield* makeKeys
-        yield* change({ spend_limit: { amount: "20.00", reset: "daily" } })
+        yield* change({ spend_limit: "20.00", reset: "daily" })
         const first = yield* call("POST", image, body)
         assert.strictEqual(first.headers.get("x-service-budget-remaining"), "12.50")
         const second = yield* call("POST", image, body)
@@ -218,16 +287,16 @@ describeStores("a change of an API key", (database) => {
         assert.strictEqual((yield* owner.call("POST", image, body)).status, 202)
         const cancelled = `${image}/${first.json.task_info.id}`
         assert.strictEqual((yield* call("DELETE", cancelled)).status, 200)
-        assert.deepInclude((yield* shown).spend_limit, {
+        assert.deepInclude(yield* shown, {
           spent: "0.00",
           held: "7.50",
           remaining: "12.50",
           resets_at: "1970-01-02T00:00:00.000Z"
         })
         assert.strictEqual((yield* call("POST", image, body)).status, 202)
-        yield* change({ spend_limit: { amount: "5.00", reset: "daily" } })
-        assert.deepInclude((yield* shown).spend_limit, { held: "15.00", remaining: "0.00" })
-        yield* change({ spend_limit: { amount: "7.40", reset: "never" } })
+        yield* change({ spend_limit: "5.00", reset: "daily" })
+        assert.deepInclude(yield* shown, { held: "15.00", remaining: "0.00" })
+        yield* change({ spend_limit: "7.40", reset: "never" })
         const never = yield* call("POST", image, body)
         assert.deepStrictEqual([never.json.code, never.json.remaining], [1102, "7.40"])
         assert.isNull(never.headers.get("retry-after"))
@@ -237,7 +306,7 @@ describeStores("a change of an API key", (database) => {
     it.effect("spend_limit: calls count with what they cost; a repeated create is replayed", () =>
       Effect.gen(function* () {
         const { call, change, shown } = yield* makeKeys
-        yield* change({ spend_limit: { amount: "8", reset: "weekly" } })
+        yield* change({ spend_limit: "8", reset: "weekly" })
         const key = { "idempotency-key": "k" }
         const made = yield* call("POST", image, body, key)
         assert.strictEqual(made.headers.get("x-service-budget-remaining"), "0.50")
@@ -258,7 +327,7 @@ describeStores("a change of an API key", (database) => {
           if ((yield* sql`SELECT FROM holds WHERE kind = 'call'`).length === 0) break
           yield* TestClock.adjust("10 millis")
         }
-        const { spent } = (yield* shown).spend_limit
+        const { spent } = yield* shown
         assert.closeTo(Number(spent), cost, 0.011)
       })
     )

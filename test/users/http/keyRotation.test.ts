@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { ownPage, signedIn } from "../../support/browser.ts"
-import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { adminToken, callWith, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** `POST /manage/v1/api-keys/{id}/rotate`. docs/reference/keys-and-limits.md#rotation */
@@ -26,8 +26,8 @@ const makeKeys = Effect.gen(function* () {
     expiresAt: Option.none()
   })
   const at = `${keys}/${row.id}`
-  const rotate = Effect.fnUntraced(function* (expires_in: number) {
-    const answer = yield* owner.call("POST", `${at}/rotate`, { expires_in })
+  const rotate = Effect.fnUntraced(function* (grace_seconds: number) {
+    const answer = yield* owner.call("POST", `${at}/rotate`, { grace_seconds })
     assert.strictEqual(answer.status, 200, answer.text)
     return { answer, secret: answer.json.key as string, call: callWith(answer.json.key) }
   })
@@ -65,14 +65,15 @@ describeStores("the rotation of an API key", (database) => {
         Effect.gen(function* () {
           const { at, call, id, owner, rotate, secret, shown } = yield* makeKeys
           const change = {
-            spend_limit: { amount: "20.00", reset: "monthly" },
+            spend_limit: "20.00",
+            reset: "monthly",
             allowed_models: ["text-to-image-max", "gpt-4o"],
             concurrent_tasks: 5
           }
           yield* owner.call("PATCH", at, change)
           assert.strictEqual((yield* call("POST", image, hang)).status, 202)
           const before = yield* shown
-          assert.strictEqual(before.spend_limit.held, "7.50")
+          assert.strictEqual(before.held, "7.50")
           assert.isNull(before.old_key_expires_at)
 
           const rotated = yield* rotate(60)
@@ -133,6 +134,34 @@ describeStores("the rotation of an API key", (database) => {
       })
     )
 
+    it.effect("without a grace the old secret ends at once; the body may be left out", () =>
+      Effect.gen(function* () {
+        const { at, owner, secret } = yield* makeKeys
+        const http = yield* GatewayHttp
+        const headers = { authorization: `Bearer ${owner.key}` }
+        const json = { ...headers, "content-type": "application/json" }
+        let last = callWith(secret)
+        for (const request of [
+          { headers },
+          { headers: json, body: "" },
+          { headers: json, body: "{}" }
+        ]) {
+          const response = yield* http.fetch(`${at}/rotate`, { method: "POST", ...request })
+          const rotated = (yield* Effect.promise(() => response.json())) as Record<string, string>
+          assert.strictEqual(response.status, 200, JSON.stringify(rotated))
+          assert.isNull(rotated["old_key_expires_at"])
+          assert.deepStrictEqual(yield* outcomes(last), [1003])
+          last = callWith(rotated["key"]!)
+          assert.deepStrictEqual(yield* outcomes(last), works)
+        }
+        const once = { "idempotency-key": "rotate-without-a-body" }
+        const first = yield* owner.call("POST", `${at}/rotate`, undefined, once)
+        const again = yield* owner.call("POST", `${at}/rotate`, {}, once)
+        assert.deepStrictEqual([again.status, again.text], [200, first.text])
+        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+      })
+    )
+
     it.effect("again in a grace: the newest two work at most; revoked, none does", () =>
       Effect.gen(function* () {
         const first = yield* makeKeys
@@ -151,7 +180,7 @@ describeStores("the rotation of an API key", (database) => {
           assert.include([1002, 1003], code)
         }
         assert.deepStrictEqual(yield* outcomes(last.call), [1003])
-        const gone = yield* first.owner.call("POST", `${first.at}/rotate`, { expires_in: 0 })
+        const gone = yield* first.owner.call("POST", `${first.at}/rotate`, { grace_seconds: 0 })
         assert.deepStrictEqual([gone.status, gone.json.code], [404, 2005])
       })
     )
@@ -161,10 +190,10 @@ describeStores("the rotation of an API key", (database) => {
         const { rotate, secret } = yield* makeKeys
         const status = (page: { readonly call: Call }) =>
           Effect.map(page.call("GET", `${manage}/session`, undefined, ownPage), (it) => it.status)
-        const before = yield* signedIn({ token: secret })
+        const before = yield* signedIn({ api_key: secret })
         const next = yield* rotate(60)
-        const late = yield* signedIn({ token: secret })
-        const fresh = yield* signedIn({ token: next.secret })
+        const late = yield* signedIn({ api_key: secret })
+        const fresh = yield* signedIn({ api_key: next.secret })
         for (const page of [before, late, fresh]) assert.strictEqual(yield* status(page), 200)
         const made = yield* before.call("POST", image, hang, ownPage)
         assert.strictEqual(made.status, 202, made.text)
@@ -181,17 +210,21 @@ describeStores("the rotation of an API key", (database) => {
       Effect.gen(function* () {
         const { at, call, id, owner } = yield* makeKeys
         const other = yield* makeUser()
-        const rotation = { expires_in: 60 }
+        const rotation = { grace_seconds: 60 }
         const foreign = yield* other.call("POST", `${at}/rotate`, rotation)
         assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
         for (const [body, pointer] of [
-          [{}, "#/expires_in"],
-          [{ expires_in: -1 }, "#/expires_in"],
-          [{ expires_in: 1.5 }, "#/expires_in"],
-          [{ expires_in: 7 * 86_400 + 1 }, "#/expires_in"]
+          [null, "#"],
+          [[], "#"],
+          [{ expires_in: 60 }, "#/expires_in"],
+          [{ grace_seconds: null }, "#/grace_seconds"],
+          [{ grace_seconds: "60" }, "#/grace_seconds"],
+          [{ grace_seconds: -1 }, "#/grace_seconds"],
+          [{ grace_seconds: 1.5 }, "#/grace_seconds"],
+          [{ grace_seconds: 7 * 86_400 + 1 }, "#/grace_seconds"]
         ] as const) {
           const { json } = yield* owner.call("POST", `${at}/rotate`, body)
-          assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
+          assert.deepStrictEqual([json.code, json.errors?.[0].pointer], [2001, pointer])
         }
         const own = yield* call("POST", `${at}/rotate`, rotation)
         assert.strictEqual(own.status, 200, own.text)
@@ -201,7 +234,7 @@ describeStores("the rotation of an API key", (database) => {
         assert.strictEqual(replayed.text, first.text)
         assert.strictEqual(first.json.id, id)
 
-        const page = yield* signedIn({ token: adminToken })
+        const page = yield* signedIn({ operator_token: adminToken })
         const email = `${owner.id}@console.example.com`
         const password = "correct horse battery"
         yield* page.call("PATCH", `${manage}/users/${owner.id}`, { email, password }, ownPage)
@@ -219,7 +252,7 @@ describeStores("the rotation of an API key", (database) => {
 describeStores("a key that has limits", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
     const limits = {
-      spend_limit: { amount: "1.00", reset: "daily" },
+      spend_limit: "1.00",
       allowed_models: ["gpt-4o"],
       rate_limit_per_minute: 60,
       concurrent_tasks: 1,
@@ -230,13 +263,13 @@ describeStores("a key that has limits", (database) => {
         Effect.gen(function* () {
           const { at, call, owner, rotate, secret } = yield* makeKeys
           const other = (yield* owner.call("POST", keys, { name: "other" })).json.id
-          const page = yield* signedIn({ token: secret })
+          const page = yield* signedIn({ api_key: secret })
           yield* owner.call("PATCH", at, { [name]: limit })
           for (const ask of [call, page.call]) {
             for (const [method, path, body] of [
               ["POST", keys, { name: "free", scopes: ["inference"] }],
               ["PATCH", `${keys}/${other}`, { spend_limit: null }],
-              ["POST", `${keys}/${other}/rotate`, { expires_in: 0 }]
+              ["POST", `${keys}/${other}/rotate`, { grace_seconds: 0 }]
             ] as const) {
               const refused = yield* ask(method, path, body, ownPage)
               assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
@@ -245,7 +278,7 @@ describeStores("a key that has limits", (database) => {
           // It may still look, revoke, and rotate itself
           assert.strictEqual((yield* call("GET", keys)).status, 200)
           assert.strictEqual((yield* call("DELETE", `${keys}/${other}`)).status, 204)
-          const own = yield* call("POST", `${at}/rotate`, { expires_in: 0 })
+          const own = yield* call("POST", `${at}/rotate`, { grace_seconds: 0 })
           assert.strictEqual(own.status, 200, own.text)
           assert.isNotNull(own.json[name])
           yield* owner.call("PATCH", at, { [name]: null })

@@ -40,7 +40,7 @@ describeStores("the operator", (database) => {
           `/calls/${yield* first("/calls")}`,
           "/sessions"
         ]
-        const session = yield* signedIn({ token: adminToken })
+        const session = yield* signedIn({ operator_token: adminToken })
         for (const path of paths) {
           const own = yield* user.call("GET", `${manage}${path}`)
           assert.strictEqual(own.status, 200, path)
@@ -73,7 +73,7 @@ describeStores("the operator", (database) => {
         yield* user.call("POST", image, { prompt: "A lighthouse" })
         const delivery = (yield* user.call("GET", `${manage}/webhook-deliveries`)).json.data[0].id
         const at = `/webhook-endpoints/${endpoint.json.id}`
-        const session = yield* signedIn({ token: adminToken })
+        const session = yield* signedIn({ operator_token: adminToken })
         for (const [method, path, body] of [
           ["POST", "/api-keys", { name: "mine" }],
           ["DELETE", `/api-keys/${keys.json.data[0].id}`, undefined],

@@ -37,13 +37,14 @@ describeStores("sessions", (database) => {
         for (const [body, role, method] of [
           [person.secret, "user", "password"],
           [{ ...person.secret, email: person.email.toUpperCase() }, "user", "password"],
-          [{ token: person.key }, "user", "api_key"],
-          [{ token: adminToken }, "operator", "admin_token"]
+          [{ api_key: person.key }, "user", "api_key"],
+          [{ operator_token: adminToken }, "operator", "admin_token"]
         ] as const) {
           const response = yield* signIn(body)
-          assert.strictEqual(response.status, 201, response.text)
-          const user_id = role === "user" ? person.id : null
-          assert.deepInclude(response.json, { role, user_id, method, current: true })
+          assert.strictEqual(response.status, 200, response.text)
+          const user = role === "user" ? { id: person.id, email: person.email, name: null } : null
+          assert.deepInclude(response.json, { user, role, method, current: true })
+          assert.match(response.json.expires_at, /^\d{4}-\d\d-\d\dT/u)
           const [cookie = "", ...more] = response.headers.getSetCookie()
           assert.deepStrictEqual(more, [])
           assert.match(cookie, /^gateway_session=[\w-]{43}; /u)
@@ -61,7 +62,7 @@ describeStores("sessions", (database) => {
           assert.strictEqual((yield* browser.call("GET", `${manage}${path}`)).status, 200)
         }
         const manages = yield* callWith(person.key)("POST", `${manage}/api-keys`, { name: "plain" })
-        const refused = yield* signIn({ token: manages.json.key })
+        const refused = yield* signIn({ api_key: manages.json.key })
         assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
         assert.deepStrictEqual(refused.headers.getSetCookie(), [])
       })
@@ -88,15 +89,31 @@ describeStores("sessions", (database) => {
         const [first] = answers
         assert.deepStrictEqual(first?.slice(0, 2), [401, 1005])
         for (const answer of answers) assert.deepStrictEqual(answer, first)
-        for (const token of ["", "x", "sil_", `sil_${"a".repeat(43)}`, `${adminToken}x`, "sk-1"]) {
-          const { headers, status } = yield* signIn({ token })
-          assert.include([400, 401], status, token)
-          assert.deepStrictEqual(headers.getSetCookie(), [])
+        const link = `sil_${"a".repeat(43)}`
+        for (const secret of ["", "x", "sil_", link, `x#token=${link}`, `${adminToken}x`, "sk-1"]) {
+          for (const member of ["api_key", "operator_token", "link"]) {
+            const { headers, status } = yield* signIn({ [member]: secret })
+            assert.strictEqual(status, secret === "" ? 400 : 401, `${member} ${secret}`)
+            assert.deepStrictEqual(headers.getSetCookie(), [])
+          }
+        }
+        // A secret in the member of another kind opens nothing
+        for (const body of [
+          { link: person.key },
+          { operator_token: person.key },
+          { api_key: adminToken },
+          { link: adminToken }
+        ]) {
+          const { json, status } = yield* signIn(body)
+          assert.deepStrictEqual([status, json.code], [401, 1005], JSON.stringify(body))
         }
         for (const body of [
           {},
           { email: person.email },
-          { ...person.secret, token: person.key },
+          { email: person.email, api_key: person.key },
+          { ...person.secret, api_key: person.key },
+          { api_key: person.key, operator_token: adminToken },
+          { token: person.key },
           { ...person.secret, remember: true }
         ]) {
           assert.strictEqual((yield* signIn(body)).json.code, 2001)
@@ -189,8 +206,8 @@ describeStores("sessions", (database) => {
         })
         assert.deepStrictEqual([form.status, form.json.code], [415, 2003])
         // A program says nothing about its origin
-        assert.strictEqual((yield* signIn(person.secret, {})).status, 201)
-        const large = yield* signIn({ token: "x".repeat(17 * 1024) })
+        assert.strictEqual((yield* signIn(person.secret, {})).status, 200)
+        const large = yield* signIn({ link: "x".repeat(17 * 1024) })
         assert.strictEqual(large.json.code, 2004)
       })
     )
@@ -206,7 +223,10 @@ describeStores("sessions", (database) => {
           1006
         )
         const before = browserWith(cookieOf(first))
-        const attacker = yield* signIn({ token: person.key }, { ...ownPage, cookie: before.cookie })
+        const attacker = yield* signIn(
+          { api_key: person.key },
+          { ...ownPage, cookie: before.cookie }
+        )
         assert.strictEqual((yield* before.call("GET", `${manage}/session`)).json.code, 1006)
         // A repeated request is a new session too: its response is never kept
         const keyed = { ...ownPage, "idempotency-key": "again" }
@@ -214,7 +234,7 @@ describeStores("sessions", (database) => {
           yield* signIn(person.secret, keyed),
           yield* signIn(person.secret, keyed)
         ]
-        assert.strictEqual(two.status, 201)
+        assert.strictEqual(two.status, 200)
         assert.strictEqual(two.headers.get("idempotency-replayed"), null)
         const cookies = new Set([first, attacker, one, two].map(cookieOf))
         assert.strictEqual(cookies.size, 4)
@@ -225,7 +245,7 @@ describeStores("sessions", (database) => {
       Effect.gen(function* () {
         const person = yield* makePerson
         const { cookie } = yield* signedIn(person.secret)
-        const link = yield* operator("POST", "/sign-in-links", { user_id: person.id })
+        const link = yield* operator("POST", `${person.at}/sign-in-links`)
         const sql = yield* SqlClient.SqlClient
         const rows = JSON.stringify([
           yield* sql`SELECT s::text FROM sessions s`,
@@ -288,15 +308,15 @@ describeStores("sessions", (database) => {
         const isOpen = (browser: { readonly call: ReturnType<typeof browserWith>["call"] }) =>
           Effect.map(browser.call("GET", `${manage}/session`), ({ status }) => status === 200)
         const [revoked, kept] = [(yield* newKey(null)).json, (yield* newKey(null)).json]
-        const byRevoked = yield* signedIn({ token: revoked.key })
-        const byKept = yield* signedIn({ token: kept.key })
+        const byRevoked = yield* signedIn({ api_key: revoked.key })
+        const byKept = yield* signedIn({ api_key: kept.key })
         yield* callWith(person.key)("DELETE", `${manage}/api-keys/${revoked.id}`)
         assert.deepStrictEqual([yield* isOpen(byRevoked), yield* isOpen(byKept)], [false, true])
         const now = yield* TestClock.adjust("1 second").pipe(
           Effect.andThen(Effect.clockWith((clock) => clock.currentTimeMillis))
         )
         const soon = yield* newKey(new Date(now + 60_000).toISOString())
-        const byExpiring = yield* signedIn({ token: soon.json.key })
+        const byExpiring = yield* signedIn({ api_key: soon.json.key })
         assert.isTrue(yield* isOpen(byExpiring))
         yield* TestClock.adjust("1 minute")
         assert.isFalse(yield* isOpen(byExpiring))
@@ -315,7 +335,7 @@ describeStores("sessions", (database) => {
         const disabled = yield* operator("PATCH", person.at, { disabled: true })
         assert.isTrue(disabled.json.disabled)
         assert.isFalse(yield* isOpen(last), "a disabled user")
-        assert.strictEqual((yield* signIn({ token: kept.key })).json.code, 1003)
+        assert.strictEqual((yield* signIn({ api_key: kept.key })).json.code, 1003)
         yield* operator("PATCH", person.at, { disabled: false })
         assert.isFalse(yield* isOpen(last), "enabled again: a new sign-in is needed")
         assert.isTrue(yield* isOpen(yield* bySecret))
@@ -328,7 +348,7 @@ describeStores("sessions", (database) => {
         const stranger = yield* signedIn((yield* makePerson).secret)
         const first = yield* signedIn(person.secret)
         yield* TestClock.adjust("1 second")
-        const second = yield* signedIn({ token: person.key })
+        const second = yield* signedIn({ api_key: person.key })
         const list = yield* second.call("GET", `${manage}/sessions`)
         assert.deepStrictEqual(
           list.json.data.map((it: { id: string; current: boolean }) => [it.id, it.current]),
@@ -359,7 +379,7 @@ describeStores("sessions", (database) => {
         assert.match(left.headers.getSetCookie()[0]!, /^gateway_session=; Max-Age=0; /u)
         assert.strictEqual((yield* leaving.call("GET", `${manage}/session`)).json.code, 1006)
         // The operator's sessions are the operator's
-        const chief = yield* signedIn({ token: adminToken })
+        const chief = yield* signedIn({ operator_token: adminToken })
         assert.notInclude((yield* stranger.call("GET", `${manage}/sessions`)).text, chief.json.id)
         assert.strictEqual(
           (yield* stranger.call("DELETE", `${manage}/sessions/${chief.json.id}`)).json.code,
@@ -372,12 +392,12 @@ describeStores("sessions", (database) => {
     it.effect("of one user at most 100 sessions remain, the newest", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
-        const first = yield* signedIn({ token: person.key })
+        const first = yield* signedIn({ api_key: person.key })
         const sql = yield* SqlClient.SqlClient
         for (let n = 0; n < 100; n += 1) {
           // Not faster than an address may sign in
           yield* TestClock.adjust("15 seconds")
-          yield* signedIn({ token: person.key })
+          yield* signedIn({ api_key: person.key })
         }
         const rows =
           yield* sql`SELECT count(*)::int AS n FROM sessions WHERE user_id = ${person.id}`
@@ -389,40 +409,39 @@ describeStores("sessions", (database) => {
     it.effect("a one-time link signs in once, for ten minutes, in its fragment only", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
-        const link = (body: unknown) => operator("POST", "/sign-in-links", body)
+        const link = operator("POST", `${person.at}/sign-in-links`)
         const tokenOf = (url: string) => new URL(url).hash.slice("#token=".length)
-        const made = yield* link({ user_id: person.id })
+        const made = yield* link
         assert.strictEqual(made.status, 201, made.text)
         const url = new URL(made.json.url)
         assert.deepStrictEqual([url.origin, url.pathname, url.search], [baseUrl, "/sign-in", ""])
         const token = tokenOf(made.json.url)
         const tries = yield* Effect.all(
-          Array.from({ length: 8 }, () => signIn({ token })),
+          Array.from({ length: 8 }, (_, n) => signIn({ link: n % 2 === 0 ? token : url.href })),
           { concurrency: "unbounded" }
         )
         const statuses = tries.map(({ status }) => status).toSorted()
-        assert.deepStrictEqual(statuses, [201, ...Array.from({ length: 7 }, () => 401)])
-        const won = tries.find(({ status }) => status === 201)!
-        assert.deepInclude(won.json, { role: "user", user_id: person.id, method: "link" })
-        const chief = yield* signedIn({ token: tokenOf((yield* link({})).json.url) })
-        assert.strictEqual(chief.json.role, "operator")
+        assert.deepStrictEqual(statuses, [200, ...Array.from({ length: 7 }, () => 401)])
+        const won = tries.find(({ status }) => status === 200)!
+        assert.deepInclude(won.json, { role: "user", method: "link" })
+        assert.strictEqual(won.json.user.id, person.id)
 
-        const late = tokenOf((yield* link({ user_id: person.id })).json.url)
+        const late = tokenOf((yield* link).json.url)
         yield* TestClock.adjust("10 minutes")
-        assert.strictEqual((yield* signIn({ token: late })).json.code, 1005)
+        assert.strictEqual((yield* signIn({ link: late })).json.code, 1005)
         for (const change of [{ password }, { disabled: true }]) {
-          const stale = tokenOf((yield* link({ user_id: person.id })).json.url)
+          const stale = tokenOf((yield* link).json.url)
           yield* operator("PATCH", person.at, change)
-          assert.strictEqual((yield* signIn({ token: stale })).json.code, 1005)
+          assert.strictEqual((yield* signIn({ link: stale })).json.code, 1005)
         }
-        const none = yield* link({ user_id: person.id })
+        const none = yield* link
         assert.strictEqual(none.json.code, 2005, "a disabled user")
         const user = yield* makePerson
-        const refused = yield* user.call("POST", `${manage}/sign-in-links`, {})
+        const refused = yield* user.call("POST", `${manage}${user.at}/sign-in-links`)
         assert.strictEqual(refused.json.code, 1004)
         const session = yield* signedIn(user.secret)
         assert.strictEqual(
-          (yield* session.call("POST", `${manage}/sign-in-links`, {})).json.code,
+          (yield* session.call("POST", `${manage}${user.at}/sign-in-links`)).json.code,
           1004
         )
       })
@@ -448,11 +467,11 @@ describeStores("sessions", (database) => {
         yield* signedIn(person.secret)
         yield* TestClock.adjust("15 minutes")
         for (let n = 0; n < 60; n += 1) {
-          const guess = yield* signIn({ token: `sil_${n}` })
+          const guess = yield* signIn({ link: `sil_${n}` })
           assert.strictEqual(guess.json.code, 1005)
         }
         assert.strictEqual((yield* signIn(other.secret)).json.code, 1201)
-        assert.strictEqual((yield* signIn({ token: adminToken })).json.code, 1201)
+        assert.strictEqual((yield* signIn({ operator_token: adminToken })).json.code, 1201)
       })
     )
   })

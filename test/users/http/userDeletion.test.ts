@@ -160,8 +160,8 @@ describeStores("a user is deleted", (database) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient
         const { at, id, key } = yield* makeWorld
-        const browser = yield* signedIn({ token: key })
-        const link = yield* operator("POST", `${manage}/sign-in-links`, { user_id: id })
+        const browser = yield* signedIn({ api_key: key })
+        const link = yield* operator("POST", `${at}/sign-in-links`)
         yield* sql`UPDATE users SET oidc_subject = 'marker' WHERE id = ${id}`
         assert.strictEqual((yield* browser.call("GET", `${manage}/wallet`)).status, 200)
         yield* operator("DELETE", at)
@@ -169,8 +169,7 @@ describeStores("a user is deleted", (database) => {
         assert.deepStrictEqual([ended.status, ended.json.code], [401, 1006])
         const spending = yield* browser.call("POST", image, { prompt: "x" })
         assert.deepStrictEqual([spending.status, spending.json.code], [401, 1006])
-        const token = new URLSearchParams(new URL(link.json.url).hash.slice(1)).get("token")
-        const refused = yield* signIn({ token })
+        const refused = yield* signIn({ link: link.json.url })
         assert.deepStrictEqual([refused.status, refused.json.code], [401, 1005])
         assert.deepStrictEqual(yield* sql`SELECT id FROM sessions WHERE user_id = ${id}`, [])
         const [user] = yield* sql`SELECT oidc_subject FROM users WHERE id = ${id}`
@@ -228,7 +227,7 @@ describeStores("a user is deleted", (database) => {
         const world = yield* makeWorld
         const other = yield* makeUser()
         const path = `${world.at}/export`
-        yield* signedIn({ token: world.key })
+        yield* signedIn({ api_key: world.key })
         const answer = yield* operator("GET", path)
         assert.strictEqual(answer.status, 200, answer.text)
         assert.match(answer.headers.get("content-type")!, /^application\/x-ndjson/u)

@@ -103,7 +103,7 @@ describeStores("events of a user", (database) => {
     it.effect("end with the session or the key, and for others do not begin", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const session = yield* signedIn({ token: user.key })
+        const session = yield* signedIn({ api_key: user.key })
         const byCookie = yield* listen({ cookie: session.cookie })
         const byKey = yield* listen(bearer(user.key))
         yield* advance("2 seconds")
@@ -126,7 +126,7 @@ describeStores("events of a user", (database) => {
     it.effect("are no use of the session: one that only listens ends as an idle one", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const session = yield* signedIn({ token: user.key })
+        const session = yield* signedIn({ api_key: user.key })
         const stream = yield* listen({ cookie: session.cookie })
         const read = Effect.map(
           user.call("GET", "/manage/v1/sessions"),

@@ -9,8 +9,9 @@ import type { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { resetAfter } from "../../../src/domain/SpendLimit.ts"
 import type { SpendReset } from "../../../src/domain/SpendLimit.ts"
 import type { CallStore } from "../../../src/passthrough/CallStore.ts"
-import type { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
+import type { ReservationStore } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import type { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import type { KeyChange } from "../../../src/users/ApiKeys.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import type { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -58,11 +59,11 @@ const newKey = Effect.fnUntraced(function* (userId: UserId) {
 const setLimit = Effect.fnUntraced(function* (
   userId: UserId,
   key: ApiKeyId,
-  spendLimit: { readonly amount: Credits.Credits; readonly reset: SpendReset } | null,
+  change: Pick<KeyChange, "spendLimit" | "reset">,
   now: DateTime.Utc
 ) {
   const users = yield* UserStore
-  assert.isTrue(Option.isSome(yield* users.updateKey(userId, key, { spendLimit }, now)))
+  return Option.getOrThrow(yield* users.updateKey(userId, key, change, now)).reserved !== null
 })
 
 /** Keys whose counted holds are not the sum of their open holds. */
@@ -167,13 +168,25 @@ class Model {
 
 type Act = (model: Model) => Effect.Effect<void, unknown, Services>
 
+/** `undefined`: it stays; an amount of `null`: without a limit. */
 const limit =
-  (n: number, amount: number | undefined, reset: SpendReset): Act =>
+  (n: number, amount: number | null | undefined, reset: SpendReset | undefined): Act =>
   (model) =>
     Effect.gen(function* () {
       const key = model.key(n)
-      const next = amount === undefined ? undefined : { amount: credits(amount), reset }
-      yield* setLimit(model.user, key.id, next ?? null, model.now)
+      const given = typeof amount === "number" ? credits(amount) : amount
+      const change = {
+        ...(given === undefined ? {} : { spendLimit: given }),
+        ...(reset === undefined ? {} : { reset })
+      }
+      const kept = given === undefined ? key.limit?.amount : (given ?? undefined)
+      const isDone = yield* setLimit(model.user, key.id, change, model.now)
+      assert.strictEqual(isDone, reset === undefined || kept !== undefined)
+      if (!isDone) return
+      const next =
+        kept === undefined
+          ? undefined
+          : { amount: kept, reset: reset ?? key.limit?.reset ?? "never" }
       if (next !== undefined && next.reset !== key.limit?.reset) {
         Object.assign(key, { epoch: key.epoch + 1, since: model.now, spent: 0n, held: 0n })
       }
@@ -336,9 +349,10 @@ const compare = Effect.fnUntraced(function* (model: Model) {
     const row = Option.getOrThrow(yield* users.findKey(Option.none(), key.id, model.now))
     const isCounted = key.limit !== undefined && !isOver(key, model.now)
     assert.deepStrictEqual(
-      [row.spendLimit, row.spent, row.held],
+      [row.spendLimit, row.spendReset, row.spent, row.held],
       [
         key.limit === undefined ? null : Credits.make(key.limit.amount),
+        key.limit?.reset ?? null,
         Credits.make(isCounted ? key.spent : 0n),
         Credits.make(isCounted ? key.held : 0n)
       ]
@@ -370,7 +384,11 @@ const act = fc.oneof(
   {
     weight: 3,
     arbitrary: fc
-      .tuple(at, fc.constantFrom(undefined, 0, 20, 60, 60.000001, 200), reset)
+      .tuple(
+        at,
+        fc.constantFrom(undefined, null, 0, 20, 60, 60.000001, 200),
+        fc.option(reset, { nil: undefined, freq: 2 })
+      )
       .map((it) => limit(...it))
   },
   { weight: 2, arbitrary: fc.constantFrom(1, 3, 26, 24 * 8, 24 * 35).map(wait) },
@@ -408,12 +426,32 @@ describeStores("spend limits", (database, store) => {
       120_000
     )
 
+    it.effect("an amount and a reset that are changed at once lose nothing of each other", () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const now = yield* DateTime.now
+        const user = yield* newWallet(1000)
+        for (let n = 0; n < 20; n += 1) {
+          const key = yield* newKey(user)
+          yield* setLimit(user, key, { spendLimit: credits(1), reset: "never" }, now)
+          const changes = [{ spendLimit: credits(2) }, { reset: "weekly" as const }]
+          yield* Effect.forEach(
+            n % 2 === 0 ? changes : changes.toReversed(),
+            (change) => setLimit(user, key, change, now),
+            { concurrency: "unbounded" }
+          )
+          const row = Option.getOrThrow(yield* users.findKey(Option.none(), key, now))
+          assert.deepStrictEqual([row.spendLimit, row.spendReset], [credits(2), "weekly"])
+        }
+      })
+    )
+
     it.effect(
       "are kept in every race: tasks, calls and reservations of two processes",
       () =>
         Effect.gen(function* () {
           const users = yield* UserStore
-          const spendLimit = { amount: credits(100), reset: "monthly" as const }
+          const spendLimit = credits(100)
           const samples = fc.sample(
             fc.array(
               fc.tuple(fc.constantFrom("task", "call", "drawn"), fc.constantFrom(1, 7.5, 13.4, 40)),
@@ -428,7 +466,7 @@ describeStores("spend limits", (database, store) => {
             const user = yield* newWallet(1000)
             const [key, other] = [yield* newKey(user), yield* newKey(user)]
             const now = yield* DateTime.now
-            yield* setLimit(user, key, spendLimit, now)
+            yield* setLimit(user, key, { spendLimit, reset: "monthly" }, now)
             /** Of a hold that is refused, or ends with this capture. */
             const ended = new Map<string, number>()
             const refused: Array<number> = []
@@ -483,11 +521,11 @@ describeStores("spend limits", (database, store) => {
               if (kind === "release") counted -= amount
               if (kind === "capture") spent += amount
               if (counted > most) most = counted
-              assert.isTrue(counted <= spendLimit.amount, "more was held than the key may spend")
+              assert.isTrue(counted <= spendLimit, "more was held than the key may spend")
             }
             for (const price of refused) {
               assert.isTrue(
-                spendLimit.amount - most < credits(price),
+                spendLimit - most < credits(price),
                 "a refused hold did not fit at some moment"
               )
             }

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
+import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
 import { accountAt, jobsLike, picture, request } from "../../support/upstreams/accounts.ts"
-import { fal } from "../../support/upstreams/fal.ts"
-import { replicate } from "../../support/upstreams/replicate.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const dataUri = `data:image/png;base64,${pixel.toString("base64")}`

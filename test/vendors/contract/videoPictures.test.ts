@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll } from "vitest"
+import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { png } from "../../support/media.ts"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
-import { openai } from "../../support/upstreams/openai.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#openai-videos */

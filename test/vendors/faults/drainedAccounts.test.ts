@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 
 /** docs/reference/vendors.md#draining-an-account */
 
@@ -10,7 +10,7 @@ describe("an account that drains", () => {
   it.live(
     "drains in every process, also in one that starts again, until it is resumed",
     () =>
-      Effect.flatMap(migratedDatabaseUrl, ({ href: databaseUrl }) =>
+      Effect.flatMap(processDatabaseUrl, ({ href: databaseUrl }) =>
         Effect.promise(async () => {
           const vendor = await mockOpenAi()
           const env = {

@@ -1,11 +1,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { describeStores } from "../../support/stores.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#draining-an-account */

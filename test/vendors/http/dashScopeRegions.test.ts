@@ -6,8 +6,8 @@ import { Catalog } from "../../../src/catalog/Catalog.ts"
 import type { CatalogError } from "../../../src/catalog/CatalogSource.ts"
 import * as ModelCheck from "../../../src/cli/ModelCheck.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const body = { prompt: "p", size: "1280*720" }

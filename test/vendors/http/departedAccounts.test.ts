@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeEach } from "vitest"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import {
   adminToken,
   advance,
@@ -11,7 +12,6 @@ import {
   makeUser
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#accounts-that-leave, ADR 0186 */

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import {
   call,
   endedTask,
@@ -13,7 +14,6 @@ import {
   runningGateway
 } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const preview = "/vendors/alibaba/v1/text-to-image-preview/generation"

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
+import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { call, finishedTask, runningGateway } from "../../support/running.ts"
-import { fal } from "../../support/upstreams/fal.ts"
-import { openai } from "../../support/upstreams/openai.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "vendor-results-"))

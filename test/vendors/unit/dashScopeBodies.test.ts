@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { accountAt, jobsLike, picture, request } from "../../support/upstreams/accounts.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const inline = `data:image/png;base64,${pixel.toString("base64")}`

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { videoSizes } from "../../../src/catalog/bodies/Size.ts"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
-import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const inline = `data:image/png;base64,${pixel.toString("base64")}`

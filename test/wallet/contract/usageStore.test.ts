@@ -75,28 +75,32 @@ const expected = (user: UserId) => [
   {
     ...none,
     group: [day, callKeyOf(user), "gpt-4o"],
-    requests: 1,
+    tasks: 0,
+    calls: 1,
     ...tokens(1),
     credits: 1_000_000n
   },
   {
     ...none,
     group: [day, callKeyOf(user), "text-to-image-max"],
-    requests: 1,
+    tasks: 1,
+    calls: 0,
     images: 2,
     credits: 15_000_000n
   },
   {
     ...none,
     group: [next, callKeyOf(user), "gpt-4o"],
-    requests: 3,
+    tasks: 0,
+    calls: 3,
     ...tokens(3),
     credits: 5_000_000n
   },
   {
     ...none,
     group: [next, callKeyOf(user), "image-to-video-spark"],
-    requests: 1,
+    tasks: 1,
+    calls: 0,
     videos: 1,
     seconds: 10,
     credits: 100_000_000n
@@ -116,7 +120,7 @@ describeStores("usage", (database) => {
         assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
         assert.strictEqual(yield* breachesOf(user), 0)
         const [total] = yield* sums(user, { groups: ["user"] })
-        assert.deepInclude({ ...total }, { requests: 6, images: 2, videos: 1, seconds: 10 })
+        assert.deepInclude({ ...total }, { tasks: 2, calls: 4, images: 2, videos: 1, seconds: 10 })
         assert.strictEqual(total!.credits as bigint, 121_000_000n)
         const filtered = yield* sums(user, { groups: ["model"], from: next, model: "gpt-4o" })
         assert.deepStrictEqual(
@@ -151,9 +155,9 @@ describeStores("usage", (database) => {
         const rebuild = usage.rebuild({ from: "2026-11-20", to: "2026-11-25", user })
         assert.strictEqual(yield* rebuild, 0)
         for (const fault of [
-          sql`UPDATE usage_days SET credits = credits + 1, images = 0 WHERE user_id = ${user} AND day = ${day}`,
+          sql`UPDATE usage_days SET credits = credits + 1, images = 0, tasks = 7 WHERE user_id = ${user} AND day = ${day}`,
           sql`DELETE FROM usage_days WHERE user_id = ${user} AND day = ${day}`,
-          sql`INSERT INTO usage_days SELECT user_id, day, 'key_gone', vendor, model, sandbox, 1, 0, 0, 0, 0, 0, 0, 0, 5
+          sql`INSERT INTO usage_days SELECT user_id, day, 'key_gone', vendor, model, sandbox, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0
             FROM usage_days WHERE user_id = ${user} AND day = ${day}`
         ]) {
           yield* fault
@@ -208,7 +212,7 @@ describeStores("usage", (database) => {
           ended: [{ ...drawn, end: { ...drawn.end, outcome: "settled" } }]
         })
         const [row] = yield* sums(free)
-        assert.strictEqual(row?.requests, 1)
+        assert.strictEqual(row?.calls, 1)
         assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user: free }), 0)
         yield* sql`DELETE FROM calls WHERE user_id = ${free}`
         assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user: free }), 0)

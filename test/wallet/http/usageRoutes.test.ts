@@ -37,20 +37,24 @@ const run = Effect.fnUntraced(function* (user: User, tasks: number, calls: numbe
 
 const fields = [
   "day",
-  "user_id",
-  "api_key_id",
+  "user",
+  "key",
   "vendor",
   "model",
   "sandbox",
-  "num_model_requests",
+  "tasks",
+  "calls",
+  "units",
+  "amount"
+]
+const units = [
   "input_tokens",
   "input_cached_tokens",
   "output_tokens",
   "images",
   "videos",
   "audios",
-  "seconds",
-  "credits"
+  "seconds"
 ]
 
 for (const store of ["embedded", "postgres"] as const) {
@@ -65,7 +69,7 @@ for (const store of ["embedded", "postgres"] as const) {
               user.call("GET", `${usage}?from=1970-01-01&to=1970-01-02&${query}`),
               ({ json }) =>
                 json.data.reduce(
-                  (n: number, row: { num_model_requests: number }) => n + row.num_model_requests,
+                  (n: number, row: { tasks: number; calls: number }) => n + row.tasks + row.calls,
                   0
                 ) === 3
             )
@@ -74,22 +78,24 @@ for (const store of ["embedded", "postgres"] as const) {
           assert.strictEqual(whole.json.data.length, 2, whole.text)
           const [images, tokens] = whole.json.data
           assert.deepStrictEqual(Object.keys(images), fields)
-          assert.match(images.api_key_id, /^key_/u)
+          assert.deepStrictEqual(Object.keys(images.units), units)
+          assert.match(images.key, /^key_/u)
           assert.deepInclude(images, {
             day: "1970-01-01",
-            user_id: null,
+            user: null,
             vendor: "alibaba",
             model: "text-to-image-max",
             sandbox: true,
-            num_model_requests: 2,
-            images: 2,
-            credits: "15.00"
+            tasks: 2,
+            calls: 0,
+            amount: "15.00"
           })
-          assert.deepInclude(tokens, { vendor: "openai", model: "gpt-4o", num_model_requests: 1 })
-          assert.isAbove(tokens.input_tokens, 0)
-          assert.isAbove(tokens.output_tokens, 0)
+          assert.strictEqual(images.units.images, 2)
+          assert.deepInclude(tokens, { vendor: "openai", model: "gpt-4o", tasks: 0, calls: 1 })
+          assert.isAbove(tokens.units.input_tokens, 0)
+          assert.isAbove(tokens.units.output_tokens, 0)
           const [total] = (yield* read("")).json.data
-          assert.deepInclude(total, { day: "1970-01-01", model: null, num_model_requests: 3 })
+          assert.deepInclude(total, { day: "1970-01-01", model: null, tasks: 2, calls: 1 })
           const models = yield* read("group_by=model")
           assert.deepStrictEqual(
             models.json.data.map((it: { model: string }) => it.model),
@@ -104,12 +110,16 @@ for (const store of ["embedded", "postgres"] as const) {
           assert.strictEqual(second.json.data[0].model, "text-to-image-max")
           assert.strictEqual(second.json.next_cursor, null)
           const one = yield* user.call("GET", `${usage}?model=gpt-4o&sandbox=true&vendor=openai`)
-          assert.strictEqual(one.json.data[0].num_model_requests, 1)
+          assert.strictEqual(one.json.data[0].calls, 1)
           const csv = yield* user.call("GET", `${usage}?group_by=day,model&format=csv`)
           assert.match(csv.headers.get("content-type") ?? "", /^text\/csv/u)
           const lines = csv.text.split("\r\n")
-          assert.strictEqual(lines[0], fields.join(","))
-          assert.strictEqual(lines[2], `1970-01-01,,,,"text-to-image-max",,2,0,0,0,2,0,0,0,15.00`)
+          assert.strictEqual(lines[0], fields.join(",").replace("units", units.join(",")))
+          assert.strictEqual(lines[2], `1970-01-01,,,,"text-to-image-max",,2,0,0,0,0,2,0,0,0,15.00`)
+          const accepted = yield* user.call("GET", `${usage}?group_by=day,model`, undefined, {
+            accept: "text/csv"
+          })
+          assert.strictEqual(accepted.text, csv.text)
         })
       )
 
@@ -122,11 +132,11 @@ for (const store of ["embedded", "postgres"] as const) {
           yield* run(user, 1, 0)
           yield* run(other, 1, 0)
           const rows = yield* operator("GET", `${usage}?group_by=user`)
-          const ids = rows.json.data.map((it: { user_id: string }) => it.user_id)
+          const ids = rows.json.data.map((it: { user: string }) => it.user)
           assert.includeMembers(ids, [user.id, other.id])
           const one = yield* operator("GET", `${usage}?group_by=user&user_id=${user.id}`)
           assert.strictEqual(one.json.data.length, 1)
-          assert.deepInclude(one.json.data[0], { user_id: user.id, credits: "7.50" })
+          assert.deepInclude(one.json.data[0], { user: user.id, amount: "7.50" })
           const own = yield* user.call("GET", `${usage}?group_by=user`)
           assert.deepStrictEqual(own.json.data, one.json.data)
           const refused = yield* user.call("GET", `${usage}?user_id=${other.id}`)

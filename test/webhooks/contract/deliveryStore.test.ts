@@ -11,7 +11,7 @@ import type { ClaimedDelivery } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeMigratedStores } from "../../support/stores.ts"
 
 const user = UserId.make("019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f")
 const endpointId = EndpointId.make("whe_1")
@@ -49,7 +49,7 @@ const beat = Effect.fnUntraced(function* (owner: string, now: DateTime.Utc) {
     INSERT INTO processes VALUES (${owner}, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
 })
 
-describeStores("deliveries and their log", (database) => {
+describeMigratedStores("deliveries and their log", (database) => {
   const Live = Layer.mergeAll(
     DeliveryStoreLive.layer,
     DeliveryLogStore.layer,

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
-import { postgresDatabase } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -85,7 +85,7 @@ describe("the move's transaction", () => {
           assert.strictEqual(Number(after[name]), Number(before[name]) + 1, name)
         }
         yield* settledCounts
-      }).pipe(Effect.provide(layerGateway({ database: postgresDatabase }))),
+      }).pipe(Effect.provide(layerGateway({ database: stores.postgres }))),
     60_000
   )
 })
@@ -166,7 +166,7 @@ describe("the transaction that ends a task", () => {
             assert.strictEqual(sent?.["n"], 1, what)
           }
         }
-      }).pipe(Effect.provide(layerGateway({ database: postgresDatabase, vendor: trapped }))),
+      }).pipe(Effect.provide(layerGateway({ database: stores.postgres, vendor: trapped }))),
     120_000
   )
 })

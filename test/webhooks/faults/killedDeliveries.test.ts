@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const main = "test/support/crashingMain.ts"
@@ -109,7 +109,7 @@ describe("killed with -9 during deliveries", () => {
     "the same on Postgres, where the dead process's claim is found by its heartbeat",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* migratedDatabaseUrl
+        const { href } = yield* processDatabaseUrl
         const { lost } = yield* Effect.promise(() => scenario(["before-send:5"], href))
         assert.isAtLeast(lost, 1)
       }),

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { mostWithin, queueDeliveries } from "../../support/deliveries.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -78,7 +78,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
     "beside another: nothing is lost, only what was under way comes twice, under the same id with the same bytes, and 600 a minute hold over both",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* migratedDatabaseUrl
+        const { href } = yield* processDatabaseUrl
         yield* Effect.promise(() => besideAnother(href))
       }),
     180_000

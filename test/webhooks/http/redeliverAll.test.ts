@@ -41,7 +41,7 @@ describeStores("deliveries that match a filter", (database) => {
           )
         yield* attempts(1)
         const none = { redelivered: 0, next_cursor: null }
-        for (const body of [
+        for (const filter of [
           {},
           { status: "failed" },
           { status: "succeeded", type: "task.created" },
@@ -49,15 +49,25 @@ describeStores("deliveries that match a filter", (database) => {
           { status: "succeeded", until: "1969-12-31T00:00:00Z" },
           { status: "succeeded", since: "2099-01-01T00:00:00Z" }
         ]) {
-          const answer = yield* user.call("POST", redeliver, body)
-          assert.deepStrictEqual([answer.status, answer.json], [202, none], JSON.stringify(body))
+          const answer = yield* user.call("POST", redeliver, { filter })
+          assert.deepStrictEqual([answer.status, answer.json], [202, none], JSON.stringify(filter))
         }
-        const foreign = yield* other.call("POST", redeliver, { status: "succeeded" })
+        const foreign = yield* other.call("POST", redeliver, { filter: { status: "succeeded" } })
         assert.deepStrictEqual(foreign.json, none)
-        const wrong = yield* user.call("POST", redeliver, { status: "pending" })
-        assert.strictEqual(wrong.status, 400)
+        const wrong = yield* user.call("POST", redeliver, {
+          filter: { status: "pending", type: "task.lost" }
+        })
+        assert.deepStrictEqual(
+          wrong.json.errors.map((it: { pointer: string }) => it.pointer),
+          ["#/filter/status", "#/filter/type"]
+        )
+        for (const without of [{}, { status: "failed" }]) {
+          assert.strictEqual((yield* user.call("POST", redeliver, without)).json.code, 2001)
+        }
 
-        const body = { status: "succeeded", endpoint_id: id, type: "task.succeeded" }
+        const body = {
+          filter: { status: "succeeded", endpoint_id: id, type: "task.succeeded" }
+        }
         const both = yield* user.call("POST", redeliver, body)
         assert.deepStrictEqual(both.json, { redelivered: 2, next_cursor: null })
         yield* attempts(2)

@@ -151,10 +151,10 @@ interface RedeliverProps {
 const RedeliverAll = ({ onDone, search }: RedeliverProps) => {
   const [isAsked, setAsked] = useState(false)
   const [count, setCount] = useState<number | undefined>(undefined)
-  const body = redeliveryOf(search)
-  if (body === undefined) return null
+  const filter = redeliveryOf(search)
+  if (filter === undefined) return null
   const confirm = async () => {
-    setCount(await redeliverAll(body))
+    setCount(await redeliverAll(filter))
     onDone()
   }
   return (
@@ -167,9 +167,9 @@ const RedeliverAll = ({ onDone, search }: RedeliverProps) => {
         <Confirm
           title={words.againAllTitle}
           detail={words.againAllDetail(
-            body.status === undefined
+            filter.status === undefined
               ? words.failedOrSkipped
-              : words.status[body.status].toLowerCase()
+              : words.status[filter.status].toLowerCase()
           )}
           action={words.again}
           onConfirm={confirm}

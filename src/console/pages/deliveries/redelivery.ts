@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/schema.ts"
 import type { EventType } from "../webhooks/endpointForm.ts"
 
 type Delivery = Schemas["WebhookDelivery"]
-type Redelivery = Schemas["RedeliverWebhookDeliveries"]
+type RedeliveryFilter = Schemas["RedeliveryFilter"]
 
 export const statuses = ["pending", "delivering", "succeeded", "failed", "skipped"] as const
 
@@ -19,7 +19,7 @@ export interface Search {
 }
 
 /** The same as a redelivery; `undefined`: it would mean others than the list shows. */
-export const redeliveryOf = (search: Search): Redelivery | undefined => {
+export const redeliveryOf = (search: Search): RedeliveryFilter | undefined => {
   const { status, task_id: task, trace_id: trace, ...rest } = search
   if (task !== undefined || trace !== undefined) return undefined
   if (status === undefined) return rest
@@ -27,10 +27,15 @@ export const redeliveryOf = (search: Search): Redelivery | undefined => {
 }
 
 /** A call sends a bounded number again; the cursor leads to the rest. */
-export const redeliverAll = async (body: Redelivery, before = 0): Promise<number> => {
-  const { next_cursor: cursor, redelivered } = await dataOf(
+export const redeliverAll = async (
+  filter: RedeliveryFilter,
+  cursor?: string,
+  before = 0
+): Promise<number> => {
+  const body = { filter, ...(cursor === undefined ? {} : { cursor }) }
+  const { next_cursor: next, redelivered } = await dataOf(
     api.POST("/manage/v1/webhook-deliveries/redeliver", { body })
   )
   const count = before + redelivered
-  return cursor === null ? count : redeliverAll({ ...body, cursor }, count)
+  return next === null ? count : redeliverAll(filter, next, count)
 }

@@ -46,7 +46,7 @@ const readHome = async (now: Date) => {
   return {
     balance,
     days,
-    spent: new Map(usage.data.map(({ credits, day }) => [day, credits])),
+    spent: new Map(usage.data.map(({ amount, day }) => [day, amount])),
     running: pending.data.length + processing.data.length,
     hasMoreRunning: pending.next_cursor !== null || processing.next_cursor !== null,
     failing: new Set(failed.data.map(({ endpoint_id }) => endpoint_id)).size,

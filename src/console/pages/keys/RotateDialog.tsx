@@ -23,7 +23,7 @@ export const RotateDialog = ({ of, onClose, onRotated }: Props) => {
     const rotated = await dataOf(
       api.POST("/manage/v1/api-keys/{id}/rotate", {
         params: { path: { id: of.id } },
-        body: { expires_in: grace }
+        body: { grace_seconds: grace }
       })
     )
     onRotated(rotated.key)

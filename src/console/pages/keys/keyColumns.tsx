@@ -10,24 +10,33 @@ import type { ApiKey } from "./keyForm.ts"
 const words = texts.keys
 
 /** What the budget has left, and how much of it is used. */
-const Budget = ({ spend_limit: limit }: ApiKey) => {
-  if (limit === null) return <span class="faint">{words.noBudget}</span>
-  const used = textOfCredits(parseCredits(limit.spent) + parseCredits(limit.held))
+const Budget = ({ held, remaining, reset, resets_at: resetsAt, spend_limit, spent }: ApiKey) => {
+  // Without a limit all of them are null
+  if (
+    spend_limit === null ||
+    reset === null ||
+    spent === null ||
+    held === null ||
+    remaining === null
+  ) {
+    return <span class="faint">{words.noBudget}</span>
+  }
+  const used = textOfCredits(parseCredits(spent) + parseCredits(held))
   return (
     <>
-      <span class={parseCredits(limit.remaining) <= 0n ? "status bad" : undefined}>
-        {words.remaining(showCredits(limit.remaining))}
+      <span class={parseCredits(remaining) <= 0n ? "status bad" : undefined}>
+        {words.remaining(showCredits(remaining))}
       </span>
       <Share
-        name={words.used(showCredits(used), showCredits(limit.amount))}
-        share={shareOfCredits(used, limit.amount)}
+        name={words.used(showCredits(used), showCredits(spend_limit))}
+        share={shareOfCredits(used, spend_limit)}
       />
       <span class="faint">
-        {words.budgetOf(showCredits(limit.amount), words.resets[limit.reset].toLowerCase())}
-        {limit.resets_at !== null && (
+        {words.budgetOf(showCredits(spend_limit), words.resets[reset].toLowerCase())}
+        {resetsAt !== null && (
           <>
             {", "}
-            {words.resetsAt} <Time at={limit.resets_at} />
+            {words.resetsAt} <Time at={resetsAt} />
           </>
         )}
       </span>

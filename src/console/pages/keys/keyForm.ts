@@ -6,7 +6,7 @@ import { texts } from "../../texts/en.ts"
 
 export type ApiKey = Schemas["ApiKey"]
 export type Scope = ApiKey["scopes"][number]
-type Reset = Schemas["SpendLimit"]["reset"]
+type Reset = NonNullable<ApiKey["reset"]>
 
 export const resets: ReadonlyArray<Reset> = ["daily", "weekly", "monthly", "never"]
 export const scopes: ReadonlyArray<Scope> = ["inference", "manage"]
@@ -27,8 +27,8 @@ export interface KeyFields {
 export const fieldsOf = (key: ApiKey | undefined): KeyFields => ({
   name: key?.name ?? "",
   scopes: key?.scopes ?? ["inference"],
-  budget: key?.spend_limit?.amount ?? "",
-  reset: key?.spend_limit?.reset ?? "monthly",
+  budget: key?.spend_limit ?? "",
+  reset: key?.reset ?? "monthly",
   models: key?.allowed_models?.join("\n") ?? "",
   rate: String(key?.rate_limit_per_minute ?? ""),
   tasks: String(key?.concurrent_tasks ?? ""),
@@ -45,10 +45,10 @@ const modelsOf = (text: string): Array<string> => [
 ]
 
 /** All limits of the form; what is empty is no limit. */
-const limitsOf = ({ budget, models, rate, reset, tasks }: KeyFields) => {
+const limitsOf = ({ budget, models, rate, tasks }: KeyFields) => {
   const allowed = modelsOf(models)
   return {
-    spend_limit: budget.trim() === "" ? null : { amount: budget.trim(), reset },
+    spend_limit: budget.trim() === "" ? null : budget.trim(),
     allowed_models: allowed.length === 0 ? null : allowed,
     rate_limit_per_minute: countOf(rate),
     concurrent_tasks: countOf(tasks)
@@ -66,7 +66,8 @@ export const newKeyOf = (fields: KeyFields): Schemas["NewApiKey"] => ({
 /** What a new key is given after it was made; `undefined`: it has no limit. */
 export const limitsOfNew = (fields: KeyFields): Schemas["ApiKeyChange"] | undefined => {
   const limits = limitsOf(fields)
-  return Object.values(limits).every((limit) => limit === null) ? undefined : limits
+  if (Object.values(limits).every((limit) => limit === null)) return undefined
+  return limits.spend_limit === null ? limits : { ...limits, reset: fields.reset }
 }
 
 /** What the form changes of a key, and nothing else: the counting of an untouched budget goes on. */
@@ -75,9 +76,8 @@ export const changeOf = (key: ApiKey, fields: KeyFields): Schemas["ApiKeyChange"
   const limits = limitsOf(fields)
   return {
     ...(fields.name === before.name ? {} : { name: fields.name.trim() }),
-    ...(fields.budget === before.budget && fields.reset === before.reset
-      ? {}
-      : { spend_limit: limits.spend_limit }),
+    ...(fields.budget === before.budget ? {} : { spend_limit: limits.spend_limit }),
+    ...(limits.spend_limit === null || fields.reset === key.reset ? {} : { reset: fields.reset }),
     ...(fields.models === before.models ? {} : { allowed_models: limits.allowed_models }),
     ...(fields.rate === before.rate ? {} : { rate_limit_per_minute: limits.rate_limit_per_minute }),
     ...(fields.tasks === before.tasks ? {} : { concurrent_tasks: limits.concurrent_tasks }),

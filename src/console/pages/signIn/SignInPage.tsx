@@ -1,7 +1,7 @@
 import type { ComponentChildren, TargetedSubmitEvent } from "preact"
 import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
-import { service, signIn } from "../../api/session.ts"
+import { credentialOf, service, signIn } from "../../api/session.ts"
 import type { Credential } from "../../api/session.ts"
 import { TextField } from "../../components/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -72,7 +72,7 @@ const ByLink = ({ onOther, token }: ByLinkProps) => (
   <>
     <PageHeader title={texts.signIn.linkTitle} />
     <p>{texts.signIn.linkDetail}</p>
-    <SignInForm label={texts.signIn.withLink} credential={() => ({ token })} isPrimary />
+    <SignInForm label={texts.signIn.withLink} credential={() => ({ link: token })} isPrimary />
     <p>
       <button type="button" class="small" onClick={onOther}>
         {texts.signIn.linkOther}
@@ -121,7 +121,7 @@ const SignInForms = () => {
       </SignInForm>
       <details class="other">
         <summary>{texts.signIn.other}</summary>
-        <SignInForm label={texts.signIn.withSecret} credential={() => ({ token: secret.trim() })}>
+        <SignInForm label={texts.signIn.withSecret} credential={() => credentialOf(secret.trim())}>
           <TextField
             label={texts.signIn.secret}
             help={texts.signIn.secretHelp}

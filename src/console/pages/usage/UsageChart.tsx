@@ -69,22 +69,31 @@ const Days = ({ rows, search: { day, from, measure, to } }: DaysProps) => {
 }
 
 /** Counts are whole numbers, which are amounts too. */
-const amountOf = (row: Usage | undefined, measure: Measure): string => String(row?.[measure] ?? 0)
+const amountOf = (row: Usage | undefined, measure: Measure): string => {
+  if (row === undefined) return "0"
+  return measure === "amount" || measure === "tasks" || measure === "calls"
+    ? String(row[measure])
+    : String(row.units[measure])
+}
 
 const shownAmount = (amount: string, measure: Measure): string =>
-  measure === "credits" ? showCredits(amount) : Number(amount).toLocaleString("en")
+  measure === "amount" ? showCredits(amount) : Number(amount).toLocaleString("en")
 
 const Totals = ({ rows }: { readonly rows: ReadonlyArray<Usage> }) => {
   const sum = (of: (row: Usage) => number) =>
     rows.reduce((total, row) => total + of(row), 0).toLocaleString("en")
   return (
     <Tiles>
-      <Tile name={words.measures.credits}>
-        {showCredits(sumCredits(rows.map(({ credits }) => credits)))}
+      <Tile name={words.measures.amount}>
+        {showCredits(sumCredits(rows.map(({ amount }) => amount)))}
       </Tile>
-      <Tile name={words.measures.num_model_requests}>{sum((row) => row.num_model_requests)}</Tile>
-      <Tile name={words.tokens}>{sum((row) => row.input_tokens + row.output_tokens)}</Tile>
-      <Tile name={words.results}>{sum((row) => row.images + row.videos + row.audios)}</Tile>
+      <Tile name={words.requests}>{sum((row) => row.tasks + row.calls)}</Tile>
+      <Tile name={words.tokens}>
+        {sum(({ units }) => units.input_tokens + units.output_tokens)}
+      </Tile>
+      <Tile name={words.results}>
+        {sum(({ units }) => units.images + units.videos + units.audios)}
+      </Tile>
     </Tiles>
   )
 }

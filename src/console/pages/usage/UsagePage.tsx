@@ -20,7 +20,7 @@ const words = texts.usage
 const pageSize = 100
 const today = () => new Date()
 
-const idOf = ({ api_key_id, day, model }: Usage): string => JSON.stringify([day, api_key_id, model])
+const idOf = ({ day, key, model }: Usage): string => JSON.stringify([day, key, model])
 
 /** `/usage`: what was charged, by day in a chart, by key, model and day in a table. */
 export default function UsagePage() {
@@ -40,7 +40,7 @@ export default function UsagePage() {
   )
   const keyName = (id: string | null) => (id === null ? words.noKey : (keys.get(id)?.name ?? id))
   const most = rows.rows.reduce(
-    (one, { credits }) => (parseCredits(credits) > parseCredits(one) ? credits : one),
+    (one, { amount }) => (parseCredits(amount) > parseCredits(one) ? amount : one),
     "0.00"
   )
   return (

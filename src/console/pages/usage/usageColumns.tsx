@@ -29,29 +29,30 @@ const count = (name: string, of: (row: Usage) => number): Column<Usage> => ({
 export const usageColumns = ({ keyName, most, search }: Shown): ReadonlyArray<Column<Usage>> => {
   const groups: Record<string, Column<Usage>> = {
     day: { title: words.day, cell: ({ day }) => day },
-    key: { title: words.key, cell: ({ api_key_id: id }) => keyName(id) },
+    key: { title: words.key, cell: ({ key }) => keyName(key) },
     model: { title: texts.filters.model, cell: ({ model }) => model ?? words.noModel }
   }
   return [
     ...search.by.split(",").flatMap((name) => groups[name] ?? []),
     {
-      title: words.measures.credits,
+      title: words.measures.amount,
       isNumber: true,
-      cell: ({ credits }) => (
+      cell: ({ amount }) => (
         <>
-          <Credits amount={credits} />
-          <Share name={showCredits(credits)} share={shareOfCredits(credits, most)} />
+          <Credits amount={amount} />
+          <Share name={showCredits(amount)} share={shareOfCredits(amount, most)} />
         </>
       )
     },
-    count(words.measures.num_model_requests, (row) => row.num_model_requests),
-    count(words.measures.input_tokens, (row) => row.input_tokens),
-    count(words.cached, (row) => row.input_cached_tokens),
-    count(words.measures.output_tokens, (row) => row.output_tokens),
-    count(words.measures.images, (row) => row.images),
-    count(words.measures.videos, (row) => row.videos),
-    count(words.seconds, (row) => row.seconds),
-    count(words.measures.audios, (row) => row.audios),
+    count(words.measures.tasks, ({ tasks }) => tasks),
+    count(words.measures.calls, ({ calls }) => calls),
+    count(words.measures.input_tokens, ({ units }) => units.input_tokens),
+    count(words.cached, ({ units }) => units.input_cached_tokens),
+    count(words.measures.output_tokens, ({ units }) => units.output_tokens),
+    count(words.measures.images, ({ units }) => units.images),
+    count(words.measures.videos, ({ units }) => units.videos),
+    count(words.seconds, ({ units }) => units.seconds),
+    count(words.measures.audios, ({ units }) => units.audios),
     { title: words.rows, cell: (row) => <Rows row={row} search={search} /> }
   ]
 }
@@ -61,7 +62,7 @@ const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSear
   const from = row.day ?? search.day ?? search.from
   const to = row.day ?? search.day ?? search.to
   const query = {
-    api_key_id: row.api_key_id ?? search.filters.api_key_id,
+    api_key_id: row.key ?? search.filters.api_key_id,
     model: row.model ?? search.filters.model,
     vendor: search.filters.vendor,
     since: `${from}T00:00:00.000Z`,

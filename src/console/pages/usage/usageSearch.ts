@@ -9,8 +9,9 @@ const words = texts.usage
 export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
 
 export const measures = [
-  "credits",
-  "num_model_requests",
+  "amount",
+  "tasks",
+  "calls",
   "input_tokens",
   "output_tokens",
   "images",
@@ -43,7 +44,7 @@ export const readUsageSearch = (now: Date) => {
     /** The day whose rows are shown; all days of the search when none is chosen. */
     day: day !== undefined && isDay(day) ? day : undefined,
     by: groupings.find((it) => it === by) ?? "model",
-    measure: measures.find((it) => it === measure) ?? "credits",
+    measure: measures.find((it) => it === measure) ?? "amount",
     filters: {
       ...filterValues(["api_key_id", "model", "vendor"]),
       ...(sandbox === undefined ? {} : { sandbox })

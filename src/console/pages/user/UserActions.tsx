@@ -50,7 +50,9 @@ const LinkButton = ({ user }: { readonly user: string }) => {
   const [state, setState] = useState<"none" | "asked" | { readonly url: string }>("none")
   const close = () => setState("none")
   const make = async () => {
-    const { url } = await dataOf(api.POST("/manage/v1/sign-in-links", { body: { user_id: user } }))
+    const { url } = await dataOf(
+      api.POST("/manage/v1/users/{id}/sign-in-links", { params: { path: { id: user } } })
+    )
     // The confirmation closes when this has ended
     setTimeout(() => setState({ url }))
   }

@@ -14,14 +14,16 @@ export const usageTexts = {
   },
   measure: "Chart of",
   measures: {
-    credits: "Credits",
-    num_model_requests: "Requests",
+    amount: "Credits",
+    tasks: "Tasks",
+    calls: "Calls",
     input_tokens: "Input tokens",
     output_tokens: "Output tokens",
     images: "Images",
     videos: "Videos",
     audios: "Sounds"
   },
+  requests: "Tasks and calls",
   tokens: "Tokens",
   results: "Results",
   key: "Key",

@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
+import { Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { EventType } from "../../../domain/Event.ts"
@@ -15,12 +15,13 @@ import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { EventLog } from "../../../webhooks/EventLog.ts"
 import { makeAuthenticateManagement, requireReader } from "../../server/Authentication.ts"
 import { eventStream } from "../../server/EventStream.ts"
+import type { Sent } from "../../server/EventStream.ts"
 import { Api } from "../Api.ts"
 import { WalletView } from "../wallet/WalletApi.ts"
 import { showWallet } from "../wallet/WalletHandlers.ts"
 import { WebhookDelivery } from "../webhooks/WebhookDeliveriesApi.ts"
 import { showDelivery } from "../webhooks/WebhookDeliveriesHandlers.ts"
-import { publishedEvents } from "./PublishedEvents.ts"
+import { parsePosition, publishedEvents } from "./PublishedEvents.ts"
 import { TaskListItem } from "./TasksApi.ts"
 import { showTask } from "./TasksHandlers.ts"
 
@@ -45,8 +46,15 @@ export const layer = HttpApiBuilder.group(
           request
         )
         if (wanted === undefined && since !== undefined) return yield* sinceAlone
-        const filter = { types: typesIn(wanted), since: since ?? (yield* DateTime.now) }
-        const texts =
+        const lastId = request.headers["last-event-id"]
+        const position = lastId === undefined ? undefined : parsePosition(lastId)
+        if (lastId !== undefined && position === undefined) return yield* foreignId
+        const filter = {
+          types: typesIn(wanted),
+          since: Option.fromUndefinedOr(since),
+          position: Option.fromUndefinedOr(position)
+        }
+        const texts: Stream.Stream<string | Sent, unknown> =
           wanted === undefined
             ? changes(Effect.andThen(mayStill, look(userId)))
             : publishedEvents(log, userId, filter, mayStill)
@@ -60,6 +68,10 @@ const typesIn = (names: string | undefined): ReadonlyArray<EventType> =>
   EventType.literals.filter((type) => names?.split(",").includes(type))
 
 const sinceAlone = invalid([{ pointer: "#/since", detail: "Expected only with events" }])
+
+const foreignId = invalid([
+  { pointer: "#/headers/last-event-id", detail: "Expected an id of this stream" }
+])
 
 const tooMany = new Problem({
   code: 1201,

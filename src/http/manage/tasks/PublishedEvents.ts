@@ -1,9 +1,13 @@
-import { Duration, Effect, Schema, Stream } from "effect"
-import type { DateTime } from "effect"
+import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import type { EventType } from "../../../domain/Event.ts"
-import type { EventId, UserId } from "../../../domain/Ids.ts"
-import { userStreamItemsMax, userStreamSeconds } from "../../../domain/SignInLimits.ts"
-import type { EventLog, EventRow } from "../../../webhooks/EventLog.ts"
+import type { UserId } from "../../../domain/Ids.ts"
+import {
+  userStreamCatchUpMillis,
+  userStreamEntriesMax,
+  userStreamSeconds
+} from "../../../domain/SignInLimits.ts"
+import type { EventLog, EventPosition, EventRow } from "../../../webhooks/EventLog.ts"
+import type { Sent } from "../../server/EventStream.ts"
 import { StreamedEvent } from "./EventsApi.ts"
 
 const encode = Schema.encodeSync(StreamedEvent)
@@ -15,38 +19,101 @@ const textOf = ({ body, createdAt, id, taskId, type }: EventRow): string =>
     data: encode({ id, type, created_at: createdAt, task_id: taskId, body: utf8.decode(body) })
   })
 
-/** Of all events that a look can find: two a task, and an alert. */
-const sentMax = 2 * userStreamItemsMax + 1
+export interface PublishedFilter {
+  readonly types: ReadonlyArray<EventType>
+  /** Created at or after. Without it and without a position: from now on. */
+  readonly since: Option.Option<DateTime.Utc>
+  /** Behind what an earlier stream has sent. */
+  readonly position: Option.Option<EventPosition>
+}
+
+/** The form of an `id:`, which `Last-Event-ID` brings back. */
+const positionPattern = /^(\d{1,18})\.(\d{1,15})$/u
+
+/** `undefined`: not of this service. */
+export const parsePosition = (text: string): EventPosition | undefined => {
+  const [, seq, millis] = positionPattern.exec(text) ?? []
+  if (seq === undefined || millis === undefined) return undefined
+  return { seq: BigInt(seq), alertsUntil: DateTime.makeUnsafe(Number(millis)) }
+}
+
+const formatPosition = ({ alertsUntil, seq }: EventPosition): string =>
+  `${seq}.${DateTime.toEpochMillis(alertsUntil)}`
+
+/** Each event with the position behind it; an entry with two events is left when both are sent. */
+const sentOf = (rows: ReadonlyArray<EventRow>, before: EventPosition) => {
+  let position = before
+  const sent = rows.map((row, at): Sent => {
+    const isLast = rows[at + 1]?.seq !== row.seq
+    const { seq } = row
+    position = {
+      seq: isLast ? seq : seq > position.seq ? seq - 1n : position.seq,
+      alertsUntil:
+        row.taskId === null
+          ? DateTime.max(position.alertsUntil, row.createdAt)
+          : position.alertsUntil
+    }
+    return { id: formatPosition(position), data: textOf(row) }
+  })
+  return { sent, position }
+}
+
+/** The first look sends its position, so that a stream that is cut before its first event goes on. */
+interface Look {
+  readonly position: EventPosition
+  readonly pause: Duration.Duration
+}
 
 const pause = Duration.seconds(userStreamSeconds)
+const catchUpPause = Duration.millis(userStreamCatchUpMillis)
 
 /**
- * The events of a user from a time on, each once, as webhooks deliver them; `mayStill` fails when the caller's key or
- * session has ended, and with it the stream. docs/reference/http.md#events-of-a-user, ADR 0220.
+ * The events of a user from a beginning on, each once, as webhooks deliver them; `mayStill` fails when the caller's
+ * key or session has ended, and with it the stream. docs/reference/http.md#events-of-a-user, ADR 0232.
  */
 export const publishedEvents = <E, R>(
   log: EventLog["Service"],
   userId: UserId,
-  filter: { readonly types: ReadonlyArray<EventType>; readonly since: DateTime.Utc },
+  filter: PublishedFilter,
   mayStill: Effect.Effect<unknown, E, R>
 ) =>
-  Stream.unfold<ReadonlyArray<EventId> | undefined, ReadonlyArray<EventRow>, unknown, R>(
-    undefined,
-    (before) =>
-      Effect.gen(function* () {
-        if (before !== undefined) yield* Effect.sleep(pause)
-        yield* mayStill
-        const sent = before ?? []
-        const rows = yield* log.newest(userId, {
-          ...filter,
-          except: sent,
-          tasks: userStreamItemsMax
-        })
-        const known = [...sent, ...rows.map(({ id }) => id)]
-        return [rows, known.slice(-sentMax)]
+  Stream.unfold<Look | undefined, ReadonlyArray<Sent>, unknown, R>(undefined, (last) =>
+    Effect.gen(function* () {
+      if (last === undefined) {
+        const position = yield* beginningOf(log, userId, filter)
+        return [[{ id: formatPosition(position) }], { position, pause: Duration.zero }]
+      }
+      yield* Effect.sleep(last.pause)
+      yield* mayStill
+      const { position: before } = last
+      const { since, types } = filter
+      const page = yield* log.after(userId, {
+        types,
+        since,
+        position: before,
+        entries: userStreamEntriesMax
       })
+      const { position, sent } = sentOf(page.rows, before)
+      const next = { ...position, seq: page.seq }
+      // Entries without an event of these types are left behind too
+      const moved = next.seq > position.seq ? [{ id: formatPosition(next) }] : []
+      return [[...sent, ...moved], { position: next, pause: page.isFull ? catchUpPause : pause }]
+    })
   ).pipe(
     Stream.flattenIterable,
-    Stream.map(textOf),
     Stream.catchCause(() => Stream.empty)
   )
+
+const beginningOf = (log: EventLog["Service"], userId: UserId, filter: PublishedFilter) =>
+  Option.match(filter.position, {
+    onSome: Effect.succeed,
+    onNone: () =>
+      Effect.gen(function* () {
+        const now = yield* DateTime.now
+        const since = Option.getOrElse(filter.since, () => now)
+        return {
+          seq: yield* log.lastSeq(userId, filter.since),
+          alertsUntil: DateTime.makeUnsafe(Math.max(0, DateTime.toEpochMillis(since) - 1))
+        }
+      })
+  })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
@@ -29,21 +29,19 @@ const apiKeyFields = {
   expires_at: Schema.NullOr(Timestamp)
 }
 
-/** What a key may spend in a period of the calendar in UTC, and has counted in the current one. */
-const SpendLimit = Schema.Struct({
-  amount: CreditsFromString,
-  reset: SpendReset,
-  spent: CreditsFromString,
-  held: CreditsFromString,
-  remaining: CreditsFromString,
-  resets_at: Schema.NullOr(Timestamp)
-}).annotate({ identifier: "SpendLimit" })
-
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   ...apiKeyFields,
   last_used_at: Schema.NullOr(Timestamp),
-  spend_limit: Schema.NullOr(SpendLimit),
+  /** What the key may spend in a period of the calendar in UTC; `null`: what the wallet has. */
+  spend_limit: Schema.NullOr(CreditsFromString),
+  /** The period. It and what is counted in it are `null` without a spend limit: nothing is counted then. */
+  reset: Schema.NullOr(SpendReset),
+  spent: Schema.NullOr(CreditsFromString),
+  held: Schema.NullOr(CreditsFromString),
+  remaining: Schema.NullOr(CreditsFromString),
+  /** `null` too when the limit never resets. */
+  resets_at: Schema.NullOr(Timestamp),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
   rate_limit_per_minute: Schema.NullOr(Schema.Int),
   concurrent_tasks: Schema.NullOr(Schema.Int),
@@ -57,8 +55,13 @@ const RotatedApiKey = Schema.Struct({ ...ApiKey.fields, key: Schema.String }).an
 })
 
 const Rotation = Schema.Struct({
-  /** Seconds for which the old secret works too; 0 ends it at once. */
-  expires_in: wholeNumber(0, keyGraceDays * 86_400)
+  // ADR 0246
+  grace_seconds: Schema.optionalKey(
+    wholeNumber(0, keyGraceDays * 86_400).annotate({
+      default: 0,
+      description: "Seconds for which the old secret works too; 0 ends it at once"
+    })
+  )
 }).annotate({ identifier: "ApiKeyRotation" })
 
 /** Only this response shows `key`. */
@@ -75,16 +78,15 @@ export const ApiKeyChange = Schema.Struct({
   name: Schema.optionalKey(Name),
   spend_limit: Schema.optionalKey(
     Schema.NullOr(
-      Schema.Struct({
-        amount: CreditsFromString.check(
-          Schema.isGreaterThanOrEqualToBigInt(0n, {
-            message: "Expected an amount that is not negative"
-          })
-        ),
-        reset: SpendReset
-      })
+      CreditsFromString.check(
+        Schema.isGreaterThanOrEqualToBigInt(0n, {
+          message: "Expected an amount that is not negative"
+        })
+      )
     )
   ),
+  /** Of the spend limit that is there, or comes; a new one never resets without it. */
+  reset: Schema.optionalKey(SpendReset),
   allowed_models: Schema.optionalKey(
     Schema.NullOr(someOf(Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))))
   ),
@@ -125,10 +127,13 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
   }),
   HttpApiEndpoint.post("rotateApiKey", "/api-keys/:id/rotate", {
     params: { id: ApiKeyId },
-    payload: Rotation,
+    payload: [Rotation, HttpApiSchema.NoContent],
     success: RotatedApiKey,
     error
-  }),
+  }).annotate(OpenApi.Transform, ({ requestBody, ...operation }) => ({
+    ...operation,
+    requestBody: { ...requestBody, required: false }
+  })),
   HttpApiEndpoint.delete("revokeApiKey", "/api-keys/:id", {
     params: { id: ApiKeyId },
     success: HttpApiSchema.NoContent,

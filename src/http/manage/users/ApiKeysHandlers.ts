@@ -4,10 +4,11 @@ import * as Credits from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import type { UserId } from "../../../domain/Ids.ts"
 import { invalid, problem } from "../../../domain/Problem.ts"
+import type { FieldFault } from "../../../domain/Problem.ts"
 import type { Scope } from "../../../domain/Scope.ts"
 import { resetAfter } from "../../../domain/SpendLimit.ts"
 import { readsOf } from "../../../process/AuditLog.ts"
-import { ApiKeys } from "../../../users/ApiKeys.ts"
+import { ApiKeys, resetAlone } from "../../../users/ApiKeys.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails } from "../../../users/ApiKeys.ts"
 import { CurrentCaller, requireReader, requireUser } from "../../server/Authentication.ts"
 import { Api } from "../Api.ts"
@@ -49,13 +50,17 @@ export const layer = HttpApiBuilder.group(
           return yield* problem(1004, "An API key cannot change itself: use another one")
         }
         yield* requireNoLimits(keys)
-        yield* checkExpiry(payload.expires_at)
+        const faults = [
+          ...expiryFaults(yield* DateTime.now, payload.expires_at),
+          ...(yield* resetFaults(keys.find(owner, params.id), payload))
+        ]
+        if (faults.length > 0) return yield* invalid(faults)
         const details = yield* keys.update(owner, params.id, changeOf(payload))
         return showDetails(yield* DateTime.now)(details)
       }),
       rotateApiKey: Effect.fnUntraced(function* ({ params, payload }) {
         const owner = yield* ownerOfKeys
-        const grace = Duration.seconds(payload.expires_in)
+        const grace = Duration.seconds(payload?.grace_seconds ?? 0)
         const caller = yield* CurrentCaller
         if (caller._tag === "Operator" || caller.apiKeyId !== params.id)
           yield* requireNoLimits(keys)
@@ -106,7 +111,7 @@ const requireNoLimits = Effect.fnUntraced(function* (keys: ApiKeys["Service"]) {
 const showDetails = (now: DateTime.Utc) => (row: KeyDetails) => ({
   ...showKey(row),
   last_used_at: row.lastUsedAt,
-  spend_limit: spendLimitOf(row, now),
+  ...spendLimitOf(row, now),
   allowed_models: row.allowedModels,
   rate_limit_per_minute: row.rateLimitPerMinute,
   concurrent_tasks: row.concurrentTasks,
@@ -120,10 +125,10 @@ const spendLimitOf = (
   { held, spendLimit: amount, spendReset: reset, spent }: KeyDetails,
   now: DateTime.Utc
 ) => {
-  if (amount === null || reset === null) return null
+  if (amount === null || reset === null) return noSpendLimit
   const remaining = amount - spent - held
   return {
-    amount,
+    spend_limit: amount,
     reset,
     spent,
     held,
@@ -132,9 +137,20 @@ const spendLimitOf = (
   }
 }
 
+/** The store counts nothing for a key without a limit. */
+const noSpendLimit = {
+  spend_limit: null,
+  reset: null,
+  spent: null,
+  held: null,
+  remaining: null,
+  resets_at: null
+}
+
 const changeOf = (payload: typeof ApiKeyChange.Type): KeyChange => ({
   ...(payload.name === undefined ? {} : { name: payload.name }),
   ...(payload.spend_limit === undefined ? {} : { spendLimit: payload.spend_limit }),
+  ...(payload.reset === undefined ? {} : { reset: payload.reset }),
   ...(payload.allowed_models === undefined ? {} : { allowedModels: payload.allowed_models }),
   ...(payload.rate_limit_per_minute === undefined
     ? {}
@@ -143,12 +159,24 @@ const changeOf = (payload: typeof ApiKeyChange.Type): KeyChange => ({
   ...(payload.expires_at === undefined ? {} : { expiresAt: payload.expires_at })
 })
 
-const checkExpiry = Effect.fnUntraced(function* (expiresAt: DateTime.Utc | null | undefined) {
-  const now = yield* DateTime.now
-  if (expiresAt && DateTime.isLessThanOrEqualTo(expiresAt, now)) {
-    return yield* invalid([{ pointer: "#/expires_at", detail: "Expected a time in the future" }])
-  }
-})
+const expiryFaults = (
+  now: DateTime.Utc,
+  expiresAt: DateTime.Utc | null | undefined
+): ReadonlyArray<FieldFault> =>
+  expiresAt && DateTime.isLessThanOrEqualTo(expiresAt, now)
+    ? [{ pointer: "#/expires_at", detail: "Expected a time in the future" }]
+    : []
+
+/** A `reset` goes with the spend limit of the same request, or with the key's. */
+const resetFaults = <E, R>(
+  found: Effect.Effect<KeyDetails, E, R>,
+  { reset, spend_limit: limit }: typeof ApiKeyChange.Type
+) =>
+  Effect.gen(function* () {
+    if (reset === undefined) return []
+    const amount = limit === undefined ? (yield* found).spendLimit : limit
+    return amount === null ? [resetAlone] : []
+  })
 
 /** The scopes of a key that is created without scopes. */
 const defaultScopes: ReadonlyArray<Scope> = ["inference"]
@@ -164,7 +192,8 @@ export const createKey = Effect.fnUntraced(function* (
   }
 ) {
   const expiresAt = Option.fromNullishOr(payload.expires_at)
-  yield* checkExpiry(payload.expires_at)
+  const faults = expiryFaults(yield* DateTime.now, payload.expires_at)
+  if (faults.length > 0) return yield* invalid(faults)
   const { key, row } = yield* keys.create({
     userId,
     name: payload.name,

@@ -8,8 +8,11 @@ import { ofUser, pageOf, pageQuery } from "../Paging.ts"
 
 export const SessionView = Schema.Struct({
   id: SessionId,
+  /** Null: the operator. */
+  user: Schema.NullOr(
+    Schema.Struct({ id: UserId, email: Schema.String, name: Schema.NullOr(Schema.String) })
+  ),
   role: Schema.Literals(["user", "operator"]),
-  user_id: Schema.NullOr(UserId),
   method: SignInMethod,
   /** The session that asks. */
   current: Schema.Boolean,
@@ -35,8 +38,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       success: HttpApiSchema.NoContent,
       error
     }),
-    HttpApiEndpoint.post("createSignInLink", "/sign-in-links", {
-      payload: Schema.Struct({ user_id: Schema.optionalKey(Schema.NullOr(UserId)) }),
+    HttpApiEndpoint.post("createSignInLink", "/users/:id/sign-in-links", {
+      params: { id: UserId },
       success: Schema.Struct({ url: Schema.String, expires_at: Timestamp })
         .annotate({ identifier: "SignInLink" })
         .pipe(created),

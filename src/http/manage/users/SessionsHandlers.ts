@@ -44,9 +44,9 @@ export const layer = HttpApiBuilder.group(
         const caller = yield* CurrentCaller
         yield* sessions.revoke(params.id, caller._tag === "User" ? caller.userId : undefined)
       }),
-      createSignInLink: Effect.fnUntraced(function* ({ payload }) {
+      createSignInLink: Effect.fnUntraced(function* ({ params }) {
         yield* requireOperator
-        const { expiresAt, token } = yield* sessions.createLink(payload.user_id ?? null)
+        const { expiresAt, token } = yield* sessions.createLink(params.id)
         return { url: signInUrl(baseUrl, token), expires_at: expiresAt }
       })
     })
@@ -61,8 +61,8 @@ const current = Effect.flatMap(CurrentCaller, ({ session }) =>
 
 export const showSession = (row: SessionRow, currentId: SessionId | undefined) => ({
   id: row.id,
+  user: row.userId === null ? null : { id: row.userId, email: row.email ?? "", name: row.name },
   role: row.userId === null ? ("operator" as const) : ("user" as const),
-  user_id: row.userId,
   method: row.method,
   current: row.id === currentId,
   address: row.address,

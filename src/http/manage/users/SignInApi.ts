@@ -5,7 +5,7 @@ import { Text } from "../../../catalog/bodies/Fields.ts"
 import { problem } from "../../../domain/Problem.ts"
 import { signInBytesMax } from "../../../domain/SignInLimits.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
-import { created, manageErrors as error } from "../ManageErrors.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
 import { checkRequest } from "../ManageGate.ts"
 import { SessionView } from "./SessionsApi.ts"
 
@@ -56,9 +56,11 @@ export class SignInApi extends HttpApiGroup.make("signIn")
       payload: Schema.Struct({
         email: Schema.optionalKey(Secret),
         password: Schema.optionalKey(Secret),
-        token: Schema.optionalKey(Secret)
+        api_key: Schema.optionalKey(Secret),
+        operator_token: Schema.optionalKey(Secret),
+        link: Schema.optionalKey(Secret)
       }),
-      success: SessionView.pipe(created),
+      success: SessionView,
       error
     }),
     HttpApiEndpoint.get("getService", "/service", { success: ServiceView, error })

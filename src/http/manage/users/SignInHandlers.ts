@@ -50,16 +50,26 @@ export const layer = HttpApiBuilder.group(
 interface Given {
   readonly email?: string
   readonly password?: string
-  readonly token?: string
+  readonly api_key?: string
+  readonly operator_token?: string
+  readonly link?: string
 }
 
 const credentialOf = (given: Given): Effect.Effect<Credential, Problem> => {
-  const { email, password, token } = given
-  if (token !== undefined && email === undefined && password === undefined) {
-    return Effect.succeed({ _tag: "Token", token })
-  }
-  if (email !== undefined && password !== undefined && token === undefined) {
-    return Effect.succeed({ _tag: "Password", email, password })
-  }
-  return Effect.fail(invalid([{ pointer: "#", detail: "Expected email and password, or token" }]))
+  const { api_key: key, email, link, operator_token: token, password } = given
+  const credentials: ReadonlyArray<Credential | undefined> = [
+    email === undefined || password === undefined
+      ? undefined
+      : { _tag: "Password", email, password },
+    key === undefined ? undefined : { _tag: "ApiKey", key },
+    token === undefined ? undefined : { _tag: "OperatorToken", token },
+    link === undefined ? undefined : { _tag: "Link", link }
+  ]
+  const [credential, ...more] = credentials.filter((it) => it !== undefined)
+  const isHalf = (email === undefined) !== (password === undefined)
+  return credential === undefined || more.length > 0 || isHalf
+    ? Effect.fail(invalid([{ pointer: "#", detail: expected }]))
+    : Effect.succeed(credential)
 }
+
+const expected = "Expected email and password, or one of api_key, operator_token and link"

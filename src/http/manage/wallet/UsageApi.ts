@@ -53,23 +53,28 @@ const UsageQuery = Schema.Struct({
 })
 export type UsageQuery = typeof UsageQuery.Type
 
-/** The sums of a group; what rows are not grouped by is null. */
-export const Usage = Schema.Struct({
-  day: Schema.NullOr(Schema.String),
-  user_id: Schema.NullOr(Schema.String),
-  api_key_id: Schema.NullOr(Schema.String),
-  vendor: Schema.NullOr(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  sandbox: Schema.NullOr(Schema.Boolean),
-  num_model_requests: Schema.Int,
+const Units = Schema.Struct({
   input_tokens: Schema.Int,
   input_cached_tokens: Schema.Int,
   output_tokens: Schema.Int,
   images: Schema.Int,
   videos: Schema.Int,
   audios: Schema.Int,
-  seconds: Schema.Int,
-  credits: CreditsFromString
+  seconds: Schema.Int
+}).annotate({ identifier: "UsageUnits" })
+
+/** The sums of a group, by the names of `group_by`; what rows are not grouped by is null. */
+export const Usage = Schema.Struct({
+  day: Schema.NullOr(Schema.String),
+  user: Schema.NullOr(Schema.String),
+  key: Schema.NullOr(Schema.String),
+  vendor: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  sandbox: Schema.NullOr(Schema.Boolean),
+  tasks: Schema.Int,
+  calls: Schema.Int,
+  units: Units,
+  amount: CreditsFromString
 }).annotate({ identifier: "Usage" })
 
 /** What was charged, of a user or of all. docs/reference/usage.md */

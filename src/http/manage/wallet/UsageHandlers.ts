@@ -87,58 +87,50 @@ const showUsage = (groups: ReadonlyArray<UsageGroup>) => {
     const sandbox = valueOf(row, "sandbox")
     return {
       day: valueOf(row, "day"),
-      user_id: valueOf(row, "user"),
-      api_key_id: valueOf(row, "key"),
+      user: valueOf(row, "user"),
+      key: valueOf(row, "key"),
       vendor: valueOf(row, "vendor"),
       model: valueOf(row, "model"),
       sandbox: sandbox === null ? null : sandbox === "true",
-      num_model_requests: row.requests,
-      input_tokens: row.inputTokens,
-      input_cached_tokens: row.inputCachedTokens,
-      output_tokens: row.outputTokens,
-      images: row.images,
-      videos: row.videos,
-      audios: row.audios,
-      seconds: row.seconds,
-      credits: row.credits
+      tasks: row.tasks,
+      calls: row.calls,
+      units: {
+        input_tokens: row.inputTokens,
+        input_cached_tokens: row.inputCachedTokens,
+        output_tokens: row.outputTokens,
+        images: row.images,
+        videos: row.videos,
+        audios: row.audios,
+        seconds: row.seconds
+      },
+      amount: row.credits
     }
   }
 }
 
 type Shown = ReturnType<ReturnType<typeof showUsage>>
 
-const columns = [
-  "day",
-  "user_id",
-  "api_key_id",
-  "vendor",
-  "model",
-  "sandbox",
-  "num_model_requests",
+const unitNames = [
   "input_tokens",
   "input_cached_tokens",
   "output_tokens",
   "images",
   "videos",
   "audios",
-  "seconds",
-  "credits"
-] satisfies ReadonlyArray<keyof Shown>
+  "seconds"
+] satisfies ReadonlyArray<keyof Shown["units"]>
+
+const columns = [...usageGroups, "tasks", "calls", ...unitNames, "amount"]
 
 const lineOf = (row: Shown): ReadonlyArray<string> => [
   row.day ?? "",
-  row.user_id ?? "",
-  row.api_key_id ?? "",
+  row.user ?? "",
+  row.key ?? "",
   textCell(row.vendor),
   textCell(row.model),
   String(row.sandbox ?? ""),
-  String(row.num_model_requests),
-  String(row.input_tokens),
-  String(row.input_cached_tokens),
-  String(row.output_tokens),
-  String(row.images),
-  String(row.videos),
-  String(row.audios),
-  String(row.seconds),
-  Credits.format(row.credits)
+  String(row.tasks),
+  String(row.calls),
+  ...unitNames.map((name) => String(row.units[name])),
+  Credits.format(row.amount)
 ]

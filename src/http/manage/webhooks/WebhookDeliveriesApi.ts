@@ -50,14 +50,19 @@ export const WebhookDeliveryWithAttempts = Schema.Struct({
   attempts: Schema.Array(WebhookAttempt)
 }).annotate({ identifier: "WebhookDeliveryWithAttempts" })
 
-/** Deliveries to send again: those that match every member given. */
-const Redelivery = Schema.Struct({
+/** Deliveries that match every member given. */
+const RedeliveryFilter = Schema.Struct({
   endpoint_id: Schema.optionalKey(EndpointId),
   /** Without it: `failed` and `skipped`. */
   status: Schema.optionalKey(Schema.Literals(["succeeded", "failed", "skipped"])),
   type: Schema.optionalKey(EventType),
   since: Schema.optionalKey(Timestamp.annotate({ description: "created at this time or later" })),
-  until: Schema.optionalKey(Timestamp.annotate({ description: "created before this time" })),
+  until: Schema.optionalKey(Timestamp.annotate({ description: "created before this time" }))
+}).annotate({ identifier: "RedeliveryFilter" })
+
+/** Deliveries to send again. */
+const Redelivery = Schema.Struct({
+  filter: RedeliveryFilter,
   cursor: Schema.optionalKey(
     DeliveryId.annotate({ description: "`next_cursor` of the call before" })
   )

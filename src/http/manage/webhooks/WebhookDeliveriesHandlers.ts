@@ -37,14 +37,14 @@ export const layer = HttpApiBuilder.group(
         )
         return { ...showDelivery(row), body, attempts: attempts.map(showAttempt) }
       }),
-      redeliverWebhookDeliveries: Effect.fnUntraced(function* ({ payload }) {
+      redeliverWebhookDeliveries: Effect.fnUntraced(function* ({ payload: { cursor, filter } }) {
         const { count, next } = yield* deliveries.redeliverAll(yield* requireUser, {
-          endpointId: payload.endpoint_id,
-          statuses: payload.status === undefined ? ["failed", "skipped"] : [payload.status],
-          type: payload.type,
-          since: payload.since,
-          until: payload.until,
-          after: payload.cursor
+          endpointId: filter.endpoint_id,
+          statuses: filter.status === undefined ? ["failed", "skipped"] : [filter.status],
+          type: filter.type,
+          since: filter.since,
+          until: filter.until,
+          after: cursor
         })
         return { redelivered: count, next_cursor: Option.getOrNull(next) }
       }),

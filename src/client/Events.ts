@@ -1,0 +1,108 @@
+import { ConnectionError, GatewayError, RateLimitError } from "./Errors.ts"
+import { openEvents } from "./EventStream.ts"
+import { queryText } from "./Requests.ts"
+import type { Requests } from "./Requests.ts"
+import type { WebhookEndpoint } from "./schema.ts"
+import { notTheGateway } from "./Task.ts"
+import type { RequestOptions } from "./Transport.ts"
+
+export type EventType = WebhookEndpoint["events"][number]
+
+/** An event as webhooks deliver it. docs/reference/webhooks.md#events */
+export interface PublishedEvent {
+  readonly id: string
+  readonly type: EventType
+  /** ISO 8601. */
+  readonly created_at: string
+  readonly task_id: string | null
+  /** The text of the bytes that a delivery sends. */
+  readonly body: string
+  /** How far the stream has come: given as `after`, another one goes on behind this event. */
+  readonly position?: string
+}
+
+export interface ListenOptions extends RequestOptions {
+  /** All unless given. */
+  readonly types?: ReadonlyArray<EventType> | undefined
+  /** ISO 8601: also those that were created since then. */
+  readonly since?: string | undefined
+  /** The `position` of an event: those behind it. */
+  readonly after?: string | undefined
+  /** The connection was lost, or the gateway has ended it; it is opened again. */
+  readonly onCut?: (() => void) | undefined
+}
+
+const allTypes: ReadonlyArray<EventType> = [
+  "task.created",
+  "task.succeeded",
+  "task.failed",
+  "balance.low"
+]
+
+/** A stream that goes on repeats one event at most; alerts may stand between. */
+const seenMax = 16
+
+/** Opened again later, it may come to something else. */
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof GatewayError) ||
+  error instanceof ConnectionError ||
+  error instanceof RateLimitError ||
+  error.status >= 500
+
+/** What happens to the tasks and the balance of the key's user. docs/reference/http.md#events-of-a-user */
+export const eventsOf = (api: Requests) => ({
+  /**
+   * The events from now on, each once, in the order in which they happened, without end; needs scope `manage`. A
+   * connection that was lost goes on where it was. Rejects when the gateway refuses the key, or with the reason of
+   * the signal. Who takes them slowly loses none.
+   */
+  listen: (options?: ListenOptions) => listen(api, options)
+})
+
+async function* listen(
+  { transport }: Requests,
+  options: ListenOptions = {}
+): AsyncGenerator<PublishedEvent> {
+  const { after, onCut, since, types = allTypes, ...others } = options
+  const { signal } = transport.settings(others)
+  const seen: Array<string> = []
+  let position = after
+  // A gateway of an earlier release has no positions: its stream goes on from the last event's time
+  let from = since
+  let retry = 0
+  const onId = (id: string) => {
+    position = id
+    retry = 0
+  }
+  for (;;) {
+    const path = `/manage/v1/events${queryText({ events: types.join(","), since: from })}`
+    const headers = position === undefined ? {} : { "last-event-id": position }
+    let retryAfter: number | undefined
+    try {
+      const request = { ...others, method: "GET", path, headers, isRepeatable: true }
+      for await (const text of openEvents(transport, request, onId)) {
+        const event = eventIn(text)
+        if (seen.includes(event.id)) continue
+        if (seen.push(event.id) > seenMax) seen.shift()
+        if (position === undefined) from = event.created_at
+        yield position === undefined ? event : { ...event, position }
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!isPassing(error)) throw error
+      if (error instanceof GatewayError) ({ retryAfter } = error)
+    }
+    onCut?.()
+    await transport.backOff(retry, retryAfter, signal)
+    retry += 1
+  }
+}
+
+const isEvent = (it: unknown): it is { readonly type: "event"; readonly data: PublishedEvent } =>
+  typeof it === "object" && it !== null && "data" in it && "type" in it && it.type === "event"
+
+const eventIn = (text: string): PublishedEvent => {
+  const parsed: unknown = JSON.parse(text)
+  if (!isEvent(parsed)) throw notTheGateway(200)
+  return parsed.data
+}

@@ -1,0 +1,206 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { settle } from "../../db/BatchWrites.ts"
+import type { Alerting } from "../../db/BatchWrites.ts"
+import { amounts, booleans, counts, integers, texts, uuids } from "../../db/Columns.ts"
+import { Micro, rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import { UserId } from "../../domain/Ids.ts"
+import type { EndpointId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { usageText } from "../CallStore.ts"
+import type { CallEnd, CallStart } from "../CallStore.ts"
+import { UsageSums } from "../UsageSums.ts"
+
+/** The new size of a key's reservation: 0 and 0 close it. */
+export interface ReservationSize {
+  readonly key: string
+  /** Which secret of the key its calls have. ADR 0190. */
+  readonly rotation: number
+  readonly user: UserId
+  /** Id of the hold that replaces the last one. */
+  readonly hold: string
+  /** The catalog of the running calls, and of those to come. ADR 0188. */
+  readonly catalogId?: number | null
+  /** What the running calls can cost. */
+  readonly needs: Credits
+  /** For calls to come, as far as the wallet has it available. */
+  readonly extra: Credits
+}
+
+/** A call that was drawn on its key's reservation, and has ended. */
+export interface DrawnCall {
+  readonly start: CallStart
+  /** Unix time in milliseconds. */
+  readonly begunAt: number
+  readonly end: CallEnd
+}
+
+/** What goes into one transaction. Every call's key has a size. */
+export interface ReservationBatch extends Alerting {
+  readonly sizes: ReadonlyArray<ReservationSize>
+  readonly ended: ReadonlyArray<DrawnCall>
+  readonly processId: string
+}
+
+/** A key's reservation as it is now. */
+export interface ReservationGrant {
+  readonly key: string
+  readonly granted: Credits
+  /** What the wallet has available, as far as the key's spend limit allows it. */
+  readonly available: Credits
+  /** Calls may be drawn: the key may be used, and its spend limit has not begun anew since the reservation was opened. */
+  readonly alive: boolean
+  /** Until when, as far as it is known: the key expires, or its spend limit begins anew. */
+  readonly expiresAt: DateTime.Utc | null
+  /** What the key's spend limit leaves beside the reservation; `null`: it has none. */
+  readonly left: Credits | null
+}
+
+export interface ReservationOutcome {
+  readonly grants: ReadonlyArray<ReservationGrant>
+  /** Endpoints to notify of a `balance.low`. */
+  readonly endpoints: ReadonlyArray<EndpointId>
+}
+
+/** A reservation of a dead process. */
+export class LostReservation extends Schema.Class<LostReservation>("LostReservation")({
+  processId: Schema.String,
+  key: Schema.String,
+  userId: UserId
+}) {}
+
+/** Holds that processes write ahead for keys that call often. ADR 0116. */
+export class ReservationStore extends Context.Service<
+  ReservationStore,
+  {
+    /** Settles what was drawn and resizes the reservations. Safe to repeat, alone or with more. */
+    readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
+    /** The reservations of dead processes, save those that were written since then. */
+    readonly lost: (
+      heartbeatSince: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<LostReservation>, StoreUnavailable>
+  }
+>()("gateway/passthrough/ReservationStore") {
+  static readonly layer = Layer.effect(
+    ReservationStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      ReservationStore.of({
+        write: write(sql),
+        lost: (heartbeatSince, limit) =>
+          sql`
+            SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
+            WHERE h.kind = 'reservation' AND NOT EXISTS (
+              SELECT 1 FROM processes p
+              WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
+                OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
+            )
+            LIMIT ${limit}`.pipe(rowsOf(LostReservation), storeFailures)
+      })
+    )
+  )
+}
+
+const Notice = Schema.Struct({
+  apiKeyId: Schema.NullOr(Schema.String),
+  granted: Schema.NullOr(Micro),
+  available: Schema.NullOr(Micro),
+  alive: Schema.NullOr(Schema.Boolean),
+  expiresAt: Schema.NullOr(Time),
+  userId: Schema.NullOr(UserId),
+  threshold: Schema.NullOr(Micro)
+})
+
+/** The fast function fails for an alert or a repeated call; then the careful one runs, in a transaction with its alerts. */
+const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
+  Effect.map(
+    settle(sql, batch, (alerts) =>
+      sql
+        .unsafe<object>(alerts ? carefulStatement : fastStatement, parametersOf(batch, alerts))
+        .pipe(rowsOf(Notice))
+    ),
+    ({ endpoints, rows }): ReservationOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
+  )
+
+const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
+  const { alive, apiKeyId, available, expiresAt, granted, threshold } = row
+  return apiKeyId === null || granted === null || available === null || alive === null
+    ? []
+    : [{ key: apiKeyId, granted, available, alive, expiresAt, left: threshold }]
+}
+
+const fastStatement = `SELECT * FROM reservations_renew(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
+  $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, make_interval(secs => $36), $37, $38)`
+
+const carefulStatement = `SELECT * FROM reservations_renew_again(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
+  make_interval(secs => $26), $27, $28)`
+
+const parametersOf = (
+  { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
+  alerts: boolean
+) => {
+  const { calls, keys, used } = numbered(ended, sizes)
+  return [
+    texts(sizes, ({ key }) => key),
+    // reservations_renew_again lets no call be drawn on the reservation of a key that was rotated
+    ...(alerts ? [] : [integers(sizes, ({ rotation }) => rotation)]),
+    uuids(sizes, ({ user }) => user),
+    uuids(sizes, ({ hold }) => hold),
+    integers(sizes, ({ catalogId }) => catalogId ?? null),
+    amounts(sizes, ({ needs }) => needs),
+    amounts(sizes, ({ extra }) => extra),
+    counts(keys, ({ captures }) => captures),
+    amounts(keys, ({ charged }) => charged),
+    uuids(ended, ({ start }) => start.id),
+    integers(calls, ({ place }) => place),
+    counts(calls, ({ number }) => number),
+    amounts(calls, ({ total }) => total),
+    counts(ended, ({ begunAt }) => begunAt),
+    amounts(ended, ({ start }) => start.amount),
+    amounts(calls, ({ captured }) => captured),
+    texts(ended, ({ end }) => end.outcome),
+    integers(ended, ({ end }) => end.status),
+    texts(ended, ({ end }) => end.account),
+    // With the catalog of the call, so that processes of the release before may call the function too
+    texts(ended, ({ end, start }) => usageText(end, start.catalogId)),
+    texts(ended, ({ start }) => start.vendor),
+    texts(ended, ({ start }) => start.model),
+    texts(ended, ({ start }) => start.route),
+    booleans(ended, ({ start }) => start.sandbox),
+    texts(ended, ({ start }) => start.trace),
+    // reservations_renew_again passes calls over, and sums up the others itself
+    ...(alerts ? [] : used.columns()),
+    processId,
+    throttleSeconds,
+    alerts,
+    toDate(now)
+  ]
+}
+
+/**
+ * The number of each call's capture among those of its key, and their sum up to it, so that the server
+ * need not sort. `place` is that of the key, from 1. ADR 0120.
+ */
+const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
+  const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
+  const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
+  const used = new UsageSums()
+  const calls = ended.map(({ end, start }) => {
+    // The function raises for a call whose key has no size
+    const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
+    const captured = end.captured < start.amount ? end.captured : start.amount
+    if (captured > 0n) {
+      key.captures += 1
+      key.charged += captured
+    }
+    const number = captured > 0n ? key.captures : 0
+    used.add(key.place, start, end, captured)
+    return { place: key.place, number, total: key.charged, captured }
+  })
+  return { keys, calls, used }
+}

@@ -1,0 +1,44 @@
+import type { Protocol, Reply } from "./Protocol.ts"
+import { textAt } from "./VendorRequest.ts"
+
+const failure = (status: number, type: string, message: string): Reply => ({
+  status,
+  headers: { "request-id": "req_1" },
+  json: { type: "error", error: { type, message }, request_id: "req_1" }
+})
+
+/** Language models only, whose responses are simulated: docs/reference/vendors.md#anthropic-messages */
+export const anthropic: Protocol = {
+  key: "sk-ant-test-0001",
+  isSubmit: () => false,
+  modelOf: ({ json }) => textAt(json, "model") ?? "",
+  stranger: ({ headers }, key) => {
+    // Its client of 2026 sends the key as a bearer token, older ones as `x-api-key`
+    if (headers["x-api-key"] !== key && headers.authorization !== `Bearer ${key}`) {
+      return failure(401, "authentication_error", "invalid x-api-key")
+    }
+    return headers["anthropic-version"] === undefined
+      ? failure(400, "invalid_request_error", "anthropic-version: header is required")
+      : undefined
+  },
+  refusal: (kind, message) => {
+    switch (kind) {
+      case "RATE_LIMITED":
+        return failure(429, "rate_limit_error", message ?? "Number of requests has exceeded.")
+      case "RETRYABLE":
+        return failure(529, "overloaded_error", message ?? "Overloaded")
+      case "OPERATOR":
+        return failure(402, "billing_error", message ?? "Your credit balance is too low.")
+      case "GONE":
+        return failure(404, "not_found_error", message ?? "model: not found")
+      case "CONTENT":
+      case "FATAL_CLIENT":
+      case "MEDIA":
+        return failure(400, "invalid_request_error", message ?? "messages: not permitted")
+      default:
+        return undefined
+    }
+  },
+  jobFailures: new Set(),
+  respond: () => undefined
+}

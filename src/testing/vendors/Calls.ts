@@ -1,0 +1,56 @@
+import { Effect } from "effect"
+import { makeUpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
+import type { Provider } from "../../domain/Provider.ts"
+import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
+import type { UpstreamRequest, UpstreamResponse } from "../../vendors/upstream/UpstreamExchange.ts"
+import type { VendorRequest } from "./VendorRequest.ts"
+
+/** The text of a language model, by the request; `undefined`: the simulator's own answer. */
+export type AnswerOf = (request: VendorRequest) => string | undefined
+
+/** The paths of language models and of the list of models. docs/reference/vendors.md#openai-calls */
+const callPaths: { readonly [provider in Provider]?: RegExp } = {
+  openai: /^\/v1\/(?:chat\/completions|responses|embeddings|moderations|models(?:\/.+)?)$/u,
+  anthropic: /^\/v1\/(?:messages(?:\/count_tokens)?|models(?:\/.+)?)$/u,
+  gemini:
+    /^\/v1(?:beta)?\/models(?:\/[^/:]+(?::(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))?)?$/u
+}
+
+export const isCall = (provider: Provider, { method, path }: VendorRequest): boolean =>
+  (method === "POST" || (method === "GET" && path.includes("/models"))) &&
+  callPaths[provider]?.test(path) === true
+
+const catalog = makeUpstreamCatalog()
+
+/** Answers a call in the vendor's format, whole or as a stream. */
+export const answerCall = (
+  provider: Provider,
+  received: VendorRequest,
+  model: string,
+  answerOf?: AnswerOf
+): Promise<UpstreamResponse> => {
+  const { bytes, method, path, query } = received
+  const simulate = makeSimulator(
+    () => catalog,
+    () => answerOf?.(received)
+  )
+  const request: UpstreamRequest = {
+    method: method === "GET" ? "GET" : "POST",
+    path,
+    query: query.size === 0 ? "" : `?${query.toString()}`,
+    headers: [],
+    body: bytes,
+    model,
+    user: "",
+    key: "",
+    route: {
+      vendor: provider,
+      provider: "openai",
+      method: "POST",
+      path: "/",
+      meter: { per: "nothing" }
+    },
+    watch: undefined
+  }
+  return Effect.runPromise(simulate(provider, request))
+}

@@ -1,0 +1,115 @@
+import type { VendorErrorClass } from "../../vendors/VendorError.ts"
+import type { VendorRequest } from "./VendorRequest.ts"
+
+/** A result that a vendor hosts, or sends inline. */
+export interface MadeFile {
+  readonly url: string
+  readonly mime: string
+  readonly bytes: Uint8Array
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: unknown
+  /** In place of `json`. */
+  readonly bytes?: Uint8Array
+  /** In place of both: a download. */
+  readonly file?: MadeFile
+}
+
+/** A job that a submit has bought. */
+export interface Job {
+  readonly id: string
+  /** The vendor's id of the model. */
+  readonly model: string
+  /** The parsed body of the submit, or the fields of its form. */
+  readonly body: unknown
+  /** Where it was submitted. */
+  readonly path: string
+  /** Unix time, milliseconds. */
+  readonly createdAt: number
+  /** Results that were ordered. */
+  readonly count: number
+  /** Whom the vendor calls when the job has ended. */
+  readonly callbackUrl?: string
+  polls: number
+  isCancelled: boolean
+}
+
+/** What became of a job. */
+export type Ending =
+  | {
+      readonly _tag: "Made"
+      readonly files: ReadonlyArray<MadeFile>
+      /** The vendor marks the first file as unsafe. */
+      readonly isFlagged?: boolean
+    }
+  | {
+      readonly _tag: "Failed"
+      readonly kind: VendorErrorClass
+      readonly message: string | undefined
+    }
+
+export interface Order {
+  /** The beginning of the job's id. */
+  readonly prefix?: string
+  readonly count?: number
+  /** In place of the parsed JSON. */
+  readonly body?: unknown
+  readonly callbackUrl?: string | undefined
+}
+
+/** The state of a vendor, which its protocol shows. */
+export interface Vendor {
+  readonly url: string
+  readonly key: string
+  readonly jobs: ReadonlyMap<string, Job>
+  /** The jobs that a list shows now, oldest first. */
+  readonly listedJobs: ReadonlyArray<Job>
+  /** Jobs on a page of the list. */
+  readonly pageSize: number
+  readonly buy: (request: VendorRequest, order?: Order) => Job
+  /** The job as a poll finds it: `undefined` when it never existed or was dropped. */
+  readonly poll: (id: string) => Job | undefined
+  readonly isRunning: (job: Job) => boolean
+  /** Resolves when the job has ended. */
+  readonly ended: (job: Job) => Promise<void>
+  readonly endingOf: (job: Job, kind: "image" | "video") => Ending
+  readonly forget: (id: string) => boolean
+}
+
+export interface Callback {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** One vendor's wire format, as it documents it. */
+export interface Protocol {
+  /** The key that it knows, unless a test chooses another one. */
+  readonly key: string
+  /** Whether this request buys a job. */
+  readonly isSubmit: (request: VendorRequest) => boolean
+  /** The vendor's id of the model that a submit or a call is for. */
+  readonly modelOf: (request: VendorRequest) => string
+  /** `undefined`: the vendor knows the key of this request. */
+  readonly stranger: (request: VendorRequest, key: string) => Reply | undefined
+  /** How it refuses a request; `undefined`: it has no such refusal. Without a message: the vendor's words. */
+  readonly refusal: (kind: VendorErrorClass, message?: string) => Reply | undefined
+  /** How a job of it can fail. */
+  readonly jobFailures: ReadonlySet<VendorErrorClass>
+  /** `undefined`: the vendor does not know the path. */
+  readonly respond: (request: VendorRequest, vendor: Vendor) => Reply | Promise<Reply> | undefined
+  /** What it sends to the callback's address of a job that has ended, signed. */
+  readonly callback?: (job: Job, vendor: Vendor, atMillis: number) => Callback
+}
+
+/** The files of an ending; none of one that failed. */
+export const filesOf = (ending: Ending): ReadonlyArray<MadeFile> =>
+  ending._tag === "Made" ? ending.files : []
+
+/** The PNG of one pixel. */
+export const pixel: Buffer = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64"
+)

@@ -1,0 +1,201 @@
+import { Duration } from "effect"
+import { ScriptRun } from "../../vendors/mock/MockScript.ts"
+import type { MockRefusal, MockScript, MockStep } from "../../vendors/mock/MockScript.ts"
+import type { ResultItem } from "../../vendors/VendorClient.ts"
+import type { AnswerOf } from "./Calls.ts"
+import { pixel } from "./Protocol.ts"
+import type { Ending, Job, MadeFile, Order, Protocol, Vendor } from "./Protocol.ts"
+import type { VendorRequest } from "./VendorRequest.ts"
+
+export interface VendorServerOptions {
+  /**
+   * What each submit or call comes to, for all models or by the vendor's own id of the model. `after` counts
+   * by the machine's clock. Without a script, and for models that it does not name: at once what was ordered.
+   */
+  readonly script?: MockScript
+  /** The text of a language model; default: the sandbox's own, with its tool calls and structured output. */
+  readonly answer?: AnswerOf
+  /** The key that it knows. Default: one in the vendor's form. */
+  readonly key?: string
+  /** Default: a free one. */
+  readonly port?: number
+}
+
+interface ScriptedJob extends Job {
+  readonly step: MockStep | undefined
+  readonly endsAt: number
+}
+
+/** The head of an MP4 file, by which it is known; nothing plays. */
+const mp4Head = Buffer.from("0000001866747970697336660000020069736f6d69736f32", "hex")
+
+const extensions: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/webp": "webp",
+  "video/mp4": "mp4",
+  "audio/mpeg": "mp3",
+  "audio/wav": "wav"
+}
+
+const lengthMillis = (step: MockStep | undefined): number =>
+  step === undefined ? 0 : Duration.toMillis(Duration.fromInputUnsafe(step.after))
+
+/** The jobs of a vendor, which come to what its script says. */
+export class ScriptedVendor implements Vendor {
+  /** Set when the port is known. */
+  url = ""
+  readonly key: string
+  readonly pageSize = 100
+  readonly jobs = new Map<string, ScriptedJob>()
+  readonly #name: string
+  readonly #protocol: Protocol
+  readonly #script: ScriptRun
+  readonly #files = new Map<string, MadeFile>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+
+  constructor(name: string, protocol: Protocol, { key, script }: VendorServerOptions) {
+    this.#name = name
+    this.#protocol = protocol
+    this.#script = new ScriptRun(script ?? {})
+    this.key = key ?? protocol.key
+    for (const step of this.#script.steps) this.check(step)
+  }
+
+  /** Throws when the vendor's wire format has no word for this step. */
+  check(step: MockStep): void {
+    if (step._tag === "Result") return
+    const kind = step.error.class
+    const isKnown =
+      step._tag === "JobFails"
+        ? this.#protocol.jobFailures.has(kind)
+        : kind === "AMBIGUOUS" || this.#protocol.refusal(kind) !== undefined
+    const what = step._tag === "JobFails" ? "a job failed" : "a request is refused"
+    if (!isKnown) throw new RangeError(`${this.#name} cannot say that ${what} with ${kind}`)
+  }
+
+  get listedJobs(): ReadonlyArray<Job> {
+    return [...this.jobs.values()]
+  }
+
+  /** The refusal that the script has for this request, if any. Counts it then. */
+  refusalOf(request: VendorRequest): MockRefusal | undefined {
+    const model = this.#protocol.modelOf(request)
+    const step = this.#script.next(model)
+    if (step?._tag !== "Refused") return undefined
+    this.#script.take(model)
+    return step
+  }
+
+  /** The step of this request. Counts it. */
+  take(request: VendorRequest): MockStep | undefined {
+    const model = this.#protocol.modelOf(request)
+    return this.#script.stepAt(model, this.#script.take(model))
+  }
+
+  buy(request: VendorRequest, order: Order = {}): Job {
+    const step = this.take(request)
+    const createdAt = Date.now()
+    const id = `${order.prefix ?? ""}${crypto.randomUUID()}`
+    const { callbackUrl } = order
+    const job: ScriptedJob = {
+      id,
+      model: this.#protocol.modelOf(request),
+      body: order.body ?? request.json,
+      path: request.path,
+      createdAt,
+      count: order.count ?? 1,
+      polls: 0,
+      isCancelled: false,
+      ...(callbackUrl === undefined ? {} : { callbackUrl }),
+      step,
+      endsAt: createdAt + lengthMillis(step)
+    }
+    this.jobs.set(id, job)
+    if (callbackUrl !== undefined) this.#later(job.endsAt, () => this.#callBack(job, callbackUrl))
+    return job
+  }
+
+  poll(id: string): Job | undefined {
+    const job = this.jobs.get(id)
+    if (job === undefined || this.#isLost(job)) return undefined
+    job.polls += 1
+    return job
+  }
+
+  #isLost(job: ScriptedJob): boolean {
+    const { step } = job
+    return step?._tag === "JobFails" && step.error.class === "LOST" && !this.isRunning(job)
+  }
+
+  isRunning({ id, isCancelled }: Job): boolean {
+    const endsAt = this.jobs.get(id)?.endsAt ?? 0
+    return !isCancelled && Date.now() < endsAt
+  }
+
+  async ended({ id }: Job): Promise<void> {
+    const endsAt = this.jobs.get(id)?.endsAt ?? 0
+    await new Promise<void>((resolve) => this.#later(endsAt, resolve))
+  }
+
+  endingOf(job: Job, kind: "image" | "video"): Ending {
+    const step = this.jobs.get(job.id)?.step
+    if (step?._tag === "JobFails") {
+      const { class: failure, message } = step.error
+      return { _tag: "Failed", kind: failure, message }
+    }
+    const items = step?._tag === "Result" ? step.items : ordered(job.count, kind)
+    return { _tag: "Made", files: items.map((item, index) => this.#fileOf(job, item, index)) }
+  }
+
+  forget(id: string): boolean {
+    return this.jobs.delete(id)
+  }
+
+  /** A result that this server hosts. */
+  fileAt(path: string): MadeFile | undefined {
+    return this.#files.get(path)
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
+
+  #fileOf({ id }: Job, item: ResultItem, index: number): MadeFile {
+    if (item._tag !== "Bytes") {
+      const mime = item._tag === "Url" ? item.mime : "application/octet-stream"
+      return { url: item.url, mime, bytes: pixel }
+    }
+    const { bytes, mime } = item
+    const path = `/results/${id}-${index}.${extensions[mime] ?? "bin"}`
+    const file = { url: `${this.url}${path}`, mime, bytes }
+    this.#files.set(path, file)
+    return file
+  }
+
+  #later(at: number, work: () => void): void {
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer)
+        work()
+      },
+      Math.max(0, at - Date.now())
+    )
+    this.#timers.add(timer)
+  }
+
+  /** Once: whoever misses it polls. */
+  #callBack(job: ScriptedJob, url: string): void {
+    const callback = this.#protocol.callback?.(job, this, Date.now())
+    if (callback === undefined || job.isCancelled) return
+    const headers = { "content-type": "application/json", ...callback.headers }
+    fetch(url, { method: "POST", headers, body: callback.body }).catch(() => undefined)
+  }
+}
+
+const ordered = (count: number, kind: "image" | "video"): ReadonlyArray<ResultItem> =>
+  Array.from({ length: count }, () =>
+    kind === "video"
+      ? { _tag: "Bytes", mime: "video/mp4", bytes: mp4Head }
+      : { _tag: "Bytes", mime: "image/png", bytes: pixel }
+  )

@@ -1,0 +1,203 @@
+import { Duration } from "effect"
+import { createServer } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { Readable } from "node:stream"
+import { setTimeout as pause } from "node:timers/promises"
+import { providerVariables } from "../../domain/Provider.ts"
+import type { Provider } from "../../domain/Provider.ts"
+import type { MockRefusal } from "../../vendors/mock/MockScript.ts"
+import { anthropic } from "./AnthropicProtocol.ts"
+import { answerCall, isCall } from "./Calls.ts"
+import { dashscope } from "./DashScopeProtocol.ts"
+import { fal } from "./FalProtocol.ts"
+import { gemini } from "./GeminiProtocol.ts"
+import { openai } from "./OpenAiProtocol.ts"
+import type { MadeFile, Protocol, Reply } from "./Protocol.ts"
+import { replicate } from "./ReplicateProtocol.ts"
+import { ScriptedVendor } from "./ScriptedVendor.ts"
+import type { VendorServerOptions } from "./ScriptedVendor.ts"
+import { readRequest } from "./VendorRequest.ts"
+import type { VendorRequest } from "./VendorRequest.ts"
+
+/** The vendors whose wire format there is. */
+export type VendorName = Provider
+
+/** What a request is for, for `failNext`: a paid submit or call, a result's download, or anything else. */
+export type RequestKind = "submit" | "query" | "download"
+
+/** A vendor on a port of 127.0.0.1, in its own wire format. */
+export interface VendorServer extends AsyncDisposable {
+  readonly vendor: VendorName
+  /** `http://127.0.0.1:‹port›`, without a path. */
+  readonly url: string
+  /** The one key that it knows. */
+  readonly key: string
+  /** The variables by which a gateway uses it, such as `FAL_API_KEY` and `FAL_BASE_URL`. */
+  readonly env: Readonly<Record<string, string>>
+  /** All requests but downloads of results, oldest first. */
+  readonly requests: ReadonlyArray<VendorRequest>
+  /** How many jobs were bought and calls answered. */
+  readonly sold: number
+  /** The next request of this kind is refused, once; `AMBIGUOUS`: its connection breaks. Default: a submit. */
+  readonly failNext: (refusal: MockRefusal, kind?: RequestKind) => void
+  /** Closes the port and all connections. */
+  readonly stop: () => Promise<void>
+}
+
+const protocols: { readonly [name in VendorName]: Protocol } = {
+  openai,
+  anthropic,
+  gemini,
+  dashscope,
+  fal,
+  replicate
+}
+
+/** The path of the base URL behind the address. docs/reference/configuration.md#vendor-bases */
+const basePaths: { readonly [name in VendorName]: string } = {
+  openai: "/v1",
+  anthropic: "",
+  gemini: "",
+  dashscope: "/api/v1",
+  fal: "",
+  replicate: "/v1"
+}
+
+/**
+ * Starts a vendor that follows a script, for programs that call one over HTTP: a gateway in a process of its
+ * own, or a vendor's own client. Rejects a script that has what this vendor cannot say.
+ * docs/developing.md#vendor-servers, ADR 0234
+ */
+export const startVendorServer = async (
+  vendor: VendorName,
+  options: VendorServerOptions = {}
+): Promise<VendorServer> => {
+  const server = new Listening(vendor, options)
+  await server.listen(options.port ?? 0)
+  const { key, url } = server.state
+  const variable = providerVariables[vendor]
+  const jwks = vendor === "fal" ? `;jwks=${url}/.well-known/jwks.json` : ""
+  const stop = () => server.stop()
+  return {
+    vendor,
+    url,
+    key,
+    env: {
+      [`${variable}_API_KEY`]: `${key}${jwks}`,
+      [`${variable}_BASE_URL`]: `${url}${basePaths[vendor]}`
+    },
+    requests: server.requests,
+    get sold() {
+      return server.state.jobs.size + server.calls
+    },
+    failNext: (refusal, kind = "submit") => server.fail(refusal, kind),
+    stop,
+    [Symbol.asyncDispose]: stop
+  }
+}
+
+class Listening {
+  readonly requests: Array<VendorRequest> = []
+  calls = 0
+  readonly state: ScriptedVendor
+  readonly #name: VendorName
+  readonly #protocol: Protocol
+  readonly #options: VendorServerOptions
+  readonly #server: Server
+  readonly #failures: Array<readonly [RequestKind, MockRefusal]> = []
+
+  constructor(name: VendorName, options: VendorServerOptions) {
+    this.#name = name
+    this.#options = options
+    this.#protocol = protocols[name]
+    this.state = new ScriptedVendor(name, this.#protocol, options)
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch(() => request.socket.destroy())
+    })
+  }
+
+  async listen(port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject).listen(port, "127.0.0.1", resolve)
+    })
+    const address = this.#server.address()
+    const own = typeof address === "object" ? (address?.port ?? port) : port
+    this.state.url = `http://127.0.0.1:${own}`
+  }
+
+  async stop(): Promise<void> {
+    this.state.stop()
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => {
+      this.#server.close(resolve)
+    })
+  }
+
+  fail(refusal: MockRefusal, kind: RequestKind): void {
+    this.state.check(refusal)
+    this.#failures.push([kind, refusal])
+  }
+
+  async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await readRequest(incoming)
+    const file = this.state.fileAt(request.path)
+    if (file === undefined) this.requests.push(request)
+    const stranger =
+      file === undefined ? this.#protocol.stranger(request, this.state.key) : undefined
+    if (stranger !== undefined) return write(response, stranger)
+    const isPaid = this.#protocol.isSubmit(request) || isCall(this.#name, request)
+    const refusal = this.#refusal(request, file, isPaid)
+    if (refusal !== undefined) await pause(millisOf(refusal.after))
+    if (refusal?.error.class === "AMBIGUOUS") {
+      // The job is bought, and nobody hears of it
+      await this.#protocol.respond(request, this.state)
+      return void incoming.socket.destroy()
+    }
+    if (refusal !== undefined) {
+      const { error } = refusal
+      return write(response, this.#protocol.refusal(error.class, error.message) ?? unknown)
+    }
+    if (file !== undefined) return write(response, { status: 200, file })
+    const reply = await this.#protocol.respond(request, this.state)
+    if (reply !== undefined) return write(response, reply)
+    return isPaid ? this.#call(request, response) : write(response, unknown)
+  }
+
+  #refusal(
+    request: VendorRequest,
+    file: MadeFile | undefined,
+    isPaid: boolean
+  ): MockRefusal | undefined {
+    const kind = file === undefined ? (isPaid ? "submit" : "query") : "download"
+    const at = this.#failures.findIndex(([of]) => of === kind)
+    const [asked] = this.#failures.splice(at, at < 0 ? 0 : 1)
+    return asked?.[1] ?? (isPaid ? this.state.refusalOf(request) : undefined)
+  }
+
+  async #call(request: VendorRequest, response: ServerResponse): Promise<void> {
+    const step = this.state.take(request)
+    if (step !== undefined) await pause(millisOf(step.after))
+    if (step?._tag === "JobFails") {
+      const { error } = step
+      return write(response, this.#protocol.refusal(error.class, error.message) ?? unknown)
+    }
+    this.calls += 1
+    const model = this.#protocol.modelOf(request)
+    const answer = await answerCall(this.#name, request, model, this.#options.answer)
+    response.writeHead(answer.status, answer.headers)
+    if (answer.body instanceof Readable) answer.body.pipe(response)
+    else response.end(answer.body)
+  }
+}
+
+const unknown: Reply = { status: 404, json: {} }
+
+const millisOf = (after: Duration.Input): number =>
+  Duration.toMillis(Duration.fromInputUnsafe(after))
+
+const write = (response: ServerResponse, { bytes, file, headers, json, status }: Reply): void => {
+  const body = file?.bytes ?? bytes ?? Buffer.from(JSON.stringify(json ?? {}))
+  const type = file?.mime ?? (bytes === undefined ? "application/json" : "application/octet-stream")
+  response.writeHead(status, { "content-type": type, "content-length": body.length, ...headers })
+  response.end(body)
+}

@@ -1,0 +1,185 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { createServer, request as send } from "node:http"
+import type { RequestListener } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { runCommand } from "../../support/commandLine.ts"
+import { until } from "../../support/gatewayProcess.ts"
+import { Running, runningGateway } from "../../support/running.ts"
+
+/** docs/cli.md: what `run` and `listen` do when the way to the service breaks */
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-broken-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const server = (handler: RequestListener) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const made = createServer(handler)
+        await new Promise<void>((resolve) => made.listen(0, "127.0.0.1", resolve))
+        return made
+      }),
+      (made) =>
+        Effect.promise(() => {
+          made.closeAllConnections()
+          return new Promise((resolve) => made.close(resolve))
+        })
+    ),
+    (made) => `http://127.0.0.1:${(made.address() as AddressInfo).port}`
+  )
+
+/** A way to the service: `cutAfter` says after how many bytes of the response it breaks, if it does. */
+const proxy = (target: string, cutAfter: (method: string, path: string) => number | undefined) =>
+  server((request, response) => {
+    const { headers, method = "GET", url = "/" } = request
+    const most = cutAfter(method, url)
+    const forwarded = send(`${target}${url}`, { method, headers }, (answer) => {
+      let passed = 0
+      if (most !== 0) response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.on("data", (piece: Buffer) => {
+        passed += piece.length
+        if (most === undefined || passed <= most) return void response.write(piece)
+        // In the middle of what came
+        const rest = piece.subarray(0, Math.max(0, piece.length - (passed - most)))
+        if (most > 0 && rest.length > 0) response.write(rest, () => request.socket.destroy())
+        else request.socket.destroy()
+      })
+      answer.on("end", () => response.end())
+      answer.on("error", () => response.destroy())
+    })
+    forwarded.on("error", () => response.destroy())
+    response.on("close", () => forwarded.destroy())
+    request.pipe(forwarded)
+  })
+
+const generation = /^\/vendors\/alibaba\/v1\/text-to-image-max\/generation/u
+
+layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
+  timeout: "60 seconds",
+  excludeTestServices: true
+})((it) => {
+  it.effect("run makes one task, whatever is cut", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const out = yield* folder
+      const asked: Array<string> = []
+      const broken = yield* proxy(url, (method, path) => {
+        if (!generation.test(path)) return undefined
+        asked.push(method)
+        // The create is done and not answered; the stream and the first poll end in their middle
+        return asked.length === 1 ? 0 : asked.length <= 4 && method === "GET" ? 40 : undefined
+      })
+      const env = { GATEWAY_URL: broken, GATEWAY_KEY: key }
+      const prompt = ["--prompt", "A pier", "--out", out, "--idempotency-key", "one"]
+      const ran = yield* runCommand(["run", "text-to-image-max", ...prompt, "--json"], env)
+      assert.strictEqual(ran.code, 0, ran.error)
+      assert.strictEqual(JSON.parse(ran.out).task.task_info.status, "completed")
+      assert.lengthOf(readdirSync(out), 1)
+      assert.deepStrictEqual(asked.slice(0, 4), ["POST", "POST", "GET", "GET"])
+      const listed = yield* runCommand(["tasks", "list", "--json"], env)
+      assert.lengthOf(JSON.parse(listed.out).data, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("run whose create is never answered says how to find the task", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const out = yield* folder
+      const broken = yield* proxy(url, (method) => (method === "POST" ? 0 : undefined))
+      const run = ["run", "text-to-image-max", "--prompt", "A mole", "--out", out]
+      const named = [...run, "--idempotency-key", "two", "--json"]
+      const lost = yield* runCommand(named, { GATEWAY_URL: broken, GATEWAY_KEY: key })
+      assert.strictEqual(lost.code, 1)
+      assert.include(lost.error, "--idempotency-key two")
+      assert.isNull(JSON.parse(lost.out).error.problem)
+      const again = yield* runCommand(named, { GATEWAY_URL: url, GATEWAY_KEY: key })
+      assert.strictEqual(again.code, 0, again.error)
+      const listed = yield* runCommand(["tasks", "list", "--json"], {
+        GATEWAY_URL: url,
+        GATEWAY_KEY: key
+      })
+      assert.lengthOf(JSON.parse(listed.out).data, 2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("an interrupted run leaves the task, and says how to wait for it", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const env = { GATEWAY_URL: url, GATEWAY_KEY: key }
+      const moves: Array<string> = []
+      const running = yield* Effect.forkChild(
+        runCommand(
+          ["run", "text-to-image-max", "--prompt", "[[sim:hang]]"],
+          env,
+          undefined,
+          (line) => moves.push(line)
+        )
+      )
+      yield* Effect.promise(() => until(async () => moves[0]))
+      yield* Fiber.interrupt(running)
+      const [, id = ""] = /gateway tasks wait (\S+)/u.exec(moves.join("\n")) ?? []
+      const cancelled = yield* runCommand(["tasks", "cancel", id, "--json"], env)
+      assert.strictEqual(JSON.parse(cancelled.out).task_info.error.code, 4004, cancelled.error)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "listen forwards every event once, in order, to a slow receiver over a way that breaks",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const got: Array<string> = []
+        const hook = yield* server((request, response) => {
+          const chunks: Array<Buffer> = []
+          request.on("data", (chunk: Buffer) => chunks.push(chunk))
+          request.on("end", () => {
+            const { data, type } = JSON.parse(Buffer.concat(chunks).toString())
+            got.push(`${type} ${data.payload.task_info.id}`)
+            setImmediate(() => response.end())
+          })
+        })
+        let streams = 0
+        const broken = yield* proxy(url, (_, path) => {
+          if (!path.startsWith("/manage/v1/events")) return undefined
+          streams += 1
+          return streams <= 6 ? 3000 * streams : undefined
+        })
+        const lines: Array<string> = []
+        const listening = yield* Effect.forkChild(
+          runCommand(
+            ["listen", "--forward", hook, "--events", "task.created,task.failed", "--json"],
+            { GATEWAY_URL: broken, GATEWAY_KEY: key },
+            (line) => lines.push(line)
+          )
+        )
+        // From the first open stream on
+        yield* Effect.promise(() => until(async () => (streams > 0 ? true : undefined)))
+        yield* Effect.promise(() => until(async () => lines[0]))
+        const at = `${url}/vendors/alibaba/v1/text-to-image-max/generation`
+        const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+        const body = JSON.stringify({ prompt: "[[sim:hang]]" })
+        const ids: Array<string> = []
+        for (let n = 0; n < 60; n += 1) {
+          const answer = yield* Effect.promise(() => fetch(at, { method: "POST", headers, body }))
+          const made = (yield* Effect.promise(() => answer.json())) as { task_info: { id: string } }
+          ids.push(made.task_info.id)
+        }
+        for (const id of ids) {
+          yield* Effect.promise(() => fetch(`${at}/${id}`, { method: "DELETE", headers }))
+        }
+        yield* Effect.promise(() => until(async () => (got.length >= 120 ? true : undefined)))
+        yield* Fiber.interrupt(listening)
+        assert.deepStrictEqual(got, [
+          ...ids.map((id) => `task.created ${id}`),
+          ...ids.map((id) => `task.failed ${id}`)
+        ])
+        assert.isAbove(streams, 6)
+      }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { until } from "../../support/gatewayProcess.ts"
+import { prepareDataDir } from "../../support/stores.ts"
+
+/** docs/operating.md#backup, ADR 0221. What a process does with it: commandProcesses.test.ts */
+
+const folderIn = (parent: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(parent, "gateway backup-"))),
+    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  )
+
+/** Another file system, where the machine has one. */
+const otherFileSystem = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+/** A store of a stopped service, with a medium in a folder of its own; and where to put it. */
+const stopped = Effect.gen(function* () {
+  const folder = yield* folderIn(tmpdir())
+  const env = {
+    DATA_DIR: join(folder, "data"),
+    ARTIFACT_STORE: join(folder, "media"),
+    BASE_URL: "http://localhost:8080"
+  }
+  yield* Effect.promise(() => prepareDataDir(env.DATA_DIR))
+  writeFileSync(join(env.DATA_DIR, "master-key"), "a secret\n", { mode: 0o600 })
+  mkdirSync(join(env.ARTIFACT_STORE, "a b"), { recursive: true })
+  writeFileSync(join(env.ARTIFACT_STORE, "a b", "medium"), "bytes")
+  yield* withEnvironment(env)
+  return { folder, archive: join(folder, "a backup.tar.gz"), ...env }
+})
+
+const done = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  const ran = yield* runCommand(args)
+  assert.strictEqual(ran.code, 0, ran.error)
+})
+
+describe("gateway backup and restore", () => {
+  it.live("put media on another file system than the store, open to nobody else", () =>
+    Effect.gen(function* () {
+      const { archive, folder } = yield* stopped
+      yield* done("backup", archive)
+      const target = {
+        DATA_DIR: join(folder, "restored"),
+        ARTIFACT_STORE: join(yield* folderIn(otherFileSystem), "media")
+      }
+      yield* withEnvironment(target)
+      yield* done("restore", archive)
+      assert.strictEqual(
+        readFileSync(join(target.ARTIFACT_STORE, "a b", "medium"), "utf8"),
+        "bytes"
+      )
+      assert.deepStrictEqual(readdirSync(target.ARTIFACT_STORE), ["a b"])
+      assert.deepStrictEqual(readdirSync(target.DATA_DIR).toSorted(), [
+        "lock.sqlite",
+        "master-key",
+        "postgres"
+      ])
+      assert.deepStrictEqual(
+        [target.DATA_DIR, target.ARTIFACT_STORE, join(target.DATA_DIR, "master-key")].map(modeOf),
+        ["700", "700", "600"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("go on after a run that was killed, and leave nothing of it", () =>
+    Effect.gen(function* () {
+      const { archive, folder } = yield* stopped
+      // What earlier versions left there
+      writeFileSync(`${archive}.part`, "cut off")
+      yield* done("backup", archive)
+      const DATA_DIR = join(folder, "restored")
+      const left = join(DATA_DIR, ".restore-killed")
+      mkdirSync(left, { recursive: true })
+      writeFileSync(join(left, "master-key"), "a secret\n")
+      yield* withEnvironment({ DATA_DIR, ARTIFACT_STORE: join(DATA_DIR, "artifacts") })
+      yield* done("restore", archive)
+      assert.deepStrictEqual(readdirSync(DATA_DIR).toSorted(), [
+        "artifacts",
+        "lock.sqlite",
+        "master-key",
+        "postgres"
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("leave out what a disk has of its own, readable or not", () =>
+    Effect.gen(function* () {
+      const { archive, folder, DATA_DIR } = yield* stopped
+      mkdirSync(join(DATA_DIR, "lost+found", "of the disk"), { recursive: true })
+      yield* done("backup", archive)
+      const restored = join(folder, "restored")
+      mkdirSync(join(restored, "lost+found"), { recursive: true })
+      yield* withEnvironment({ DATA_DIR: restored, ARTIFACT_STORE: join(folder, "others") })
+      yield* done("restore", archive)
+      assert.deepStrictEqual(readdirSync(join(restored, "lost+found")), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("leave no file behind when they are interrupted", () =>
+    Effect.gen(function* () {
+      const { archive, folder } = yield* stopped
+      const backup = yield* Effect.forkChild(runCommand(["backup", archive]))
+      yield* Effect.promise(() =>
+        until(async () => readdirSync(folder).find((it) => it.endsWith(".part")))
+      )
+      yield* Fiber.interrupt(backup)
+      assert.deepStrictEqual(readdirSync(folder).toSorted(), ["data", "media"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuse to write a backup among the media", () =>
+    Effect.gen(function* () {
+      const { ARTIFACT_STORE } = yield* stopped
+      const { code, error } = yield* runCommand(["backup", join(ARTIFACT_STORE, "backup.tar.gz")])
+      assert.strictEqual(code, 1)
+      assert.include(error, "is in ARTIFACT_STORE")
+    }).pipe(Effect.scoped)
+  )
+})

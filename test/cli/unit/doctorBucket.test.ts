@@ -1,0 +1,116 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
+import type { RequestListener } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe } from "vitest"
+import type { Finding } from "../../../src/cli/doctor/Finding.ts"
+import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { fakeBucket } from "../../support/fakeBucket.ts"
+import { until } from "../../support/gatewayProcess.ts"
+
+/** docs/cli.md#doctor: whether the bucket of `ARTIFACT_STORE` lets the service work */
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-doctor-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const server = (handler: RequestListener) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const made = createServer(handler)
+      await new Promise<void>((resolve) => made.listen(0, "127.0.0.1", resolve))
+      return { made, url: `http://127.0.0.1:${(made.address() as AddressInfo).port}` }
+    }),
+    ({ made }) =>
+      Effect.promise(() => {
+        made.closeAllConnections()
+        return new Promise((resolve) => made.close(resolve))
+      })
+  )
+
+const secret = "the-secret-of-the-bucket"
+
+/** What `gateway doctor` says of the bucket at this address. */
+const doctorOf = Effect.fnUntraced(function* (endpoint: string) {
+  yield* withEnvironment({
+    DATA_DIR: join(yield* folder, "data"),
+    BASE_URL: "http://localhost:8080",
+    ARTIFACT_STORE: "s3://media/some/prefix",
+    AWS_ACCESS_KEY_ID: "an-id",
+    AWS_SECRET_ACCESS_KEY: secret,
+    AWS_ENDPOINT_URL_S3: endpoint
+  })
+  const ran = yield* runCommand(["doctor", "--json"], { GATEWAY_URL: "http://127.0.0.1:9" })
+  assert.notInclude(ran.out + ran.error, secret)
+  const findings: ReadonlyArray<Finding> = JSON.parse(ran.out).findings
+  const found = findings.find(({ check }) => check === "media")
+  return { code: ran.code, status: found?.status, detail: found?.detail, remedy: found?.remedy }
+})
+
+describe("doctor and a bucket", () => {
+  it.live("one that works is left as it was", () =>
+    Effect.gen(function* () {
+      const bucket = yield* Effect.acquireRelease(Effect.promise(fakeBucket), ({ close }) =>
+        Effect.sync(close)
+      )
+      bucket.objects.set("some/prefix/kept", Buffer.from("kept"))
+      // A passing fault is no finding
+      bucket.failures.push("PUT")
+      const { code, detail, remedy, status } = yield* doctorOf(bucket.url)
+      assert.deepStrictEqual([code, status, remedy], [0, "ok", null])
+      assert.include(detail, "media")
+      assert.deepStrictEqual([...bucket.objects.keys()], ["some/prefix/kept"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that does not is broken, with a remedy", () =>
+    Effect.gen(function* () {
+      const error = (code: string) => `<Error><Code>${code}</Code></Error>`
+      const refusing =
+        (verb: string, status: number, code: string): RequestListener =>
+        (request, response) => {
+          request.resume()
+          if (request.method === verb) return void response.writeHead(status).end(error(code))
+          if (request.method === "GET") return void response.writeHead(404).end(error("NoSuchKey"))
+          response.writeHead(200).end()
+        }
+      for (const [handler, detail, remedy] of [
+        [refusing("GET", 404, "NoSuchBucket"), /does not exist/u, /create it/u],
+        [refusing("GET", 403, "InvalidAccessKeyId"), /answered 403/u, /AWS_ACCESS_KEY_ID/u],
+        [refusing("PUT", 403, "AccessDenied"), /cannot be written: .*403/u, /right to .*write/u],
+        [refusing("DELETE", 403, "AccessDenied"), /\.doctor-.*403/u, /right to .*delete/u]
+      ] as const) {
+        const found = yield* Effect.scoped(
+          Effect.flatMap(server(handler), ({ url }) => doctorOf(url))
+        )
+        assert.deepStrictEqual([found.code, found.status], [1, "broken"])
+        assert.match(found.detail ?? "", detail)
+        assert.match(found.remedy ?? "", remedy)
+      }
+      const away = yield* Effect.scoped(doctorOf("http://127.0.0.1:9"))
+      assert.strictEqual(away.status, "broken")
+      assert.match(away.remedy ?? "", /AWS_ENDPOINT_URL/u)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("one that never responds is given up after 15 seconds", () =>
+    Effect.gen(function* () {
+      let requests = 0
+      const { url } = yield* server(() => {
+        requests += 1
+      })
+      const asking = yield* Effect.forkChild(doctorOf(url))
+      yield* Effect.promise(() => until(async () => (requests > 0 ? true : undefined)))
+      yield* TestClock.adjust("15 seconds")
+      const { detail, status } = yield* Fiber.join(asking)
+      assert.strictEqual(status, "broken")
+      assert.match(detail ?? "", /did not respond within 15s/u)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "vitest"
+import { heapFlags, missingFlags } from "../../../src/cli/HeapFlags.ts"
+
+/** ADR 0233; that a started service has them: commandProcesses.test.ts */
+
+const read = (path: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), "utf8")
+
+describe("the flags of a service", () => {
+  it("are those of `npm start` and of the image", () => {
+    const { start } = JSON.parse(read("package.json")).scripts
+    assert.strictEqual(start, `node ${heapFlags.join(" ")} src/main.ts`)
+    const command = JSON.stringify([...heapFlags, "src/main.ts"]).replaceAll(",", ", ")
+    assert.include(read("Dockerfile"), `CMD ${command}`)
+  })
+
+  it("are added where the user has set none, under whatever spelling", () => {
+    assert.deepStrictEqual(missingFlags([], ""), heapFlags)
+    assert.deepStrictEqual(missingFlags(heapFlags, ""), [])
+    assert.deepStrictEqual(missingFlags(["--max_semi_space_size=64"], "--inspect"), [
+      "--heap-growing-percent=50",
+      "--no-allocation-site-pretenuring"
+    ])
+    assert.deepStrictEqual(missingFlags(["--allocation-site-pretenuring"], ""), [
+      "--max-semi-space-size=16",
+      "--heap-growing-percent=50"
+    ])
+    assert.notInclude(missingFlags([], "--max-semi-space-size=8"), "--max-semi-space-size=16")
+  })
+})

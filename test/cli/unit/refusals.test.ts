@@ -1,0 +1,108 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { runCommand } from "../../support/commandLine.ts"
+
+/** What a command prints of a refusal. docs/cli.md#exit-codes */
+
+type Answer = (path: string) => readonly [status: number, body: object]
+
+const answering = (answer: Answer) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer(({ url = "" }, response) => {
+        const [status, body] = answer(url)
+        response.writeHead(status, { "content-type": "application/json" })
+        response.end(JSON.stringify(body))
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      const { port } = server.address() as AddressInfo
+      const env = {
+        GATEWAY_URL: `http://127.0.0.1:${port}`,
+        GATEWAY_KEY: "sk-x",
+        ADMIN_TOKEN: "a-token"
+      }
+      return { server, env }
+    }),
+    ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+  )
+
+const refusing = (status: number, problem: object) => answering(() => [status, problem])
+
+const topUp = ["top-up", "01a20678-2afc-74d6-a810-f6e9f061f816", "100"]
+
+describe("a refused command", () => {
+  it.live("prints no control characters of what somebody else has named", () =>
+    Effect.gen(function* () {
+      const { env } = yield* refusing(409, {
+        title: "Conflict",
+        detail: "The name \u001b]0;owned\u0007\u001b[2J\rError: all is well is taken",
+        code: 2010,
+        errors: [{ pointer: "#/name", detail: "\u001b[8mhidden" }]
+      })
+      const { code, error } = yield* runCommand(["users", "create", "a@example.com"], env)
+      assert.strictEqual(code, 1)
+      assert.deepStrictEqual(error.split("\n").slice(0, 2), [
+        "Error: Conflict: The name  ]0;owned  [2J Error: all is well is taken (code 2010, HTTP 409)",
+        "  #/name:  [8mhidden"
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("names the operation of a top-up that may have been booked, and of no other", () =>
+    Effect.gen(function* () {
+      for (const [status, isOpen] of [
+        [500, true],
+        [503, true],
+        [402, false]
+      ] as const) {
+        const code = status === 402 ? 2001 : 5000
+        const { env } = yield* refusing(status, { title: "Away", detail: "Away", code })
+        const { error } = yield* runCommand(topUp, env)
+        assert.strictEqual(
+          /--operation-id cli-[\da-f-]{36} it is booked/u.test(error),
+          isOpen,
+          error
+        )
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes no operation id that a request cannot carry", () =>
+    Effect.gen(function* () {
+      for (const id of ["a\nb", "übung", "x".repeat(256)]) {
+        const { code, error } = yield* runCommand([...topUp, "--operation-id", id])
+        assert.strictEqual(code, 2)
+        assert.include(error, "--operation-id")
+      }
+    })
+  )
+
+  it.live("of a redelivery sends the other deliveries of the event", () =>
+    Effect.gen(function* () {
+      const event_id = "evt_01a206782e2f79ceaf24c63ee4bdeff4"
+      const deliveryOf = (id: string) => {
+        const type = "task.created"
+        return { id, endpoint_id: "whe_1", event_id, type, status: "pending" }
+      }
+      const { env } = yield* answering((path) => {
+        if (!path.includes("/redeliver")) {
+          return [
+            200,
+            { data: [deliveryOf("whd_gone"), deliveryOf("whd_there")], next_cursor: null }
+          ]
+        }
+        return path.includes("whd_gone")
+          ? [409, { title: "Conflict", detail: "The endpoint was deleted", code: 2010 }]
+          : [200, deliveryOf("whd_there")]
+      })
+      const { code, error } = yield* runCommand(["redeliver", event_id], env)
+      assert.strictEqual(code, 1)
+      assert.match(
+        error,
+        /^Error: whd_there is sent again\nwhd_gone: Conflict: The endpoint was deleted \(code 2010/u
+      )
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,142 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer } from "effect"
+import { ApiKeyId, makeTaskId } from "../../../src/domain/Ids.ts"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { listScanRowsMax } from "../../../src/domain/Limits.ts"
+import { TaskHistoryStore } from "../../../src/tasks/history/TaskHistoryStore.ts"
+import type { TaskFilter } from "../../../src/tasks/history/TaskHistoryStore.ts"
+import { singleStores } from "../../support/stores.ts"
+import { credits, newWallet, walletStores } from "../../support/wallets.ts"
+
+/** docs/reference/http.md#lists, ADR 0240 */
+
+const begin = Date.parse("2026-11-20T00:00:00Z")
+const count = 12_500
+const keyOf = (user: UserId) => ApiKeyId.make(`key_${user}`)
+
+/** Tasks of a user, one a second from the first of these numbers on; every 5000th failed, every 2500th of another model. */
+const makeTasks = Effect.fnUntraced(function* (user: UserId, first: number, some: number) {
+  const sql = yield* PgClient.PgClient
+  const ids = Array.from({ length: some }, (_, n) => makeTaskId(begin + (first + n) * 1000))
+  yield* sql`
+    INSERT INTO tasks (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price,
+      captured, error, trace_id, created_at, updated_at)
+    SELECT x.id, ${user}, ${keyOf(user)}, 'alibaba', CASE WHEN n % 2500 = 0 THEN 'rare' ELSE 'common' END,
+      'generation', 'images', CASE WHEN n % 5000 = 0 THEN 'failed' ELSE 'completed' END, '{}', true, 1000000000,
+      1000000, CASE WHEN n % 5000 = 0 THEN '{"code": 4004, "title": "", "detail": ""}'::jsonb END,
+      md5(x.id::text), ${new Date(begin)}::timestamptz, ${new Date(begin)}::timestamptz
+    FROM (SELECT id, ${first} + (i - 1)::int AS n FROM unnest(${ids}::uuid[]) WITH ORDINALITY AS u(id, i)) x`
+})
+
+const fill = (user: UserId) => makeTasks(user, 0, count)
+const statement = (text: string) =>
+  Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(text).unprepared)
+
+/** What a page may cost must not depend on how the rows lie, nor on what the planner believes of them. */
+const shapes: Readonly<
+  Record<string, (user: UserId) => Effect.Effect<unknown, unknown, PgClient.PgClient>>
+> = {
+  "full pages": (user) => Effect.andThen(fill(user), statement("ANALYZE tasks")),
+  "pages half full": (user) =>
+    statement("ALTER TABLE tasks SET (fillfactor = 50)").pipe(
+      Effect.andThen(fill(user)),
+      Effect.andThen(statement("ANALYZE tasks"))
+    ),
+  "a page a row": (user) =>
+    statement("ALTER TABLE tasks SET (fillfactor = 10)").pipe(
+      Effect.andThen(fill(user)),
+      Effect.andThen(statement("ANALYZE tasks"))
+    ),
+  "a table that updates have bloated": (user) =>
+    Effect.gen(function* () {
+      yield* fill(user)
+      for (let n = 0; n < 4; n += 1) {
+        yield* statement(`UPDATE tasks SET body = '{"n":${n}}', trace_id = md5(trace_id)`)
+      }
+      yield* statement("ANALYZE tasks")
+    }),
+  "statistics of an empty table": (user) => Effect.andThen(statement("ANALYZE tasks"), fill(user)),
+  "statistics from before the user came": (user) =>
+    Effect.gen(function* () {
+      yield* makeTasks(yield* newWallet(0), 0, 5000)
+      yield* makeTasks(user, 0, 3)
+      yield* statement("ANALYZE tasks")
+      yield* makeTasks(user, 3, count - 3)
+    }).pipe(Effect.provide(walletStores))
+}
+
+/** Entries of indexes and rows that this connection has read of tasks. */
+const readSoFar = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  const [row] = yield* sql<{ entries: number; rows: number }>`
+    SELECT (SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes WHERE relname = 'tasks') AS entries,
+      (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS rows
+    FROM pg_stat_user_tables WHERE relname = 'tasks'`
+  return row!
+})
+
+const page = 21
+type Filter = Partial<TaskFilter>
+
+/** Found, and how many rows may be read at most. */
+const expected: ReadonlyArray<readonly [Filter, found: number, rows: number]> = [
+  [{}, page, page],
+  [{ status: "completed" }, page, page],
+  [{ vendor: "alibaba", maxCost: credits(1) }, page, page],
+  [{ model: "common" }, page, page],
+  [{ model: "rare" }, 5, 5],
+  [{ status: "failed" }, 3, 3],
+  [{ minCost: credits(900) }, 0, listScanRowsMax]
+]
+
+for (const [name, database] of Object.entries(singleStores)) {
+  for (const [shape, make] of Object.entries(shapes)) {
+    describe(`lists of tasks over ${shape} (${name})`, () => {
+      layer(Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), database), {
+        timeout: "120 seconds",
+        excludeTestServices: true
+      })((it) => {
+        it.effect("read by index no more than a page needs, and nothing of other users", () =>
+          Effect.gen(function* () {
+            const store = yield* TaskHistoryStore
+            const user = yield* newWallet(0)
+            const other = yield* newWallet(0)
+            yield* make(user)
+            const check = Effect.fnUntraced(function* (
+              by: UserId,
+              filter: Filter,
+              found: number,
+              rows: number
+            ) {
+              const before = yield* readSoFar
+              const result = yield* store.search(by, { ...filter, limit: page })
+              const after = yield* readSoFar
+              const label = Object.keys(filter).join()
+              assert.lengthOf(result.rows, found, label)
+              assert.isAtMost(after.rows - before.rows, rows, `rows: ${label}`)
+              // Dead entries of an updated table are read with them
+              assert.isAtMost(after.entries - before.entries, 6 * rows, `entries: ${label}`)
+            })
+            // Plans may change after the fifth time
+            for (let times = 0; times < 7; times += 1) {
+              for (const [filter, found, rows] of expected) {
+                yield* check(user, filter, found, rows)
+                yield* check(other, filter, 0, 0)
+              }
+              yield* check(user, { apiKeyId: keyOf(user) }, page, page)
+              yield* check(user, { apiKeyId: keyOf(user), model: "rare" }, 4, listScanRowsMax)
+              yield* check(user, { apiKeyId: keyOf(other) }, 0, 0)
+            }
+            const since = DateTime.makeUnsafe(begin + 100_000)
+            const until = DateTime.makeUnsafe(begin + 102_000)
+            yield* check(user, { since, until }, 2, 2)
+            yield* check(other, { since, until }, 0, 0)
+          })
+        )
+      })
+    })
+  }
+}

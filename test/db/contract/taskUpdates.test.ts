@@ -1,0 +1,51 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TaskId } from "../../../src/domain/Ids.ts"
+import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
+import { singleStores } from "../../support/stores.ts"
+import { accept, finish, newWallet, walletStores } from "../../support/wallets.ts"
+
+/** ADR 0241 */
+
+const count = 400
+
+/** Updates of tasks by this connection, and those of them that wrote no index. */
+const updates = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  const [row] = yield* sql<{ all: number; inPlace: number }>`
+    SELECT n_tup_upd::int AS "all", n_tup_hot_upd::int AS in_place
+    FROM pg_stat_user_tables WHERE relname = 'tasks'`
+  return row!
+})
+
+for (const [name, database] of Object.entries(singleStores)) {
+  describe(`a task (${name})`, () => {
+    layer(Layer.provideMerge(Layer.merge(walletStores, TaskRetentionStore.layer), database), {
+      timeout: "60 seconds",
+      excludeTestServices: true
+    })((it) => {
+      it.effect("is begun, ended and scrubbed in its page, without an entry of an index", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const retention = yield* TaskRetentionStore
+          const user = yield* newWallet(count)
+          const body = { prompt: "a turtle that swims in a calm sea, seen from below ".repeat(8) }
+          const made = yield* Effect.forEach(
+            Array.from({ length: count }),
+            () => accept(user, 1, { body }),
+            { concurrency: 32 }
+          )
+          yield* sql`UPDATE tasks SET status = 'processing', started_at = created_at, updated_at = created_at`
+          yield* Effect.forEach(made, ({ taskId }) => finish(taskId, 1), { concurrency: 32 })
+          assert.deepStrictEqual(yield* updates, { all: 2 * count, inPlace: 2 * count })
+          const after = TaskId.make("ffffffff-ffff-7fff-bfff-ffffffffffff")
+          assert.strictEqual(yield* retention.scrubBefore(after, count), count)
+          assert.deepStrictEqual(yield* updates, { all: 3 * count, inPlace: 3 * count })
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,167 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
+import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
+import type { VendorName, VendorServer } from "../../../src/testing/index.ts"
+import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
+import { accountAt, request } from "../../support/upstreams/accounts.ts"
+
+/** docs/developing.md#vendor-servers, ADR 0234 */
+
+interface Subject {
+  readonly vendor: VendorName
+  readonly label: string
+  readonly model: string
+  /** Classes that the vendor's wire format does not tell from another one. */
+  readonly reads?: { readonly [kind in VendorErrorClass]?: VendorErrorClass }
+}
+
+const oneCode = { MEDIA: "FATAL_CLIENT" } as const
+const subjects: { readonly [name in AdapterName]: Subject } = {
+  "dashscope-async": {
+    vendor: "dashscope",
+    label: "text-to-image-preview",
+    model: "wan2.5-t2i-preview"
+  },
+  "dashscope-sync": { vendor: "dashscope", label: "text-to-image-max", model: "qwen-image-max" },
+  "gemini-image": {
+    vendor: "gemini",
+    label: "image-edit-pro",
+    model: "gemini-3-pro-image",
+    reads: oneCode
+  },
+  "openai-image": {
+    vendor: "openai",
+    label: "text-to-image-preview",
+    model: "gpt-image-1.5",
+    reads: oneCode
+  },
+  "openai-video": {
+    vendor: "openai",
+    label: "text-to-video-spark",
+    model: "sora-2",
+    reads: oneCode
+  },
+  "fal-queue": { vendor: "fal", label: "text-to-image-preview", model: "fal-ai/flux/dev" },
+  replicate: {
+    vendor: "replicate",
+    label: "text-to-image-preview",
+    model: "black-forest-labs/flux-schnell"
+  }
+}
+const names = Object.keys(subjects) as Array<AdapterName>
+
+const refusals = [
+  "RETRYABLE",
+  "RATE_LIMITED",
+  "FATAL_CLIENT",
+  "CONTENT",
+  "MEDIA",
+  "OPERATOR",
+  "GONE",
+  "AMBIGUOUS"
+] as const
+const failures = ["CONTENT", "MEDIA", "FATAL_CLIENT", "TIMEOUT", "FAILED", "LOST"] as const
+
+const accountOf = (adapter: AdapterName, server: VendorServer) =>
+  accountAt(adapter, Object.values(server.env)[1]!, server.key)
+
+const orderOf = ({ label, model }: Subject) => request(label, model, { prompt: "A lighthouse" })
+
+/** Submits and polls until the job has ended. */
+const run = Effect.fnUntraced(function* (adapter: AdapterName, server: VendorServer) {
+  const account = yield* accountOf(adapter, server)
+  const submitted = yield* account.submit(orderOf(subjects[adapter]))
+  if (submitted._tag === "Done") return submitted.result.items
+  const progress = yield* account.poll(submitted.handle)
+  assert(progress._tag === "Done", "still running")
+  return progress.result.items
+})
+
+const serverOf = (vendor: VendorName, options: Parameters<typeof startVendorServer>[1] = {}) =>
+  Effect.acquireRelease(
+    Effect.promise(() => startVendorServer(vendor, options)),
+    (server) => Effect.promise(() => server.stop())
+  )
+
+describe.each(names)("a vendor server and the adapter %s", (name) => {
+  const subject = subjects[name]
+  const { model, reads = {}, vendor } = subject
+
+  it.effect("each refusal is read as the class that the script names, with its words", () =>
+    Effect.gen(function* () {
+      const server = yield* serverOf(vendor)
+      const account = yield* accountOf(name, server)
+      for (const kind of refusals) {
+        server.failNext(MockVendor.refused(kind, "slow down now"))
+        const error = yield* Effect.flip(account.submit(orderOf(subject)))
+        assert.strictEqual(error.class, reads[kind as VendorErrorClass] ?? kind, error.message)
+        if (kind !== "AMBIGUOUS") assert.include(error.message, "slow down now")
+      }
+      // The job whose response was lost
+      assert.strictEqual(server.sold, 1)
+    })
+  )
+
+  it.effect("each failure of a job is read as its class, or the script is refused", () =>
+    Effect.gen(function* () {
+      for (const kind of failures) {
+        const script = { [model]: [MockVendor.jobFails(kind, "it broke down", 0)] as const }
+        const started = yield* Effect.result(
+          Effect.tryPromise(() => startVendorServer(vendor, { script }))
+        )
+        if (started._tag === "Failure") {
+          assert.instanceOf(started.failure.cause, RangeError)
+          continue
+        }
+        const server = started.success
+        yield* Effect.addFinalizer(() => Effect.promise(() => server.stop()))
+        const isBlocking = name === "dashscope-sync" || name === "openai-image"
+        // What is lost was never polled; DashScope tolerates an unknown job for a while
+        if (kind === "LOST" && (isBlocking || name === "dashscope-async")) continue
+        const error = yield* Effect.flip(run(name, server))
+        // A blocking call that fails has bought nothing
+        const isRepeated = isBlocking && (kind === "FAILED" || kind === "TIMEOUT")
+        const expected = isRepeated ? "RETRYABLE" : kind
+        assert.strictEqual(error.class, reads[expected as VendorErrorClass] ?? expected)
+        if (kind !== "LOST") assert.include(error.message, "it broke down")
+      }
+    })
+  )
+
+  it.effect("a model's steps come in turn, the last one again and again; it knows one key", () =>
+    Effect.gen(function* () {
+      const picture = { _tag: "Bytes", mime: "image/png", bytes: new Uint8Array([1, 2]) } as const
+      const server = yield* serverOf(vendor, {
+        key: "own-key",
+        script: {
+          [model]: [
+            MockVendor.refused("RATE_LIMITED", "slow down"),
+            MockVendor.result(0, name === "openai-video" ? [picture] : [picture, picture])
+          ],
+          default: [MockVendor.refused("OPERATOR", "not this model")]
+        }
+      })
+      assert.strictEqual((yield* Effect.flip(run(name, server))).class, "RATE_LIMITED")
+      const results = name === "openai-video" ? 1 : 2
+      assert.strictEqual((yield* run(name, server)).length, results)
+      assert.strictEqual((yield* run(name, server)).length, results)
+      assert.strictEqual(server.sold, 2)
+      const stranger = yield* accountAt(name, Object.values(server.env)[1]!, "other")
+      const error = yield* Effect.flip(stranger.submit(orderOf(subject)))
+      assert.strictEqual(error.class, "OPERATOR")
+      assert.strictEqual(server.sold, 2)
+    })
+  )
+})
+
+it("a script that the vendor cannot follow is refused at the start and by failNext", async () => {
+  const started = startVendorServer("gemini", { script: [MockVendor.jobFails("LOST", "gone")] })
+  const error = await started.catch((error: unknown) => error)
+  assert.strictEqual(String(error), "RangeError: gemini cannot say that a job failed with LOST")
+  await using server = await startVendorServer("fal")
+  assert.throws(
+    () => server.failNext(MockVendor.refused("LOST", "gone")),
+    "fal cannot say that a request is refused with LOST"
+  )
+})
