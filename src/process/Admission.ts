@@ -9,10 +9,13 @@ export interface AdmissionService {
   readonly calls: AdmissionLimiter
 }
 
-/** However slow it is, a process takes so much at a time, and in a burst so much. */
+/**
+ * A turn of the loop with many streams delays each of them in several turns: therefore fewer calls than
+ * creates while an overload lasts. Figures in bench/README.md.
+ */
 export const makeAdmission = (): AdmissionService => ({
-  creates: new AdmissionLimiter({ least: 128, most: 512 }),
-  calls: new AdmissionLimiter({ least: 256, most: 1024 })
+  creates: new AdmissionLimiter({ least: 32, usual: 128, most: 512 }),
+  calls: new AdmissionLimiter({ least: 16, usual: 256, most: 1024 })
 })
 
 /** One for the process: it has one event loop and one pool. ADR 0207. */

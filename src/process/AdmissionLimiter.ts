@@ -2,10 +2,13 @@
 const windowMillis = 100
 
 /** Average delay of the process's own work beyond which less is admitted. Milliseconds. */
-export const delayMillisMax = 25
+export const delayMillisMax = 15
 
 /** After so long without work nothing is known: the limit is the highest again. Milliseconds. */
 const quietMillis = 1000
+
+/** An overload that has refused something in each window for so long is no burst. Milliseconds. */
+const overloadMillis = 500
 
 /** The limit is lowered by this factor in each window that is late, and raised in each that is not. */
 const lowered = 0.7
@@ -14,6 +17,8 @@ const raised = 1.2
 export interface AdmissionBounds {
   /** So much is admitted however late it is. */
   readonly least: number
+  /** So much is admitted however late it is, unless an overload lasts. */
+  readonly usual: number
   /** A burst: so much is admitted before delays are known. */
   readonly most: number
 }
@@ -39,6 +44,9 @@ export class AdmissionLimiter {
   #count = 0
   #sum = 0
   #delay = 0
+  /** Since when each window has refused something. */
+  #refusingFrom = Infinity
+  #isRefusing = false
 
   constructor(bounds: AdmissionBounds) {
     this.#bounds = bounds
@@ -50,6 +58,7 @@ export class AdmissionLimiter {
     const inHand = this.#inHand
     if (inHand >= this.#limit) {
       this.#refused += 1
+      this.#isRefusing = true
       return false
     }
     this.#admitted += 1
@@ -103,15 +112,20 @@ export class AdmissionLimiter {
   #adapt(nowMillis: number): void {
     const elapsed = nowMillis - this.#from
     if (elapsed < windowMillis || this.#count === 0) return
-    const { least, most } = this.#bounds
+    const { least, most, usual } = this.#bounds
+    const isAnew = elapsed > quietMillis
     this.#delay = this.#sum / this.#count
+    this.#refusingFrom =
+      this.#isRefusing && !isAnew ? Math.min(this.#refusingFrom, nowMillis) : Infinity
     if (this.#delay > delayMillisMax) {
       const limit = Math.min(this.#limit, this.#peak) * lowered
-      this.#limit = Math.max(least, Math.floor(limit))
+      const lowest = nowMillis - this.#refusingFrom >= overloadMillis ? least : usual
+      this.#limit = Math.max(lowest, Math.floor(limit))
     } else {
-      this.#limit = elapsed > quietMillis ? most : Math.min(most, Math.ceil(this.#limit * raised))
+      this.#limit = isAnew ? most : Math.min(most, Math.ceil(this.#limit * raised))
     }
     this.#from = nowMillis
+    this.#isRefusing = false
     this.#sum = 0
     this.#count = 0
     this.#peak = this.#inHand

@@ -99,9 +99,7 @@ export const makeListener = (
   admission: AdmissionService = makeAdmission()
 ): Listener["Service"] => {
   const server = makeServer(bounds)
-  const admit = makeOverloadGuard(admission, (response) =>
-    refuse(response, "The service is overloaded: try again shortly")
-  )
+  const admit = makeOverloadGuard(admission, (response) => refuse(response, overloaded))
   const last: LastResponses = new WeakMap()
   const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)
@@ -231,13 +229,17 @@ export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
       response.destroy()
       continue
     }
-    refuse(response, "The process stops: try again")
+    refuse(response, stopping)
   }
 }
 
+// Made once: an error with its stack would cost a tenth of a refusal
+const overloaded = problem(5003, "The service is overloaded: try again shortly")
+const stopping = problem(5003, "The process stops: try again")
+
 /** 503 without a route. docs/reference/errors.md#headers-of-errors */
-const refuse = (response: ServerResponse, detail: string): void => {
-  const body = problemBody(problem(5003, detail), pathOfUrl(response))
+const refuse = (response: ServerResponse, fault: Problem): void => {
+  const body = problemBody(fault, pathOfUrl(response))
   const text = JSON.stringify(body)
   response.writeHead(body.status, {
     "content-type": "application/problem+json",

@@ -6,8 +6,12 @@ import type { AdmissionLimiter } from "../../process/AdmissionLimiter.ts"
 /** `false`: the request is refused, now or soon. */
 export type OverloadGuard = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** In each turn of the event loop refusals get as much time as all else had, and so much. Milliseconds. */
-const refusalMillis = 10
+/**
+ * In each turn of the event loop refusals get this share of the time that all else had, and so much in
+ * milliseconds: a client whose refusal waits sends nothing that would have to be read.
+ */
+const refusalShare = 0.15
+const refusalMillis = 0.25
 
 /**
  * Admits requests before anything of them is read. Only new work is ever refused: probes, metrics,
@@ -27,7 +31,8 @@ export const makeOverloadGuard = (
     const took = beganAt === undefined ? 0 : now - beganAt
     beganAt = undefined
     for (const measure of measured) measure(now, took)
-    if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, now - (endedAt ?? now)))
+    const others = endedAt === undefined ? took : now - endedAt
+    if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * others))
   }
   const refuseSome = (untilMillis: number) => {
     let count = 0

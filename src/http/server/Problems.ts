@@ -16,8 +16,13 @@ const problemsTotal = Metric.counter("gateway_problems_total", {
 })
 const none = Context.empty()
 
-const countProblem = (code: number): void =>
-  Metric.withAttributes(problemsTotal, { code: String(code) }).updateUnsafe(1, none)
+const series = new Map<number, Metric.Counter<number>>()
+
+const countProblem = (code: number): void => {
+  const counter = series.get(code) ?? Metric.withAttributes(problemsTotal, { code: String(code) })
+  series.set(code, counter)
+  counter.updateUnsafe(1, none)
+}
 
 /** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
 export const problemBody = (fault: Problem, path: string) => {

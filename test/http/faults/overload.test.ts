@@ -9,7 +9,7 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
 /** docs/reference/http.md#overload, ADR 0207 */
 
 /** Equal, so that no slow machine changes what is admitted. */
-const bounds = { least: 8, most: 8 }
+const bounds = { least: 8, usual: 8, most: 8 }
 const limiters = { creates: new AdmissionLimiter(bounds), calls: new AdmissionLimiter(bounds) }
 let upstream: MockVendor
 let gateway: TestGateway

@@ -4,8 +4,8 @@ import { Socket } from "node:net"
 import { makeOverloadGuard } from "../../../src/http/server/OverloadGuard.ts"
 import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
 
-const full = () => new AdmissionLimiter({ least: 0, most: 0 })
-const free = () => new AdmissionLimiter({ least: 128, most: 512 })
+const full = () => new AdmissionLimiter({ least: 0, usual: 0, most: 0 })
+const free = () => new AdmissionLimiter({ least: 128, usual: 128, most: 512 })
 
 const isAdmitted = (kind: "creates" | "calls", method: string, url: string) => {
   const admission = { creates: free(), calls: free(), [kind]: full() }

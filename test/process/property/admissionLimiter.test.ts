@@ -12,14 +12,19 @@ const step = fc.oneof(
 )
 
 const bounds = fc
-  .tuple(fc.integer({ min: 1, max: 64 }), fc.integer({ min: 0, max: 200 }))
-  .map(([least, more]) => ({ least, most: least + more }))
+  .tuple(
+    fc.integer({ min: 1, max: 64 }),
+    fc.integer({ min: 0, max: 100 }),
+    fc.integer({ min: 0, max: 100 })
+  )
+  .map(([least, more, most]) => ({ least, usual: least + more, most: least + more + most }))
 
 describe("AdmissionLimiter", () => {
-  it("admits the least always, and the most never exceeds", () => {
+  it("admits the least always, the usual until something was refused, and never more than the most", () => {
     fc.assert(
-      fc.property(bounds, fc.array(step, { maxLength: 200 }), ({ least, most }, steps) => {
-        const limiter = new AdmissionLimiter({ least, most })
+      fc.property(bounds, fc.array(step, { maxLength: 200 }), ({ least, most, usual }, steps) => {
+        const limiter = new AdmissionLimiter({ least, most, usual })
+        let hasRefused = false
         let [now, operations, admitted, begun] = [0, 0, 0, 0]
         for (const step of steps) {
           if (step.kind === "requests") {
@@ -28,7 +33,9 @@ describe("AdmissionLimiter", () => {
               const is = limiter.admit()
               if (inHand < least) assert.isTrue(is)
               if (inHand >= most) assert.isFalse(is)
+              if (inHand < usual && !hasRefused) assert.isTrue(is)
               if (is) admitted += 1
+              else hasRefused = true
             }
           }
           if (step.kind === "turn") {

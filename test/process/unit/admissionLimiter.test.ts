@@ -3,7 +3,7 @@ import { AdmissionLimiter, delayMillisMax } from "../../../src/process/Admission
 
 /** docs/reference/http.md#overload, ADR 0207 */
 
-const bounds = { least: 64, most: 256 }
+const bounds = { least: 16, usual: 64, most: 256 }
 
 /**
  * A store that ends so many operations a second, one after the other, behind an event loop that turns
@@ -47,16 +47,55 @@ describe("AdmissionLimiter", () => {
       assert.isAtMost(first.longest, bounds.most + 10)
       const later = run(5000, times * 1000)
       assert.closeTo(later.served, 5000, 100)
-      assert.isAtMost(later.longest, bounds.least + 50)
+      assert.isAtMost(later.longest, bounds.usual + 50)
       assert.closeTo(later.refused, (times - 1) * 5000, 100)
     })
   }
 
-  it("refuses nothing any more as soon as less comes", () => {
-    const { limiter, run } = processOf(1000)
-    run(5000, 10_000)
-    assert.strictEqual(run(5000, 300).refused, 0)
-    assert.strictEqual(limiter.limit, bounds.most)
+  it("an overload that lasts leaves less in hand than a burst, so that what is taken waits shorter", () => {
+    const { run } = processOf(1000)
+    run(2000, 10_000)
+    const later = run(5000, 10_000)
+    assert.isAtMost(later.longest, bounds.least + 20)
+    assert.closeTo(later.served, 5000, 100)
+  })
+
+  it("as many clients as usual, each of which waits for its response, are never refused", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    let now = 0
+    for (let round = 0; round < 200; round += 1) {
+      for (let n = 0; n < bounds.usual; n += 1) {
+        assert.isTrue(limiter.admit())
+        limiter.begin()
+      }
+      limiter.turn(now, 1)
+      now += 200
+      for (let n = 0; n < bounds.usual; n += 1) limiter.end(now, 200)
+    }
+    assert.strictEqual(limiter.limit, bounds.usual)
+  })
+
+  it("refusals that lie seconds apart are no overload that lasts", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    for (let now = 0; now < 60_000; now += 2000) {
+      for (let at = now; at < now + 300; at += 150) {
+        while (limiter.admit()) limiter.begin()
+        for (let n = 0; n < bounds.usual; n += 1) limiter.end(at + 149, 100)
+        limiter.turn(at + 150, 100)
+      }
+      assert.isAtLeast(limiter.limit, bounds.usual)
+    }
+  })
+
+  it("refuses nothing any more as soon as less comes and what was in hand has ended, at any moment of a window", () => {
+    for (let moment = 0; moment < 200; moment += 5) {
+      const { limiter, run } = processOf(1000)
+      run(5000 + moment, 10_000)
+      // More than the least is never in hand for longer
+      run(bounds.least, 300)
+      assert.strictEqual(run(5000, 300).refused, 0)
+      assert.strictEqual(limiter.limit, bounds.most)
+    }
   })
 
   it("refuses nothing at nine tenths of what can be done", () => {
@@ -114,7 +153,7 @@ describe("AdmissionLimiter", () => {
       limiter.begin()
       limiter.end(n * 150, 1000)
     }
-    assert.strictEqual(limiter.limit, bounds.least)
+    assert.strictEqual(limiter.limit, bounds.usual)
     limiter.begin()
     limiter.end(20 * 150 + 1001, 5)
     assert.strictEqual(limiter.limit, bounds.most)
