@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { listenerBounds } from "../../src/http/server/Listener.ts"
+import { kept, megabyte } from "../support/heap.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
@@ -363,11 +364,12 @@ describe("robustness of the HTTP border", () => {
             { concurrency: 20, discard: true }
           )
           yield* rounds
-          const before = process.memoryUsage().rss
+          const before = kept()
           yield* rounds
           yield* rounds
-          const grown = process.memoryUsage().rss - before
-          assert.isBelow(grown, 96 * 1024 * 1024, `rss grew by ${grown} bytes`)
+          const after = kept()
+          const grown = after.heap + after.buffers - before.heap - before.buffers
+          assert.isBelow(grown, 8 * megabyte, `${grown} bytes more are kept`)
         }),
       60_000
     )
