@@ -57,16 +57,15 @@ const namesOfChange = (
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>
 ): ReadonlyArray<string> => {
-  const changed = new Set<string>()
-  for (let known = -1; known < changed.size;) {
-    known = changed.size
-    for (const [name, body] of before) {
-      const isChanged =
-        after.get(name) !== body || [...changed].some((it) => callOf([it]).test(body))
-      if (isChanged) changed.add(name)
-    }
+  let changed = [...before.keys()].filter((name) => after.get(name) !== before.get(name))
+  for (let known = 0; known < changed.length;) {
+    known = changed.length
+    const call = callOf(changed)
+    changed = [...before].flatMap(([name, body]) =>
+      changed.includes(name) || call.test(body) ? [name] : []
+    )
   }
-  return [...changed]
+  return changed
 }
 
 const callOf = (names: ReadonlyArray<string>) => new RegExp(`\\b(?:${names.join("|")})\\(`, "u")
