@@ -5,7 +5,13 @@ import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { adopt, formerProcessRuns, isFormer } from "./AdoptedSchema.ts"
 import { applyFunctions, changedFunctions, labelOf } from "./AppliedFunctions.ts"
-import { migrationFault, readFunctions, readMigrations, schemaDirectory } from "./SchemaFiles.ts"
+import {
+  migrationFault,
+  readFunctions,
+  readMigrations,
+  readSchemaFile,
+  schemaDirectory
+} from "./SchemaFiles.ts"
 import type { FunctionFile, Migration, MigrationError } from "./SchemaFiles.ts"
 import { createState, hasState, readState, recordMigration, runFile } from "./SchemaState.ts"
 import type { SchemaState } from "./SchemaState.ts"
@@ -21,6 +27,9 @@ interface SchemaFiles {
   readonly migrations: ReadonlyArray<Migration>
   readonly functions: ReadonlyArray<FunctionFile>
 }
+
+/** What an upgrade begins with. */
+const upgradeFile = "upgrade.sql"
 
 /** Any number that nothing else in the database uses as an advisory lock. */
 const advisoryLock = 7_305_004_117
@@ -127,14 +136,19 @@ const apply = Effect.fnUntraced(function* (files: SchemaFiles) {
     applied.push(initial.name)
   }
   yield* check(files, state)
-  for (const next of files.migrations.slice(state.migrations.length)) {
+  const changed = changedFunctions(files.functions, state)
+  const missing = files.migrations.slice(state.migrations.length)
+  if (applied.length === 0 && missing.length < files.migrations.length) {
+    yield* runFile(upgradeFile, yield* readSchemaFile(files.directory, upgradeFile))
+  }
+  for (const next of missing) {
     yield* runFile(next.name, next.text)
     // What is checked at the end of a transaction: a table with pending checks cannot be altered
     yield* sql`SET CONSTRAINTS ALL IMMEDIATE`.unprepared
     yield* recordMigration(next)
     applied.push(next.name)
   }
-  return [...applied, ...(yield* applyFunctions(changedFunctions(files.functions, state)))]
+  return [...applied, ...(yield* applyFunctions(changed))]
 })
 
 const check = Effect.fnUntraced(function* (files: SchemaFiles, state: SchemaState) {

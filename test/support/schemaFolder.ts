@@ -7,7 +7,8 @@ import { pathToFileURL } from "node:url"
 /** A schema folder: migrations, and files with functions. */
 export const schemaFolder = (
   files: Record<string, string>,
-  functions: Record<string, string> = {}
+  functions: Record<string, string> = {},
+  upgrade = "select 1"
 ) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -21,6 +22,7 @@ export const schemaFolder = (
         }
       }
       const [write, writeFunctions] = [writeTo("migrations"), writeTo("functions")]
+      writeFileSync(join(path, "upgrade.sql"), upgrade)
       write(files)
       writeFunctions(functions)
       // Without a slash at the end, as a caller may write it.

@@ -34,7 +34,8 @@ const upgraded = Effect.gen(function* () {
       "0001_things.sql": `create table things (id int, name text);
         create table turns as select 1 as n; create table others (id int)`
     },
-    functions("n, 'a'")
+    functions("n, 'a'"),
+    "lock table turns in exclusive mode"
   )
   const own = yield* session
   const migrate = Effect.provideService(Migrations.migrate(folder.options), SqlClient, own)
@@ -51,17 +52,20 @@ const upgraded = Effect.gen(function* () {
   return { folder, migrate, other, session, waiting }
 })
 
-/** Keeps this table locked, as pg_dump or a forgotten transaction does, until `use` has ended. */
+/** As pg_dump locks it. */
+const lockOthers = "LOCK TABLE others IN ACCESS SHARE MODE"
+
+/** Keeps what this statement locks, as pg_dump or a forgotten transaction does, until `use` has ended. */
 const whileLocked = <A, E, R>(
   sql: SqlClient,
-  table: string,
+  lock: string,
   use: Effect.Effect<A, E, R>
 ): Effect.Effect<A, unknown, R> =>
   Effect.flatMap(sql.reserve, (connection) =>
     Effect.gen(function* () {
       const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
       yield* run("BEGIN")
-      yield* run(`LOCK TABLE ${table} IN ACCESS SHARE MODE`)
+      yield* run(lock)
       const result = yield* use
       yield* run("COMMIT")
       return result
@@ -76,7 +80,7 @@ describe("an upgrade beside processes of the release before", () => {
       folder.writeFunctions(functions("n, 'a', 'red'"))
       const migrating = yield* whileLocked(
         other,
-        "others",
+        lockOthers,
         Effect.gen(function* () {
           const fiber = yield* Effect.forkChild(migrate)
           yield* waiting(1)
@@ -104,7 +108,7 @@ describe("an upgrade beside processes of the release before", () => {
       const third = yield* session
       const migrating = yield* whileLocked(
         other,
-        "others",
+        lockOthers,
         Effect.gen(function* () {
           const fiber = yield* Effect.forkChild(migrate)
           yield* waiting(1)
@@ -116,17 +120,37 @@ describe("an upgrade beside processes of the release before", () => {
     })
   )
 
+  it.live("waits for the calls that have begun, and changes nothing before", () =>
+    Effect.gen(function* () {
+      const { folder, migrate, other, session, waiting } = yield* upgraded
+      folder.write({ "0002_colour.sql": colour })
+      folder.writeFunctions(functions("n, 'a', 'red'"))
+      const third = yield* session
+      const begun = Effect.gen(function* () {
+        const fiber = yield* Effect.forkChild(migrate)
+        yield* waiting(1)
+        yield* third`INSERT INTO things VALUES (1, 'b')`
+        return fiber
+      })
+      const migrating = yield* whileLocked(other, "SELECT 1 FROM turns FOR UPDATE", begun)
+      yield* Fiber.join(migrating)
+      assert.deepStrictEqual(yield* third`SELECT * FROM things`, [
+        { id: 1, name: "b", colour: null }
+      ])
+    })
+  )
+
   it.live("a call that has waited for it is repeated, not done with a body of before", () =>
     Effect.gen(function* () {
       const { folder, migrate, other, session, waiting } = yield* upgraded
       folder.write({
-        "0002_colour.sql": `lock table turns in access exclusive mode; ${colour}; drop table others`
+        "0002_colour.sql": `${colour}; drop table others`
       })
       folder.writeFunctions(functions("n, 'a', 'red'"))
       const third = yield* session
       const [migrating, calling] = yield* whileLocked(
         other,
-        "others",
+        lockOthers,
         Effect.gen(function* () {
           const fiber = yield* Effect.forkChild(migrate)
           yield* waiting(1)
