@@ -1,4 +1,9 @@
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { service, teardown } from "./cli/Service.ts"
+import { load } from "./cli/LoadingSignals.ts"
 
-NodeRuntime.runMain(service, { disableErrorReporting: true, teardown })
+await load(async () => {
+  const [{ runMain }, { service, teardown }] = await Promise.all([
+    import("@effect/platform-node/NodeRuntime"),
+    import("./cli/Service.ts")
+  ])
+  runMain(service, { disableErrorReporting: true, teardown })
+})

@@ -1,6 +1,13 @@
 #!/usr/bin/env node
 import { withHeapFlags } from "./HeapFlags.ts"
+import { load } from "./LoadingSignals.ts"
 
-// Before all that takes time to load
-if (globalThis.process.argv[2] === "serve") withHeapFlags()
-await import("./CommandLine.ts")
+const commands = () => import("./CommandLine.ts")
+
+if (globalThis.process.argv[2] === "serve") {
+  // Before all that takes time to load
+  withHeapFlags()
+  await load(commands)
+} else {
+  await commands()
+}

@@ -1,19 +1,21 @@
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { isSqlError } from "effect/sql/SqlError"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { adopt, formerProcessRuns, isFormer } from "./AdoptedSchema.ts"
-import { migrationFault, readFunctions, readMigrations, schemaDirectory } from "./SchemaFiles.ts"
-import type { FunctionFile, Migration, MigrationError } from "./SchemaFiles.ts"
+import { applyFunctions, changedFunctions, labelOf } from "./AppliedFunctions.ts"
 import {
-  createState,
-  hasState,
-  readState,
-  recordFunctions,
-  recordMigration,
-  runFile
-} from "./SchemaState.ts"
+  migrationFault,
+  readFunctions,
+  readMigrations,
+  readSchemaFile,
+  schemaDirectory
+} from "./SchemaFiles.ts"
+import type { FunctionFile, Migration, MigrationError } from "./SchemaFiles.ts"
+import { createState, hasState, readState, recordMigration, runFile } from "./SchemaState.ts"
 import type { SchemaState } from "./SchemaState.ts"
+import { sqlState } from "./StoreFailures.ts"
 
 export interface MigrationsOptions {
   /** Folder with `migrations/NNNN_name.sql` and `functions/name.sql`; by default this program's. */
@@ -26,13 +28,24 @@ interface SchemaFiles {
   readonly functions: ReadonlyArray<FunctionFile>
 }
 
+/** What an upgrade begins with. */
+const upgradeFile = "upgrade.sql"
+
 /** Any number that nothing else in the database uses as an advisory lock. */
 const advisoryLock = 7_305_004_117
 
+/** Longest wait for the lock of one statement, in which everybody else who needs that table waits too. */
+const lockTimeoutSeconds = 3
+
+/** Waits of a migration that found a table in use. */
+const busySchedule = Schedule.spaced("2 seconds")
+
 /**
- * Applies what is missing: migrations in order, each in a transaction of its own, and in the last of
- * these transactions the function files that have changed. An advisory lock makes processes that
- * start at once do it once. Returns the names of what this call applied.
+ * Applies what is missing in one transaction: migrations in order, then the function files that have changed.
+ * Processes of the release before see the schema with their functions, or with those that go with it, and
+ * nothing in between (ADR 0158). An advisory lock makes processes that start at once do it once. A table that
+ * somebody keeps locked is not waited for in a queue that stops the service. Returns the names of what this
+ * call applied.
  */
 export const migrate = Effect.fn("Migrations.migrate")(function* (
   options?: MigrationsOptions
@@ -44,22 +57,27 @@ export const migrate = Effect.fn("Migrations.migrate")(function* (
     migrations: yield* readMigrations(directory),
     functions: yield* readFunctions(directory)
   }
-  const done: Array<string> = []
-  if (yield* isUpToDate(files)) return done
-  const step = sql.withTransaction(applyNext(files)).pipe(
+  if (yield* isUpToDate(files)) return []
+  return yield* sql.withTransaction(apply(files)).pipe(
     Effect.retry({
       while: (error) => error._tag === "MigrationError" && error.fault === formerProcessRuns,
       schedule: Schedule.spaced("1 second"),
       times: ownerDeadSeconds + 1
-    })
+    }),
+    Effect.tapError((error) => (isBusy(error) ? Effect.logWarning(busyMessage) : Effect.void)),
+    Effect.retry({ while: isBusy, schedule: busySchedule })
   )
-  for (let isComplete = false; !isComplete;) {
-    const result = yield* step
-    done.push(...result.applied)
-    isComplete = result.isComplete
-  }
-  return done
 })
+
+const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It is tried again`
+
+/** A lock that was not to be had in time, or a deadlock, which ends one of its parties. */
+const isBusy = (error: MigrationError | SqlError): boolean => {
+  const cause = error._tag === "MigrationError" ? error.cause : error
+  return (
+    isSqlError(cause) && Option.exists(sqlState(cause), (state) => /^(?:55P03|40P01)$/u.test(state))
+  )
+}
 
 /**
  * What `migrate` would apply, by name; nothing: the store is up to date. Changes nothing. Fails for a store that a
@@ -79,7 +97,7 @@ export const inspect = Effect.fn("Migrations.inspect")(function* (
   const applied = isOld ? 0 : state.migrations.length
   return [
     ...migrations.slice(applied).map(({ name }) => name),
-    ...changedFunctions(files, state).map(labelOf)
+    ...changedFunctions(files.functions, state).map(labelOf)
   ]
 })
 
@@ -96,16 +114,18 @@ const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   yield* check(files, state)
   return (
     state.migrations.length === files.migrations.length &&
-    changedFunctions(files, state).length === 0
+    changedFunctions(files.functions, state).length === 0
   )
 })
 
-/** The next missing migration; with the last one the changed functions. */
-const applyNext = Effect.fnUntraced(function* (files: SchemaFiles) {
+/** What is missing, in the caller's transaction. */
+const apply = Effect.fnUntraced(function* (files: SchemaFiles) {
   const sql = yield* SqlClient
   // Whatever the role or the database is set to
   yield* sql`SET LOCAL statement_timeout = 0`.unprepared
+  yield* sql`SET LOCAL lock_timeout = 0`.unprepared
   yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.unprepared
+  yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockTimeoutSeconds}s'`).unprepared
   yield* createState
   const applied: Array<string> = []
   let state = yield* readState
@@ -116,49 +136,19 @@ const applyNext = Effect.fnUntraced(function* (files: SchemaFiles) {
     applied.push(initial.name)
   }
   yield* check(files, state)
-  const pending = files.migrations.slice(state.migrations.length)
-  const [next] = pending
-  if (next !== undefined) {
+  const changed = changedFunctions(files.functions, state)
+  const missing = files.migrations.slice(state.migrations.length)
+  if (applied.length === 0 && missing.length < files.migrations.length) {
+    yield* runFile(upgradeFile, yield* readSchemaFile(files.directory, upgradeFile))
+  }
+  for (const next of missing) {
     yield* runFile(next.name, next.text)
+    // What is checked at the end of a transaction: a table with pending checks cannot be altered
+    yield* sql`SET CONSTRAINTS ALL IMMEDIATE`.unprepared
     yield* recordMigration(next)
     applied.push(next.name)
   }
-  const isComplete = pending.length <= 1
-  if (isComplete) applied.push(...(yield* applyFunctions(changedFunctions(files, state))))
-  return { applied, isComplete }
-})
-
-const changedFunctions = ({ functions }: SchemaFiles, state: SchemaState) =>
-  functions.filter(
-    ({ name, sha256 }) =>
-      !state.functions.some((applied) => applied.name === name && applied.sha256 === sha256)
-  )
-
-const labelOf = ({ name }: { readonly name: string }): string => `functions/${name}`
-
-const signatureRemedy =
-  "Give a function whose signature changes a new name, and keep the old one for one release"
-
-const applyFunctions = Effect.fnUntraced(function* (files: ReadonlyArray<FunctionFile>) {
-  const sql = yield* SqlClient
-  if (files.length === 0) return []
-  const names: Array<string> = []
-  for (const file of files) {
-    yield* runFile(labelOf(file), file.text, `Nothing was applied. ${signatureRemedy}`)
-    for (const [, name = ""] of file.text.matchAll(/^create or replace function (\w+)/gmu)) {
-      names.push(name)
-    }
-  }
-  const [overloaded] = yield* sql`
-    SELECT proname FROM pg_proc
-    WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(${names}::text[])
-    GROUP BY proname HAVING count(*) > 1 ORDER BY proname LIMIT 1`.values
-  if (overloaded !== undefined) {
-    const fault = `the database has ${String(overloaded[0])} with another signature`
-    return yield* migrationFault("functions", fault, signatureRemedy)
-  }
-  yield* recordFunctions(files)
-  return files.map(labelOf)
+  return [...applied, ...(yield* applyFunctions(changed))]
 })
 
 const check = Effect.fnUntraced(function* (files: SchemaFiles, state: SchemaState) {

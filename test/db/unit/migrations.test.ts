@@ -1,35 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { pathToFileURL } from "node:url"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
+import { schemaFolder as folder } from "../../support/schemaFolder.ts"
 import { describeStores, freshDatabase } from "../../support/stores.ts"
-
-/** A schema folder: migrations, and files with functions. */
-const folder = (files: Record<string, string>, functions: Record<string, string> = {}) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const path = mkdtempSync(join(tmpdir(), "migrations-"))
-      const writeTo = (name: string) => {
-        mkdirSync(join(path, name))
-        return (files: Record<string, string>) => {
-          for (const [file, text] of Object.entries(files)) {
-            writeFileSync(join(path, name, file), text)
-          }
-        }
-      }
-      const [write, writeFunctions] = [writeTo("migrations"), writeTo("functions")]
-      write(files)
-      writeFunctions(functions)
-      // Without a slash at the end, as a caller may write it.
-      return { path, write, writeFunctions, options: { directory: pathToFileURL(path) } }
-    }),
-    ({ path }) => Effect.sync(() => rmSync(path, { recursive: true }))
-  )
 
 const files = {
   "0001_things.sql": `-- the things; all of them
@@ -102,16 +77,31 @@ describe("migrations", () => {
   it.live("a file that fails is not applied in part", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
-      const { options, write } = yield* folder({
-        ...files,
-        "0002_more.sql": "insert into things values (9); insert into nowhere values (1)"
-      })
+      const { options, write } = yield* folder({ "0001_things.sql": files["0001_things.sql"] })
+      yield* Migrations.migrate(options)
+      write({ "0002_more.sql": "insert into things values (9); insert into nowhere values (1)" })
       const message = yield* faultOf(options)
       assert.include(message, "0002_more")
       assert.include(message, 'statement 2 fails (relation "nowhere" does not exist)')
       assert.deepStrictEqual(yield* sql`SELECT id FROM things`, [])
       write(files)
       assert.deepStrictEqual(yield* Migrations.migrate(options), ["0002_more"])
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("nor is one before it", () =>
+    Effect.gen(function* () {
+      const { options, write } = yield* folder({
+        ...files,
+        "0003_wrong.sql": "insert into nowhere values (1)"
+      })
+      assert.include(yield* faultOf(options), "0003_wrong")
+      write({ "0003_wrong.sql": "insert into things values (9)" })
+      assert.deepStrictEqual(yield* Migrations.migrate(options), [
+        "0001_things",
+        "0002_more",
+        "0003_wrong"
+      ])
     }).pipe(Effect.provide(empty))
   )
 

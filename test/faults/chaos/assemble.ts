@@ -129,7 +129,7 @@ export const assemble = async (
     processes,
     wrongAnswers,
     beganAt,
-    isUpgrade: options.oldRelease !== undefined
+    oldRelease: options.oldRelease
   })
   const faults = [...processFaults, ...outsideFaults].filter(
     ({ name }) => !options.without.includes(name)

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { always, atRest } from "./invariants.ts"
 import type { Invariant } from "./invariants.ts"
 import type { Load } from "./load.ts"
@@ -23,8 +25,8 @@ export interface Checked {
   readonly processes: ReadonlyArray<ServiceProcess>
   readonly wrongAnswers: ReadonlyArray<string>
   readonly beganAt: number
-  /** The run began with an older release. */
-  readonly isUpgrade: boolean
+  /** The checkout of the older release that the run began with. */
+  readonly oldRelease: string | undefined
 }
 
 interface TaskRow {
@@ -73,8 +75,13 @@ export class Checker {
   /** What must hold also while faults come and go. */
   async look(): Promise<void> {
     this.rounds += 1
-    const { isUpgrade } = this.#of
-    const all = always.filter(({ sinceRelease }) => !isUpgrade || sinceRelease !== true)
+    const { oldRelease } = this.#of
+    const all = always.filter(
+      ({ since }) =>
+        since === undefined ||
+        oldRelease === undefined ||
+        existsSync(join(oldRelease, "schema/migrations", `${since}.sql`))
+    )
     for (const invariant of all) await this.#ask(invariant)
     this.#vendorsAndReceivers()
   }

@@ -3,8 +3,8 @@ export interface Invariant {
   readonly name: string
   /** Returns a column `what`, one row a breach. */
   readonly sql: string
-  /** Counts from the release on that has it: not looked at where an older one has charged. */
-  readonly sinceRelease?: true
+  /** The migration it counts from: not looked at where a release without it has charged. */
+  readonly since?: string
 }
 
 const terminal = "('completed', 'failed')"
@@ -66,7 +66,7 @@ export const always: ReadonlyArray<Invariant> = [
   },
   {
     name: "the rollup of usage is what the ledger captured",
-    sinceRelease: true,
+    since: "0006_usage",
     sql: `SELECT format('user %s on %s: usage %s, ledger %s', user_id, day, u.credits, l.captured) AS what
       FROM (SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS captured
         FROM wallet_entries WHERE kind = 'capture' GROUP BY 1, 2) l
@@ -74,8 +74,17 @@ export const always: ReadonlyArray<Invariant> = [
       WHERE coalesce(l.captured, 0) <> coalesce(u.credits, 0)`
   },
   {
+    name: "the rollup of usage counts completed tasks and settled calls",
+    since: "0006_usage",
+    sql: `SELECT format('user %s: %s tasks of %s, %s calls of %s', user_id, u.tasks, t.n, u.calls, c.n) AS what
+      FROM (SELECT user_id, sum(tasks) AS tasks, sum(requests - tasks) AS calls FROM usage_days GROUP BY 1) u
+      FULL JOIN (SELECT user_id, count(*) AS n FROM tasks WHERE status = 'completed' GROUP BY 1) t USING (user_id)
+      FULL JOIN (SELECT user_id, count(*) AS n FROM calls WHERE outcome = 'settled' GROUP BY 1) c USING (user_id)
+      WHERE coalesce(u.tasks, 0) <> coalesce(t.n, 0) OR coalesce(u.calls, 0) <> coalesce(c.n, 0)`
+  },
+  {
     name: "a budget is what its key captured and holds, and within its limit",
-    sinceRelease: true,
+    since: "0006_usage",
     sql: `SELECT format('key %s: spent %s held %s of %s, captured %s, holds %s', b.api_key_id, b.spent, b.held, k.spend_limit, s.spent, h.held) AS what
       FROM key_budgets b JOIN api_keys k ON k.id = b.api_key_id
       LEFT JOIN (SELECT api_key_id, sum(credits) AS spent FROM usage_days GROUP BY 1) s USING (api_key_id)

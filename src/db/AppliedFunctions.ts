@@ -1,0 +1,85 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { migrationFault } from "./SchemaFiles.ts"
+import type { FunctionFile } from "./SchemaFiles.ts"
+import { recordFunctions, runFile } from "./SchemaState.ts"
+import type { SchemaState } from "./SchemaState.ts"
+
+/** The files that the database does not have as they are. */
+export const changedFunctions = (functions: ReadonlyArray<FunctionFile>, state: SchemaState) =>
+  functions.filter(
+    ({ name, sha256 }) =>
+      !state.functions.some((applied) => applied.name === name && applied.sha256 === sha256)
+  )
+
+export const labelOf = ({ name }: { readonly name: string }): string => `functions/${name}`
+
+const signatureRemedy =
+  "Give a function whose signature changes a new name, and keep the old one for one release"
+
+/** Creates and replaces the functions of these files, in the transaction of the migrations. */
+export const applyFunctions = Effect.fnUntraced(function* (files: ReadonlyArray<FunctionFile>) {
+  const sql = yield* SqlClient
+  if (files.length === 0) return []
+  const names = files.flatMap(({ text }) =>
+    Array.from(text.matchAll(/^create or replace function (\w+)/gmu), ([, name = ""]) => name)
+  )
+  const before = yield* bodies
+  for (const file of files) {
+    yield* runFile(labelOf(file), file.text, `Nothing was applied. ${signatureRemedy}`)
+  }
+  const [overloaded] = yield* sql`
+    SELECT proname FROM pg_proc
+    WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(${names}::text[])
+    GROUP BY proname HAVING count(*) > 1 ORDER BY proname LIMIT 1`.values
+  if (overloaded !== undefined) {
+    const fault = `the database has ${String(overloaded[0])} with another signature`
+    return yield* migrationFault("functions", fault, signatureRemedy)
+  }
+  yield* recordFunctions(files)
+  yield* cancelCalls(namesOfChange(before, yield* bodies))
+  return files.map(labelOf)
+})
+
+const decodeBodies = Schema.decodeUnknownEffect(
+  Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+)
+
+const bodies = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const rows = yield* sql`
+    SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace`.values
+  return new Map(yield* Effect.orDie(decodeBodies(rows)))
+})
+
+/** Functions of before that have another body now, or call one that has. */
+const namesOfChange = (
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>
+): ReadonlyArray<string> => {
+  let changed = [...before.keys()].filter((name) => after.get(name) !== before.get(name))
+  for (let known = 0; known < changed.length;) {
+    known = changed.length
+    const call = callOf(changed)
+    changed = [...before].flatMap(([name, body]) =>
+      changed.includes(name) || call.test(body) ? [name] : []
+    )
+  }
+  return changed
+}
+
+const callOf = (names: ReadonlyArray<string>) => new RegExp(`\\b(?:${names.join("|")})\\(`, "u")
+
+/**
+ * Cancels the calls of these functions that wait for this transaction. They would go on with a body of before in the
+ * schema of after. Their processes call again, as after a statement that took too long (ADR 0158).
+ */
+const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+  if (names.length === 0) return
+  const sql = yield* SqlClient
+  yield* sql`
+    SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user AND wait_event_type = 'Lock'
+      AND pid <> pg_backend_pid() AND query ~ ${callOf(names).source.replace("\\b", "\\m")}`
+    .unprepared
+})

@@ -1,0 +1,32 @@
+import { Effect } from "effect"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+
+/** A schema folder: migrations, and files with functions. */
+export const schemaFolder = (
+  files: Record<string, string>,
+  functions: Record<string, string> = {},
+  upgrade = "select 1"
+) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const path = mkdtempSync(join(tmpdir(), "migrations-"))
+      const writeTo = (name: string) => {
+        mkdirSync(join(path, name))
+        return (files: Record<string, string>) => {
+          for (const [file, text] of Object.entries(files)) {
+            writeFileSync(join(path, name, file), text)
+          }
+        }
+      }
+      const [write, writeFunctions] = [writeTo("migrations"), writeTo("functions")]
+      writeFileSync(join(path, "upgrade.sql"), upgrade)
+      write(files)
+      writeFunctions(functions)
+      // Without a slash at the end, as a caller may write it.
+      return { path, write, writeFunctions, options: { directory: pathToFileURL(path) } }
+    }),
+    ({ path }) => Effect.sync(() => rmSync(path, { recursive: true }))
+  )
