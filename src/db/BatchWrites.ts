@@ -29,13 +29,13 @@ export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
 }
 
 /** How often a batch that lost a deadlock is tried again. */
-const deadlockRetries = 3
+export const deadlockRetries = 3
 
 /** Tries again after a deadlock or a serialization failure: nothing of the statement was done. */
 export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(self, { times: deadlockRetries, while: isDeadlock })
 
-const isDeadlock = (error: unknown): boolean =>
+export const isDeadlock = (error: unknown): boolean =>
   SqlError.isSqlError(error) &&
   (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
 

@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { adopt, formerProcessRuns, isFormer } from "./AdoptedSchema.ts"
+import { deadlockRetries, isDeadlock } from "./BatchWrites.ts"
 import { migrationFault, readFunctions, readMigrations, schemaDirectory } from "./SchemaFiles.ts"
 import type { FunctionFile, Migration, MigrationError } from "./SchemaFiles.ts"
 import {
@@ -30,9 +31,9 @@ interface SchemaFiles {
 const advisoryLock = 7_305_004_117
 
 /**
- * Applies what is missing: migrations in order, each in a transaction of its own, and in the last of
- * these transactions the function files that have changed. An advisory lock makes processes that
- * start at once do it once. Returns the names of what this call applied.
+ * Applies what is missing in one transaction: migrations in order, then the function files that have changed. A process
+ * of the release before sees tables and functions that belong together, also when this one dies between two migrations.
+ * An advisory lock makes processes that start at once do it once. Returns the names of what this call applied. ADR 0146
  */
 export const migrate = Effect.fn("Migrations.migrate")(function* (
   options?: MigrationsOptions
@@ -44,21 +45,19 @@ export const migrate = Effect.fn("Migrations.migrate")(function* (
     migrations: yield* readMigrations(directory),
     functions: yield* readFunctions(directory)
   }
-  const done: Array<string> = []
-  if (yield* isUpToDate(files)) return done
-  const step = sql.withTransaction(applyNext(files)).pipe(
+  if (yield* isUpToDate(files)) return []
+  return yield* sql.withTransaction(applyMissing(files)).pipe(
+    // Its locks may meet those of a running process in another order
+    Effect.retry({
+      while: (error) => isDeadlock(error._tag === "MigrationError" ? error.cause : error),
+      times: deadlockRetries
+    }),
     Effect.retry({
       while: (error) => error._tag === "MigrationError" && error.fault === formerProcessRuns,
       schedule: Schedule.spaced("1 second"),
       times: ownerDeadSeconds + 1
     })
   )
-  for (let isComplete = false; !isComplete;) {
-    const result = yield* step
-    done.push(...result.applied)
-    isComplete = result.isComplete
-  }
-  return done
 })
 
 /**
@@ -100,8 +99,7 @@ const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   )
 })
 
-/** The next missing migration; with the last one the changed functions. */
-const applyNext = Effect.fnUntraced(function* (files: SchemaFiles) {
+const applyMissing = Effect.fnUntraced(function* (files: SchemaFiles) {
   const sql = yield* SqlClient
   // Whatever the role or the database is set to
   yield* sql`SET LOCAL statement_timeout = 0`.unprepared
@@ -116,16 +114,12 @@ const applyNext = Effect.fnUntraced(function* (files: SchemaFiles) {
     applied.push(initial.name)
   }
   yield* check(files, state)
-  const pending = files.migrations.slice(state.migrations.length)
-  const [next] = pending
-  if (next !== undefined) {
+  for (const next of files.migrations.slice(state.migrations.length)) {
     yield* runFile(next.name, next.text)
     yield* recordMigration(next)
     applied.push(next.name)
   }
-  const isComplete = pending.length <= 1
-  if (isComplete) applied.push(...(yield* applyFunctions(changedFunctions(files, state))))
-  return { applied, isComplete }
+  return [...applied, ...(yield* applyFunctions(changedFunctions(files, state)))]
 })
 
 const changedFunctions = ({ functions }: SchemaFiles, state: SchemaState) =>

@@ -99,7 +99,7 @@ describe("migrations", () => {
     })
   )
 
-  it.live("a file that fails is not applied in part", () =>
+  it.live("a file that fails is not applied in part, and none before it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const { options, write } = yield* folder({
@@ -109,9 +109,10 @@ describe("migrations", () => {
       const message = yield* faultOf(options)
       assert.include(message, "0002_more")
       assert.include(message, 'statement 2 fails (relation "nowhere" does not exist)')
-      assert.deepStrictEqual(yield* sql`SELECT id FROM things`, [])
+      const [before] = yield* sql`SELECT to_regclass('things') AS things`
+      assert.deepStrictEqual(before, { things: null })
       write(files)
-      assert.deepStrictEqual(yield* Migrations.migrate(options), ["0002_more"])
+      assert.deepStrictEqual(yield* Migrations.migrate(options), ["0001_things", "0002_more"])
     }).pipe(Effect.provide(empty))
   )
 
@@ -140,7 +141,7 @@ describe("functions", () => {
     return rows[0]!.things
   })
 
-  it.live("are applied with the last migration, and again when their file has changed", () =>
+  it.live("are applied with the migrations, and again when their file has changed", () =>
     Effect.gen(function* () {
       const { options, writeFunctions } = yield* folder(files, functions)
       assert.deepStrictEqual(yield* Migrations.migrate(options), [
@@ -180,6 +181,25 @@ describe("functions", () => {
         "functions/things"
       ])
       assert.strictEqual(yield* things, 0n)
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("a process of the release before goes on when this one dies between two migrations", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const first = (row: string) => ({
+        "first.sql": `create or replace function first_thing() returns things language sql as $$
+          select row(${row})::things $$;`
+      })
+      const { options, write, writeFunctions } = yield* folder(files, first("1"))
+      yield* Migrations.migrate(options)
+      writeFunctions(first("1, 2"))
+      write({
+        "0003_size.sql": "alter table things add column size int",
+        "0004_dies.sql": "select 1 / 0"
+      })
+      assert.include(yield* faultOf(options), "0004_dies")
+      assert.deepStrictEqual(yield* sql`SELECT * FROM first_thing()`, [{ id: 1 }])
     }).pipe(Effect.provide(empty))
   )
 
