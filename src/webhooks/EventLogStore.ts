@@ -79,20 +79,21 @@ const Position = Schema.Struct({ seq: Schema.BigInt, alertsUntil: Time })
 /** One row of the wallet has both: an alert that is committed later is none of those up to its last. */
 const positionAt =
   (sql: PgClient.PgClient) => (userId: UserId, since: Option.Option<DateTime.Utc>) => {
-    const found = Option.match(since, {
-      onNone: () =>
-        sql`w.entry_count AS seq, coalesce(w.last_alert_at, ${new Date(0)}) AS alerts_until`,
+    const { alertsUntil, seq } = Option.match(since, {
+      onNone: () => ({ seq: sql`w.entry_count`, alertsUntil: sql`w.last_alert_at` }),
       onSome: (time) => {
         const earliest = DateTime.subtract(time, { minutes: skewMinutes })
         const before = new Date(Math.max(0, DateTime.toEpochMillis(time) - 1))
-        return sql`ledger_seq_at(w.user_id, w.entry_count, ${toDate(earliest)}) - 1 AS seq,
-          ${before}::timestamptz AS alerts_until`
+        return {
+          seq: sql`ledger_seq_at(w.user_id, w.entry_count, ${toDate(earliest)}) - 1`,
+          alertsUntil: sql`${before}::timestamptz`
+        }
       }
     })
-    return sql`SELECT ${found} FROM wallets w WHERE w.user_id = ${userId}`.pipe(
-      rowOf(Position),
-      storeFailures
-    )
+    // A row also where there is no such user, as the operator may ask
+    return sql`
+      SELECT coalesce(max(${seq}), 0) AS seq, coalesce(max(${alertsUntil}), ${new Date(0)}) AS alerts_until
+      FROM wallets w WHERE w.user_id = ${userId}`.pipe(rowOf(Position), storeFailures)
   }
 
 /** One row for each event, or one without an event. */

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
 import {
   adminToken,
   advance,
@@ -237,6 +238,11 @@ describeStores("the stream of events", (database) => {
           const refused = yield* user.call("GET", `${path}${all}`, undefined, headers)
           assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], foreign)
         }
+        // The operator's of a user that is not there
+        const nobody = `${all}&user_id=${randomUUID()}`
+        const blocks = (yield* listen(adminToken, nobody, { "last-event-id": "0.0" })).blocks
+        const [begun] = yield* eventually(Effect.sync(blocks), isSome)
+        assert.strictEqual(begun?.id, "0.0")
       }).pipe(Effect.scoped)
     )
   })

@@ -1,8 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { randomUUID } from "node:crypto"
 import { EventType } from "../../../src/domain/Event.ts"
-import type { UserId } from "../../../src/domain/Ids.ts"
+import { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { EventLogStore } from "../../../src/webhooks/EventLogStore.ts"
 import type { EventPosition } from "../../../src/webhooks/EventLogStore.ts"
@@ -60,6 +61,17 @@ describeStores("the log of a user's events", (database) => {
         const beginning = yield* (yield* EventLogStore).position(userId, Option.none())
         yield* charge(userId, 5)
         assert.lengthOf(yield* alertsAfter(userId, beginning), 1)
+      })
+    )
+
+    it.effect("begins before all for a user that is not there", () =>
+      Effect.gen(function* () {
+        const { position } = yield* EventLogStore
+        const nobody = UserId.make(randomUUID())
+        const now = yield* DateTime.now
+        for (const since of [Option.none(), Option.some(now)]) {
+          assert.strictEqual((yield* position(nobody, since)).seq, 0n)
+        }
       })
     )
 
