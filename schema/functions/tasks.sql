@@ -509,7 +509,7 @@ begin
   if p_trace is not null then
     open candidates no scroll for
       select * from (select * from tasks where trace_id = p_trace offset 0) o
-      where o.id >= p_since and o.id < p_before order by o.id desc;
+      where o.user_id = p_user and o.id >= p_since and o.id < p_before order by o.id desc;
   elsif p_key is not null then
     open candidates no scroll for
       select * from tasks o
@@ -543,7 +543,7 @@ begin
     exit when not found;
     read := read + 1;
     last := t.id;
-    -- Another user's key and trace select that user's tasks.
+    -- Another user's key selects that user's tasks.
     if t.user_id = p_user
       and (p_model is null or t.model = p_model) and (p_status is null or t.status = p_status)
       and (p_vendor is null or t.vendor = p_vendor) and (p_key is null or t.api_key_id = p_key)

@@ -18,7 +18,7 @@ export class MigrationError extends Schema.TaggedError<MigrationError>()("Migrat
 export const migrationFault = (migration: string, fault: string, remedy: string) =>
   Effect.fail(new MigrationError({ migration, fault, remedy }))
 
-/** A file of `schema/migrations`: applied once, in one transaction, never changed afterwards. */
+/** A file of `schema/migrations`: applied once, never changed afterwards. */
 export interface Migration {
   readonly id: number
   readonly name: string

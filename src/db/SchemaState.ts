@@ -85,7 +85,7 @@ export const readState = Effect.gen(function* () {
 export const runFile = Effect.fnUntraced(function* (
   name: string,
   text: string,
-  remedy = "Nothing of this file was applied; correct it and start again"
+  remedy = "Nothing was applied; correct it and start again"
 ) {
   const sql = yield* SqlClient
   for (const [index, statement] of splitStatements(text).entries()) {

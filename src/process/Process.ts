@@ -11,6 +11,7 @@ import {
   Schedule
 } from "effect"
 import { AppConfig } from "../config/Config.ts"
+import { fault } from "../config/Setting.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
 import {
   callLeaseSeconds,
@@ -21,10 +22,26 @@ import {
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Hints } from "./Hints.ts"
 import { makeFiberPlaces } from "./Places.ts"
-import { makeProcessId } from "./ProcessId.ts"
+import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
 import { Secrets } from "./Secrets.ts"
+
+const dead = { seconds: ownerDeadSeconds }
+
+/** A process that cannot read what the others encrypt would sign no webhook, and they not those of its own. ADR 0147 */
+const refuseForeignKey = Effect.fnUntraced(function* (
+  secrets: Secrets["Service"],
+  alive: ReadonlyArray<string>
+) {
+  const foreign = alive.filter((it) => !isReadable(secrets, it))
+  if (foreign.length === 0) return
+  return yield* fault(
+    "MASTER_KEY",
+    `running processes encrypt under a key that is not among these: ${foreign.join(", ")}`,
+    `set the value that they have (one that was killed counts for ${ownerDeadSeconds} seconds)`
+  )
+})
 
 /** Rows of processes are kept for so long after their end (ADR 0104). */
 const processRowHours = 24
@@ -82,12 +99,14 @@ export class Process extends Context.Service<
       const clock = yield* DatabaseClock
       const { database } = yield* AppConfig
       const measureSkew = makeMeasureSkew()
-      const id = makeProcessId(yield* Secrets)
+      const secrets = yield* Secrets
+      const id = makeProcessId(secrets)
       // One process locks the embedded store's folder: every earlier process is dead
       if (database._tag === "Embedded") yield* store.deleteAll
       else {
-        const old = DateTime.subtract(yield* clock.now, { hours: processRowHours })
-        yield* store.deleteOld(old)
+        const now = yield* clock.now
+        yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
+        yield* refuseForeignKey(secrets, yield* store.alive(DateTime.subtract(now, dead)))
       }
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
       const local = yield* Clock.Clock

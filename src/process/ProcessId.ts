@@ -2,18 +2,32 @@ import { SecureRandom } from "effect/crypto"
 import type { Secrets } from "./Secrets.ts"
 
 type Mac = Pick<Secrets["Service"], "mac">
+type Macs = Pick<Secrets["Service"], "macs">
+
+const purpose = "process"
 
 /** Of 32 bits: two keys agree in it by chance once in four billion processes. */
-const tagOf = ({ mac }: Mac, uuid: string): string => mac("process", uuid).slice(0, 8)
+const tagOf = (mac: string): string => mac.slice(0, 8)
+
+const partsOf = (processId: string) => {
+  const [, uuid = "", tag] = processId.split("_")
+  return { uuid, tag }
+}
 
 /** An id that shows whoever has the key under which master key its process encrypts. ADR 0236 */
 export const makeProcessId = (secrets: Mac): string => {
   const uuid = SecureRandom.uuidV4Unsafe()
-  return `proc_${uuid}_${tagOf(secrets, uuid)}`
+  return `proc_${uuid}_${tagOf(secrets.mac(purpose, uuid))}`
 }
 
 /** Whether the process encrypts under the first master key of these secrets. Ids of earlier releases do not tell. */
 export const encryptsUnder = (secrets: Mac, processId: string): boolean => {
-  const [, uuid = "", tag] = processId.split("_")
-  return tag === tagOf(secrets, uuid)
+  const { tag, uuid } = partsOf(processId)
+  return tag === tagOf(secrets.mac(purpose, uuid))
+}
+
+/** Whether what the process encrypts can be read under one of these master keys; `true` where the id does not tell. */
+export const isReadable = (secrets: Macs, processId: string): boolean => {
+  const { tag, uuid } = partsOf(processId)
+  return tag === undefined || secrets.macs(purpose, uuid).some((mac) => tag === tagOf(mac))
 }

@@ -53,6 +53,8 @@ export class Secrets extends Context.Service<
     ) => Effect.Effect<Option.Option<Uint8Array>, SecretUnreadable>
     /** HMAC-SHA256 as hex, with a key derived from the first master key for this purpose. */
     readonly mac: (purpose: string, text: string) => string
+    /** The MACs under all master keys, the first key's first. */
+    readonly macs: (purpose: string, text: string) => ReadonlyArray<string>
     /** Constant-time comparison with the MACs under all master keys. */
     readonly isMac: (purpose: string, text: string, mac: string) => boolean
     /** The operator's token, when this start generated it; it is shown once. */
@@ -210,6 +212,8 @@ const makeSecrets = (
       ...others.map((key) => key.decrypt(bytes)),
       Effect.fail(new SecretUnreadable())
     ])
+  const macs = (purpose: string, text: string) =>
+    [first, ...others].map((key) => key.mac(purpose, text))
   return Secrets.of({
     isAdminToken: comparerWith(token.value),
     isMetricsToken: Option.map(metricsToken, (it) => comparerWith(Redacted.value(it))),
@@ -224,8 +228,9 @@ const makeSecrets = (
         )
       ),
     mac: first.mac,
+    macs,
     isMac: (purpose, text, candidate) =>
-      [first, ...others].some((key) => isSameText(candidate, key.mac(purpose, text))),
+      macs(purpose, text).some((mac) => isSameText(candidate, mac)),
     generatedAdminToken: token.generated ? Option.some(Redacted.make(token.value)) : Option.none()
   })
 }

@@ -124,8 +124,7 @@ export class Router extends Context.Service<
             onNone: () => [model],
             onSome: ({ targets }) => targets.map((it) => it.model.model)
           }),
-        create: (request) =>
-          Effect.flatMap(offers.at(request.path), (offer) => creation.create(offer, request)),
+        create: (request) => creation.create(offers.at(request.path), request),
         quote: Effect.fn("Router.quote")(function* (path, body) {
           const offer = yield* offers.at(path)
           const { leftOut, models, most } = yield* priceRequest(offer, body)

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
@@ -6,7 +6,7 @@ import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import { format } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
-import { makeTaskId } from "../domain/Ids.ts"
+import { makeTaskId, TaskId } from "../domain/Ids.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isRepeat } from "../domain/RequestHash.ts"
@@ -40,6 +40,14 @@ export interface Created {
   readonly replayed: boolean
 }
 
+const decodeCreated = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
+)
+
+/** The id in the body of the 202. */
+export const createdId = ({ body }: Pick<Created, "body">): Effect.Effect<TaskId> =>
+  Effect.orDie(Effect.map(decodeCreated(body), ({ task_info }) => task_info.id))
+
 /**
  * Accepts a task: decodes and prices the body, stores its media, commits, notifies.
  * docs/reference/tasks.md#create
@@ -50,10 +58,10 @@ export class TaskCreation extends Context.Service<
     /**
      * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 1101 (balance), 1102 (spend limit of the
      * key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault);
-     * then nothing is stored.
+     * then nothing is stored. What is not offered fails as `offered` does.
      */
     readonly create: (
-      offer: Offer,
+      offered: Effect.Effect<Offer, Problem>,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
   }
@@ -66,9 +74,15 @@ export class TaskCreation extends Context.Service<
       const inbox = yield* TaskInbox
       const accept = yield* makeAccept
       const check = yield* makeCheck
-      const earlierOr = earlierWith(yield* TaskStore)
+      const { earlierOfGone, earlierOr } = earlierWith(yield* TaskStore)
 
-      const create = Effect.fnUntraced(function* (offer: Offer, request: CreateRequest) {
+      const create = Effect.fnUntraced(function* (
+        offered: Effect.Effect<Offer, Problem>,
+        request: CreateRequest
+      ) {
+        const sold = yield* Effect.result(offered)
+        if (Result.isFailure(sold)) return yield* earlierOfGone(request, sold.failure)
+        const offer = sold.success
         const { entry } = offer.models[0]
         // An alias outlives its models
         const ending = offer.alias === undefined ? endingOf(entry) : undefined
@@ -171,17 +185,28 @@ const makeCheck = Effect.gen(function* () {
 })
 
 /** A request that is refused now may be the repeat of one that was accepted. */
-const earlierWith = (tasks: TaskStore["Service"]) =>
-  Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+const earlierWith = (tasks: TaskStore["Service"]) => {
+  const earlierOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
-    const hash = request.idempotency.value
+    const { key } = request.idempotency.value
     const since = idempotencySince(yield* DateTime.now)
-    const earlier = yield* tasks.findReplay(request.principal.userId, hash.key, since)
-    if (Option.isNone(earlier)) return yield* refusal
-    // The faults of another body say more than that its key was used
-    const isShown = refusal.code !== 2001 || isRepeat(earlier.value.requestHash, hash)
-    return yield* isShown ? replayOrFail(request, earlier.value) : refusal
+    const earlier = yield* tasks.findReplay(request.principal.userId, key, since)
+    return yield* Option.isNone(earlier) ? refusal : replayOrFail(request, earlier.value)
   })
+  return {
+    earlierOr,
+    /** Of a model that has left the catalog, or has no price now. */
+    earlierOfGone: Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+      const earlier = yield* earlierOr(request, refusal)
+      const task = yield* tasks.view(yield* createdId(earlier))
+      return {
+        ...earlier,
+        sandbox: Option.exists(task, ({ sandbox }) => sandbox),
+        ending: undefined
+      }
+    })
+  }
+}
 
 /** The operator has to change the configuration first. */
 const unservedRetryAfter = Duration.hours(1)

@@ -49,13 +49,13 @@ export class EventLogStore extends Context.Service<
   EventLogStore,
   {
     /**
-     * The number of a user's last ledger entry, or of the last before this time, less what clocks of processes may
-     * differ.
+     * Behind all events of a user, or before those that were created at this time or later, less what clocks of
+     * processes may differ.
      */
-    readonly lastSeq: (
+    readonly position: (
       userId: UserId,
-      before: Option.Option<DateTime.Utc>
-    ) => Effect.Effect<bigint, StoreUnavailable>
+      since: Option.Option<DateTime.Utc>
+    ) => Effect.Effect<EventPosition, StoreUnavailable>
     /** The events of a user behind a position. */
     readonly after: (
       userId: UserId,
@@ -66,7 +66,7 @@ export class EventLogStore extends Context.Service<
   static readonly layer = Layer.effect(
     EventLogStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      EventLogStore.of({ lastSeq: lastSeq(sql), after: after(sql) })
+      EventLogStore.of({ position: positionAt(sql), after: after(sql) })
     )
   )
 }
@@ -74,22 +74,26 @@ export class EventLogStore extends Context.Service<
 /** Clocks of processes may differ by so much. */
 const skewMinutes = 1
 
-const Seq = Schema.Struct({ seq: Schema.BigInt })
+const Position = Schema.Struct({ seq: Schema.BigInt, alertsUntil: Time })
 
-const lastSeq =
-  (sql: PgClient.PgClient) => (userId: UserId, before: Option.Option<DateTime.Utc>) => {
-    const found = Option.match(before, {
-      onNone: () => sql`w.entry_count`,
+/** One row of the wallet has both: an alert that is committed later is none of those up to its last. */
+const positionAt =
+  (sql: PgClient.PgClient) => (userId: UserId, since: Option.Option<DateTime.Utc>) => {
+    const { alertsUntil, seq } = Option.match(since, {
+      onNone: () => ({ seq: sql`w.entry_count`, alertsUntil: sql`w.last_alert_at` }),
       onSome: (time) => {
         const earliest = DateTime.subtract(time, { minutes: skewMinutes })
-        return sql`ledger_seq_at(w.user_id, w.entry_count, ${toDate(earliest)}) - 1`
+        const before = new Date(Math.max(0, DateTime.toEpochMillis(time) - 1))
+        return {
+          seq: sql`ledger_seq_at(w.user_id, w.entry_count, ${toDate(earliest)}) - 1`,
+          alertsUntil: sql`${before}::timestamptz`
+        }
       }
     })
-    return sql`SELECT ${found} AS seq FROM wallets w WHERE w.user_id = ${userId}`.pipe(
-      rowOf(Seq),
-      Effect.map(({ seq }) => seq),
-      storeFailures
-    )
+    // A row also where there is no such user, as the operator may ask
+    return sql`
+      SELECT coalesce(max(${seq}), 0) AS seq, coalesce(max(${alertsUntil}), ${new Date(0)}) AS alerts_until
+      FROM wallets w WHERE w.user_id = ${userId}`.pipe(rowOf(Position), storeFailures)
   }
 
 /** One row for each event, or one without an event. */
@@ -111,8 +115,8 @@ const Row = Schema.Union([
  * missed none before it. With the time of the entry an event is found by its key, in the partition of its day.
  *
  * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time
- * of its charge; one that was withheld for a while has no entry, and is found by the wallet's last alert, when no
- * entry is left. ADR 0232.
+ * of its charge, whose number says that it is new: the clock of its process may be behind that of the last alert. One
+ * that was withheld for a while has no entry, and is found by the wallet's last alert, when no entry is left. ADR 0232.
  */
 const after = (sql: PgClient.PgClient) => {
   return (userId: UserId, { entries, position, since, types }: EventFilter) =>
@@ -147,8 +151,8 @@ const after = (sql: PgClient.PgClient) => {
         SELECT coalesce(a.seq, b.last_seq, ${position.seq}), f.* FROM found f CROSS JOIN bounds b
         CROSS JOIN LATERAL (
           SELECT min(p.seq) AS seq FROM page p WHERE p.kind = 'capture' AND p.created_at = f.created_at) a
-        WHERE f.task_id IS NULL AND f.created_at > ${toDate(position.alertsUntil)}
-          AND (a.seq IS NOT NULL OR b.entries < ${entries})
+        WHERE f.task_id IS NULL AND CASE WHEN a.seq IS NOT NULL THEN f.created_at <> ${toDate(position.alertsUntil)}
+          ELSE f.created_at > ${toDate(position.alertsUntil)} AND b.entries < ${entries} END
       )
       SELECT b.last_seq, b.entries, e.id IS NOT NULL AS event, e.* FROM bounds b LEFT JOIN placed e ON true
       ORDER BY e.seq, e.task_id NULLS LAST, e.created_at`.pipe(

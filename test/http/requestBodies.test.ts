@@ -1,6 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
+import { adminToken, GatewayHttp, layerGateway, makeUser } from "../support/gateway.ts"
 import { GatewayProcess } from "../support/gatewayProcess.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -33,4 +35,47 @@ describe("large bodies that are announced and never sent", () => {
     assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001])
     for (const socket of sockets) socket.destroy()
   }, 60_000)
+})
+
+/** docs/reference/http.md#request-bodies */
+layer(layerGateway(), { timeout: "60 seconds" })((it) => {
+  const send = Effect.fnUntraced(function* (path: string, type: string, body: string) {
+    const http = yield* GatewayHttp
+    const response = yield* http.fetch(path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${adminToken}`, "content-type": type },
+      body
+    })
+    const text = yield* Effect.promise(() => response.text())
+    return { status: response.status, type: response.headers.get("content-type"), text }
+  })
+
+  it.effect("a type that ends in +json is JSON on every route", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const bodies = {
+        [`/manage/v1/users/${user.id}/top-ups`]: [{ amount: "1.00" }, 201],
+        "/manage/v1/session": [{ api_key: user.key }, 200]
+      } as const
+      for (const [path, [body, status]] of Object.entries(bodies)) {
+        const sent = yield* send(path, "application/vnd.example+json", JSON.stringify(body))
+        assert.strictEqual(sent.status, status, sent.text)
+      }
+    })
+  )
+
+  it.effect("a refused type is a problem, also where the body may be left out", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const { json } = yield* user.call("POST", "/manage/v1/api-keys", { name: "other" })
+      const path = `/manage/v1/api-keys/${json.id}/rotate`
+      for (const type of ["text/plain;charset=UTF-8", "application/x-www-form-urlencoded"]) {
+        const refused = yield* send(path, type, "{}")
+        assert.deepStrictEqual([refused.status, refused.type], [415, "application/problem+json"])
+        // As `fetch` sends an empty text
+        const sent = yield* send(path, type, "")
+        assert.strictEqual(sent.status, 200, sent.text)
+      }
+    })
+  )
 })

@@ -47,7 +47,7 @@ export interface GatewayOptions {
   readonly fairShare?: (url: string) => number
   /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
-  /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
+  /** The vendor of all models. Default: the simulator, whose jobs take `SIMULATOR_DELAY`, else 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
   /** The vendors that `env` has keys for, over the network, instead of the simulator. */
   readonly areVendorsLive?: boolean
@@ -128,6 +128,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
             ADMIN_TOKEN: adminToken,
             MASTER_KEY: masterKey,
             EGRESS_ALLOW: egressAllow,
+            SIMULATOR_DELAY: "3 seconds",
             // Polls of a test whose clock stands
             MANAGE_RATE_LIMIT_PER_MINUTE: "0",
             ...options.env
@@ -162,11 +163,13 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
   })
 }
 
-/** Every vendor is the simulator, whose jobs take 3 seconds. */
+/** Every vendor is the simulator. */
 const sandboxVendors = Layer.unwrap(
-  Effect.map(makeSimulator({ delay: { min: "3 seconds", max: "3 seconds" } }), ({ account }) =>
-    layerVendor(account, true)
-  )
+  Effect.gen(function* () {
+    const { simulatorDelay } = yield* AppConfig
+    const { account } = yield* makeSimulator({ delay: simulatorDelay })
+    return layerVendor(account, true)
+  })
 )
 
 /** A short wait in real time, in which the store and the renderers make progress. */

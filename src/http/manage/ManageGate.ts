@@ -12,7 +12,7 @@ import { actorOf, CurrentCaller, makeAuthenticateManagement } from "../server/Au
 import type { Caller } from "../server/Authentication.ts"
 import { makeClientAddress } from "../server/ClientAddress.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
-import { readJsonBody } from "../server/JsonBody.ts"
+import { announcesBody, readJsonBody, withJsonType } from "../server/JsonBody.ts"
 import type { JsonBody } from "../server/JsonBody.ts"
 import { renderFailures } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
@@ -68,7 +68,7 @@ export class ManageGate extends HttpApiMiddleware.Service<
                 )
               )
             )
-          )
+          ).pipe(withJsonType)
       }
     })
   )
@@ -96,10 +96,9 @@ const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operat
 export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
   const request = yield* HttpServerRequest.HttpServerRequest
-  const { headers, method } = request
+  const { method } = request
   if (method === "GET" || method === "HEAD") return noBody
-  const hasBody =
-    Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+  const hasBody = announcesBody(request)
   const takesBody = endpoint.payload.size > 0
   const needsBody = takesBody && !mayHaveNoBody(endpoint)
   if (!takesBody && !hasBody) return noBody

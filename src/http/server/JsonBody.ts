@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Headers, HttpServerRequest } from "effect/http"
 import { problem } from "../../domain/Problem.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
@@ -17,6 +17,24 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 export const isPlainJson = (headers: HeaderValues): boolean =>
   jsonType.test(headerText(headers, "content-type") ?? "") &&
   (headerText(headers, "content-encoding") ?? "identity") === "identity"
+
+/**
+ * For routes of `HttpApi`, which reads `application/json` alone: other names of JSON become it, and a type without a
+ * body is left out. Before the body is read. docs/reference/http.md#request-bodies
+ */
+export const withJsonType = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.updateService(self, HttpServerRequest.HttpServerRequest, (request) => {
+    const { headers } = request
+    if (isPlainJson(headers)) {
+      return request.modify({ headers: Headers.set(headers, "content-type", "application/json") })
+    }
+    return announcesBody(request)
+      ? request
+      : request.modify({ headers: Headers.remove(headers, "content-type") })
+  })
+
+export const announcesBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
 
 export const notJson = problem(
   2003,

@@ -1,12 +1,11 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import type { Duration } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { nameOf } from "../../catalog/Alias.ts"
 import type { Ending } from "../../catalog/PriceRow.ts"
 import { modelAt, skippedOf, skippedText } from "../../domain/Candidate.ts"
 import * as Credits from "../../domain/Credits.ts"
-import { TaskId } from "../../domain/Ids.ts"
-import type { UserId } from "../../domain/Ids.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { counted } from "../../process/Admission.ts"
 import type { AdmissionLimiter } from "../../process/AdmissionLimiter.ts"
@@ -58,14 +57,6 @@ export const makeAccept = (
     })
     return yield* counted(creates, created)
   })
-
-const decodeCreated = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
-)
-
-/** The id in the body of the 202. */
-export const createdId = ({ body }: Created): Effect.Effect<TaskId> =>
-  Effect.orDie(Effect.map(decodeCreated(body), ({ task_info }) => task_info.id))
 
 /** The created task if it ends in time. It exists, so that no failure of the wait may be the response. */
 export const makeEndOf = Effect.gen(function* () {

@@ -10,6 +10,7 @@ import { taskBody } from "../../domain/TaskBody.ts"
 import { Admission, counted } from "../../process/Admission.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { ModelPath, Quote } from "../../tasks/Router.ts"
+import { createdId } from "../../tasks/TaskCreation.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
@@ -23,7 +24,6 @@ import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { resource } from "../server/Resource.ts"
 import {
   costOf,
-  createdId,
   endingHeaders,
   headerOf,
   makeAccept,

@@ -38,6 +38,13 @@ const extensions: Readonly<Record<string, string>> = {
   "audio/wav": "wav"
 }
 
+/** A longer timer of Node fires at once. */
+const timerMillisMax = 2 ** 31 - 1
+
+/** How long a timer waits for this; at most 24 days, which no test lasts. */
+export const timerMillis = (after: Duration.Input): number =>
+  Math.min(timerMillisMax, Duration.toMillis(Duration.fromInputUnsafe(after)))
+
 const lengthMillis = (step: MockStep | undefined): number =>
   step === undefined ? 0 : Duration.toMillis(Duration.fromInputUnsafe(step.after))
 
@@ -179,7 +186,7 @@ export class ScriptedVendor implements Vendor {
         this.#timers.delete(timer)
         work()
       },
-      Math.max(0, at - Date.now())
+      timerMillis(Math.max(0, at - Date.now()))
     )
     this.#timers.add(timer)
   }

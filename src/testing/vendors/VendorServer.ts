@@ -1,4 +1,3 @@
-import { Duration } from "effect"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
@@ -14,7 +13,7 @@ import { gemini } from "./GeminiProtocol.ts"
 import { openai } from "./OpenAiProtocol.ts"
 import type { MadeFile, Protocol, Reply } from "./Protocol.ts"
 import { replicate } from "./ReplicateProtocol.ts"
-import { ScriptedVendor } from "./ScriptedVendor.ts"
+import { ScriptedVendor, timerMillis } from "./ScriptedVendor.ts"
 import type { VendorServerOptions } from "./ScriptedVendor.ts"
 import { readRequest } from "./VendorRequest.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
@@ -147,7 +146,7 @@ class Listening {
     if (stranger !== undefined) return write(response, stranger)
     const isPaid = this.#protocol.isSubmit(request) || isCall(this.#name, request)
     const refusal = this.#refusal(request, file, isPaid)
-    if (refusal !== undefined) await pause(millisOf(refusal.after))
+    if (refusal !== undefined) await pause(timerMillis(refusal.after))
     if (refusal?.error.class === "AMBIGUOUS") {
       // The job is bought, and nobody hears of it
       await this.#protocol.respond(request, this.state)
@@ -176,7 +175,7 @@ class Listening {
 
   async #call(request: VendorRequest, response: ServerResponse): Promise<void> {
     const step = this.state.take(request)
-    if (step !== undefined) await pause(millisOf(step.after))
+    if (step !== undefined) await pause(timerMillis(step.after))
     if (step?._tag === "JobFails") {
       const { error } = step
       return write(response, this.#protocol.refusal(error.class, error.message) ?? unknown)
@@ -191,9 +190,6 @@ class Listening {
 }
 
 const unknown: Reply = { status: 404, json: {} }
-
-const millisOf = (after: Duration.Input): number =>
-  Duration.toMillis(Duration.fromInputUnsafe(after))
 
 const write = (response: ServerResponse, { bytes, file, headers, json, status }: Reply): void => {
   const body = file?.bytes ?? bytes ?? Buffer.from(JSON.stringify(json ?? {}))

@@ -104,6 +104,27 @@ describeStores("the catalog of a running gateway", (database) => {
           })
       )
 
+      it.effect("a repeated create is replayed when its model has left the catalog", () =>
+        Effect.gen(function* () {
+          const { call } = yield* makeUser()
+          const create = (key: string, prompt = "a") =>
+            call("POST", path, { prompt }, { "idempotency-key": key })
+          const first = yield* create("kept")
+          assert.strictEqual(first.status, 202, first.text)
+          yield* adopt({ remove: ["text-to-image-max"] })
+          const again = yield* create("kept")
+          assert.deepStrictEqual([again.status, again.text], [202, first.text])
+          for (const name of ["idempotency-replayed", "x-service-sandbox"]) {
+            assert.strictEqual(again.headers.get(name), "true")
+          }
+          const other = yield* create("kept", "b")
+          assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+          const fresh = yield* create("new")
+          assert.deepStrictEqual([fresh.status, fresh.json.code], [404, 2006])
+          yield* adopt({})
+        })
+      )
+
       it.effect(
         "a file with any fault is refused whole, with every place, and the old one is kept",
         () =>

@@ -140,3 +140,26 @@ for (const [name, database] of Object.entries(singleStores)) {
     })
   }
 }
+
+for (const [name, database] of Object.entries(singleStores)) {
+  describe(`tasks of a trace (${name})`, () => {
+    layer(Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), database), {
+      timeout: "120 seconds",
+      excludeTestServices: true
+    })((it) => {
+      it.effect("are found, however many later ones of the same trace another user has", () =>
+        Effect.gen(function* () {
+          const [user, other] = [yield* newWallet(0), yield* newWallet(0)]
+          yield* makeTasks(user, 0, 3)
+          yield* makeTasks(other, 3, count)
+          const traceId = "0af7651916cd43dd8448eb211c80319c"
+          yield* statement(`UPDATE tasks SET trace_id = '${traceId}'`)
+          const store = yield* TaskHistoryStore
+          const { end, rows } = yield* store.search(user, { traceId, limit: page })
+          assert.lengthOf(rows, 3)
+          assert.isNull(end)
+        })
+      )
+    })
+  })
+}

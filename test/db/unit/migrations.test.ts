@@ -130,7 +130,7 @@ describe("functions", () => {
     return rows[0]!.things
   })
 
-  it.live("are applied with the last migration, and again when their file has changed", () =>
+  it.live("are applied with the migrations, and again when their file has changed", () =>
     Effect.gen(function* () {
       const { options, writeFunctions } = yield* folder(files, functions)
       assert.deepStrictEqual(yield* Migrations.migrate(options), [
@@ -170,6 +170,25 @@ describe("functions", () => {
         "functions/things"
       ])
       assert.strictEqual(yield* things, 0n)
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("a process of the release before goes on when this one dies between two migrations", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const first = (row: string) => ({
+        "first.sql": `create or replace function first_thing() returns things language sql as $$
+          select row(${row})::things $$;`
+      })
+      const { options, write, writeFunctions } = yield* folder(files, first("1"))
+      yield* Migrations.migrate(options)
+      writeFunctions(first("1, 2"))
+      write({
+        "0003_size.sql": "alter table things add column size int",
+        "0004_dies.sql": "select 1 / 0"
+      })
+      assert.include(yield* faultOf(options), "0004_dies")
+      assert.deepStrictEqual(yield* sql`SELECT * FROM first_thing()`, [{ id: 1 }])
     }).pipe(Effect.provide(empty))
   )
 

@@ -5,8 +5,10 @@ import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { rotateStore } from "../../../src/cli/commands/rotateMasterKey.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
+import * as Hints from "../../../src/process/Hints.ts"
 import { MasterKeyRotation } from "../../../src/process/MasterKeyRotation.ts"
 import { Process } from "../../../src/process/Process.ts"
+import { ProcessStore } from "../../../src/process/ProcessStore.ts"
 import { sealedColumns, SealedValueStore } from "../../../src/process/SealedValueStore.ts"
 import { Secrets } from "../../../src/process/Secrets.ts"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
@@ -145,6 +147,25 @@ describeStores("the rotation of the master key", (database) => {
           )
         )
 
+      /** Another process beside those that run. */
+      const start = (MASTER_KEY: string) =>
+        Layer.build(Process.layer).pipe(
+          Effect.scoped,
+          Effect.provide(
+            Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
+              Layer.provideMerge(Layer.succeedContext(built)),
+              Layer.provideMerge(
+                AppConfig.layerOf({
+                  MASTER_KEY,
+                  ADMIN_TOKEN: adminToken,
+                  DATABASE_URL: "postgres://shared.example/gateway"
+                })
+              )
+            ),
+            { local: true }
+          )
+        )
+
       const data = yield* run(
         { MASTER_KEY: first, DASHSCOPE_API_KEY: `${vendorKey};name=one` },
         makeData
@@ -159,6 +180,14 @@ describeStores("the rotation of the master key", (database) => {
           const refused = yield* Effect.flip(rotateWith(keys, () => rotateStore))
           assert.include(refused.message, `1 running processes do not encrypt under its first key`)
           assert.include(refused.message, id)
+          yield* assertUsable(data, true)
+          const started = yield* Effect.flip(start(newKey()))
+          assert.match(
+            started.message,
+            /^MASTER_KEY: running processes encrypt under a key that is not/u
+          )
+          assert.include(started.message, id)
+          for (const shared of [keys, first]) yield* start(shared)
           const untouched = yield* rotateWith(first, ({ rotate }) => rotate(() => Effect.void))
           assert.deepStrictEqual(untouched, { rewritten: 0, unreadable: [] })
         })

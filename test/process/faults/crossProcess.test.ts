@@ -66,6 +66,8 @@ const catalog = {
 /** Cancels at the other process than the one that polls. */
 const cancelling = async (databaseUrl: string) => {
   const upstream = await Upstream.start(fal)
+  // Else the second poll ends a job, before the last cancel of a slow machine
+  upstream.runningPolls = 1_000_000
   upstream.runningPolls = Infinity
   const folder = await mkdtemp(join(tmpdir(), "cross-process-"))
   await writeFile(join(folder, "catalog.json"), JSON.stringify(catalog))

@@ -53,6 +53,8 @@ describeStores("Idempotency-Key", (database) => {
         const other = yield* user.call("POST", path, { prompt: "Another" }, keyed("k"))
         assert.deepInclude(other.json, { status: 422, code: 2008 })
         assert.strictEqual(other.status, 422)
+        const faulty = yield* user.call("POST", path, { prompt: 1 }, keyed("k"))
+        assert.deepStrictEqual([faulty.status, faulty.json.code], [422, 2008])
         const elsewhere = "/vendors/alibaba/v1/text-to-image-preview/generation"
         const moved = yield* user.call("POST", elsewhere, body, keyed("k"))
         assert.strictEqual(moved.json.code, 2008)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorName, VendorServer } from "../../../src/testing/index.ts"
@@ -164,4 +164,29 @@ it("a script that the vendor cannot follow is refused at the start and by failNe
     () => server.failNext(MockVendor.refused("LOST", "gone")),
     "fal cannot say that a request is refused with LOST"
   )
+})
+
+it("a job that lasts longer than a timer can count does not end at once", async () => {
+  for (const after of ["30 days", Duration.infinity] as const) {
+    const item = { _tag: "Bytes", mime: "image/png", bytes: new Uint8Array([1]) } as const
+    await using server = await startVendorServer("openai", {
+      script: [{ _tag: "Result", after, items: [item] }]
+    })
+    let isAnswered = false
+    const headers = {
+      authorization: `Bearer ${server.key}`,
+      "content-type": "application/json"
+    }
+    const body = JSON.stringify({ model: "gpt-image-1.5", prompt: "A lighthouse" })
+    const made = fetch(`${server.url}/v1/images/generations`, { method: "POST", headers, body })
+      .then(() => {
+        isAnswered = true
+      })
+      .catch(() => undefined)
+    while (server.sold === 0) await fetch(`${server.url}/v1/unknown`, { headers })
+    for (let n = 0; n < 20; n += 1) await fetch(`${server.url}/v1/unknown`, { headers })
+    assert.isFalse(isAnswered)
+    await server.stop()
+    await made
+  }
 })

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
 import {
   adminToken,
   advance,
@@ -229,11 +230,19 @@ describeStores("the stream of events", (database) => {
         const fresh = yield* listen(user.key)
         yield* advance("3 seconds")
         assert.deepStrictEqual([late.events(), fresh.events()], [[], []])
-        for (const foreign of ["x", "1", "-1.2", "1.2.3", `${"9".repeat(30)}.1`]) {
+        // Beyond the end: of another gateway, or of a store that was restored
+        const [end] = again.blocks().at(-1)!.id!.split(".")
+        const beyond = `${Number(end) + 1}.0`
+        for (const foreign of ["x", "1", "-1.2", "1.2.3", `${"9".repeat(30)}.1`, beyond]) {
           const headers = { "last-event-id": foreign }
           const refused = yield* user.call("GET", `${path}${all}`, undefined, headers)
           assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], foreign)
         }
+        // The operator's of a user that is not there
+        const nobody = `${all}&user_id=${randomUUID()}`
+        const blocks = (yield* listen(adminToken, nobody, { "last-event-id": "0.0" })).blocks
+        const [begun] = yield* eventually(Effect.sync(blocks), isSome)
+        assert.strictEqual(begun?.id, "0.0")
       }).pipe(Effect.scoped)
     )
   })

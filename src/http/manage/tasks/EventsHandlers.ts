@@ -13,6 +13,7 @@ import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { EventLog } from "../../../webhooks/EventLog.ts"
+import type { EventPosition } from "../../../webhooks/EventLog.ts"
 import { makeAuthenticateManagement, requireReader } from "../../server/Authentication.ts"
 import { eventStream } from "../../server/EventStream.ts"
 import type { Sent } from "../../server/EventStream.ts"
@@ -48,7 +49,11 @@ export const layer = HttpApiBuilder.group(
         if (wanted === undefined && since !== undefined) return yield* sinceAlone
         const lastId = request.headers["last-event-id"]
         const position = lastId === undefined ? undefined : parsePosition(lastId)
-        if (lastId !== undefined && position === undefined) return yield* foreignId
+        if (
+          lastId !== undefined &&
+          (position === undefined || !(yield* isIn(log, userId, position)))
+        )
+          return yield* foreignId
         const filter = {
           types: typesIn(wanted),
           since: Option.fromUndefinedOr(since),
@@ -63,6 +68,10 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
+
+/** A position beyond the end is of another gateway, or of a store that was restored: it would wait in silence. */
+const isIn = (log: EventLog["Service"], userId: UserId, { seq }: EventPosition) =>
+  Effect.map(log.position(userId, Option.none()), (end) => seq <= end.seq)
 
 const typesIn = (names: string | undefined): ReadonlyArray<EventType> =>
   EventType.literals.filter((type) => names?.split(",").includes(type))

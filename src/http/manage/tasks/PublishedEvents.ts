@@ -80,7 +80,10 @@ export const publishedEvents = <E, R>(
   Stream.unfold<Look | undefined, ReadonlyArray<Sent>, unknown, R>(undefined, (last) =>
     Effect.gen(function* () {
       if (last === undefined) {
-        const position = yield* beginningOf(log, userId, filter)
+        const position = yield* Option.match(filter.position, {
+          onSome: Effect.succeed,
+          onNone: () => log.position(userId, filter.since)
+        })
         return [[{ id: formatPosition(position) }], { position, pause: Duration.zero }]
       }
       yield* Effect.sleep(last.pause)
@@ -103,17 +106,3 @@ export const publishedEvents = <E, R>(
     Stream.flattenIterable,
     Stream.catchCause(() => Stream.empty)
   )
-
-const beginningOf = (log: EventLog["Service"], userId: UserId, filter: PublishedFilter) =>
-  Option.match(filter.position, {
-    onSome: Effect.succeed,
-    onNone: () =>
-      Effect.gen(function* () {
-        const now = yield* DateTime.now
-        const since = Option.getOrElse(filter.since, () => now)
-        return {
-          seq: yield* log.lastSeq(userId, filter.since),
-          alertsUntil: DateTime.makeUnsafe(Math.max(0, DateTime.toEpochMillis(since) - 1))
-        }
-      })
-  })

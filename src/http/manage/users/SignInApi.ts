@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, OpenApi } from "effec
 import { Text } from "../../../catalog/bodies/Fields.ts"
 import { problem } from "../../../domain/Problem.ts"
 import { signInBytesMax } from "../../../domain/SignInLimits.ts"
+import { withJsonType } from "../../server/JsonBody.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 import { checkRequest } from "../ManageGate.ts"
@@ -28,6 +29,7 @@ export class SignInGate extends HttpApiMiddleware.Service<SignInGate>()(
                   Effect.andThen(checkRequest(endpoint), httpEffect)
                 )
           ).pipe(
+            withJsonType,
             Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(signInBytesMax))
           )
     )
