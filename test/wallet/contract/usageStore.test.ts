@@ -114,6 +114,24 @@ describeStores("usage", (database) => {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {
+    it.effect("takes the rows of a function that began before `tasks` was there", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const user = yield* newCaller(1)
+        yield* sql`SELECT usage_add(ARRAY[
+          (${user}::uuid, ${day}::date, '', 'alibaba', 'image', true, 1, 0, 0, 0, 4, 0, 0, 0, 7, null)::usage_days,
+          (${user}::uuid, ${day}::date, '', 'openai', 'chat', true, 3, 9, 0, 9, 0, 0, 0, 0, 2, null)::usage_days])`
+        assert.deepStrictEqual(
+          yield* sql`
+            SELECT model, requests::int, tasks::int FROM usage_days WHERE user_id = ${user} ORDER BY model`,
+          [
+            { model: "chat", requests: 3, tasks: 0 },
+            { model: "image", requests: 1, tasks: 1 }
+          ]
+        )
+      })
+    )
+
     it.effect("is rolled up by day, key and model in the transactions that settle", () =>
       Effect.gen(function* () {
         const user = yield* used
