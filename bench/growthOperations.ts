@@ -216,7 +216,6 @@ export class Bench {
   readonly listTasks = this.#tasksOf({})
   readonly listModel = this.#tasksOf({ model: "text-to-image-preview" })
   readonly listKey = Effect.suspend(() => this.#tasksOf({ apiKeyId: this.#busiest.key }))
-  readonly listFailed = this.#tasksOf({ status: "failed" })
 
   readonly view = Effect.gen({ self: this }, function* () {
     yield* (yield* TaskStore).view(this.old!)
@@ -272,7 +271,6 @@ export const operations = (bench: Bench): ReadonlyArray<Operation> => [
   ["list tasks", bench.listTasks, 40],
   ["list tasks of a model", bench.listModel, 40],
   ["list tasks of a key", bench.listKey, 40],
-  ["list failed tasks", bench.listFailed, 40],
   ["list deliveries", bench.listDeliveries, 40],
   ["list deliveries of an endpoint", bench.listEndpoint, 40],
   ["deliveries of a task", bench.deliveriesOfTask, 40],
