@@ -5,9 +5,10 @@
  *   node bench/growth.ts --fill=3600000           makes both stores, 12 kB a task; half an hour
  *   node bench/growth.ts [rounds]                 compares them
  *   node bench/growth.ts --start                  the service starts on the full store
- *   node bench/growth.ts --retention              drops and deletes the oldest day
+ *   node bench/growth.ts --retention=5            drops and deletes the oldest days
  *
- * `--folder=` is where they lie (/tmp/growth-store), `--only=list` measures the operations whose names begin so.
+ * `--folder=` is where they lie (/tmp/growth-store), `--only=list` measures the operations whose names begin so,
+ * `--statements` shows the statements of each, those inside functions too, which costs time.
  */
 import { Effect, Layer } from "effect"
 import type { Context } from "effect"
@@ -19,10 +20,11 @@ import { fileURLToPath } from "node:url"
 import { Client } from "pg"
 import { newServer, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
-import { retention } from "./growthDuties.ts"
+import { nothingOld, retention, vacuum } from "./growthDuties.ts"
 import { fill, migrate } from "./growthFill.ts"
 import { Bench, layerOf, operations, people } from "./growthOperations.ts"
 import type { Services } from "./growthOperations.ts"
+import { statementCosts, statementsBetween, statementTable } from "./growthStatements.ts"
 import { cpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -30,7 +32,9 @@ const option = (name: string) =>
   process.argv.find((it) => it.startsWith(`--${name}=`))?.slice(name.length + 3)
 const folder = option("folder") ?? join(tmpdir(), "growth-store")
 const count = Number(option("fill") ?? 0)
+const days = Number(option("retention") ?? 0)
 const only = option("only") ?? ""
+const withStatements = process.argv.includes("--statements")
 const rounds = Number(process.argv.slice(2).find((it) => /^\d+$/u.test(it)) ?? 7)
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 const median = (values: ReadonlyArray<number>) =>
@@ -48,16 +52,18 @@ const bulk = [
   "max_parallel_workers_per_gather=0",
   "max_parallel_maintenance_workers=0"
 ]
-/** Those of a server, save for its memory. */
+/** Those of a server, save for its memory. Autovacuum is off: it would come to one of the stores first. */
 const usual = [
   "fsync=on",
   "synchronous_commit=on",
   "full_page_writes=on",
-  "autovacuum=on",
   "max_wal_size=4GB",
   "shared_buffers=1GB",
   "shared_preload_libraries=pg_stat_statements",
-  "pg_stat_statements.max=10000"
+  "pg_stat_statements.max=10000",
+  ...(withStatements
+    ? ["pg_stat_statements.track=all", "pg_stat_statements.track_planning=on"]
+    : [])
 ]
 
 const stores = ["empty", "grown"] as const
@@ -75,19 +81,22 @@ interface Slice {
   readonly read: number
   readonly wal: number
   readonly micros: number
+  readonly statements: ReturnType<typeof statementsBetween>
 }
 
 /** Of all statements in a store so far. */
 const counters = async (store: string, pid: number) => {
-  const { rows } = await admin.query<Omit<Slice, "micros" | "units">>(
+  const { rows } = await admin.query<Pick<Slice, "calls" | "buffers" | "read" | "wal">>(
     `SELECT sum(calls)::float8 AS calls, sum(shared_blks_hit + shared_blks_read)::float8 AS buffers,
       sum(shared_blks_read)::float8 AS read, sum(wal_bytes)::float8 AS wal
-    FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = $1`,
+    FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = $1 AND s.toplevel`,
     [store]
   )
   const { buffers = 0, calls = 0, read = 0, wal = 0 } = rows[0] ?? {}
   return { calls, buffers, read, wal, micros: cpuMicros(pid) }
 }
+const costsOf = (store: string) =>
+  Effect.promise(async () => (withStatements ? statementCosts(admin, store) : new Map()))
 
 interface Side {
   readonly store: string
@@ -99,6 +108,8 @@ interface Side {
 const sideOf = Effect.fnUntraced(function* (store: string) {
   const context = yield* Layer.build(layerOf(urlOf(store)))
   const bench = new Bench(yield* Effect.provide(people, context))
+  // As at a start of the service: the partitions of today are there
+  yield* Effect.provide(nothingOld, context)
   const { rows } = yield* Effect.promise(() =>
     admin.query<{ pid: number }>(
       "SELECT pid FROM pg_stat_activity WHERE datname = $1 ORDER BY backend_start DESC LIMIT 1",
@@ -110,6 +121,7 @@ const sideOf = Effect.fnUntraced(function* (store: string) {
 
 const slice = Effect.fnUntraced(function* (side: Side, n: number) {
   const [, operation, times] = operations(side.bench)[n]!
+  const statementsBefore = yield* costsOf(side.store)
   const before = yield* Effect.promise(() => counters(side.store, side.pid))
   let units = 0
   for (let k = 0; k < times; k += 1) units += yield* Effect.provide(operation, side.context)
@@ -120,7 +132,8 @@ const slice = Effect.fnUntraced(function* (side: Side, n: number) {
     buffers: (after.buffers - before.buffers) / units,
     read: (after.read - before.read) / units,
     wal: (after.wal - before.wal) / units,
-    micros: (after.micros - before.micros) / units
+    micros: (after.micros - before.micros) / units,
+    statements: statementsBetween(statementsBefore, yield* costsOf(side.store), units)
   } satisfies Slice
 })
 
@@ -130,6 +143,8 @@ const compare = Effect.gen(function* () {
   // Writes leave work for each other, so that a round does all of them
   const found = names.map(() => sides.map(() => new Array<Slice>()))
   for (let round = -2; round < rounds; round += 1) {
+    // Dead rows of the rounds before would be read with those of a queue
+    for (const { context } of sides) yield* Effect.provide(vacuum(round === 0), context)
     for (const [n, name] of names.entries()) {
       if (!name.startsWith(only) && !/^(create|finish|deliver)$/u.test(name)) continue
       for (const [s, side] of sides.entries()) {
@@ -153,6 +168,9 @@ const compare = Effect.gen(function* () {
     console.log(
       `| ${name} | ${pair("calls", 2)} | ${pair("buffers", 1)} | ${pair("micros", 0)} | ${grown.read.toFixed(1)} | ${grown.wal.toFixed(0)} |`
     )
+    if (!withStatements) continue
+    const [last, lastGrown] = found[n]!.map((all) => all.at(-1)!.statements)
+    console.log(statementTable(last!, lastGrown!))
   }
 }).pipe(Effect.scoped)
 
@@ -194,8 +212,8 @@ try {
     }
   } else if (process.argv.includes("--start")) {
     for (let n = 0; n < 3; n += 1) await startService()
-  } else if (process.argv.includes("--retention")) {
-    await Effect.runPromise(Effect.provide(retention, layerOf(urlOf("grown"))))
+  } else if (days > 0) {
+    await Effect.runPromise(Effect.provide(retention(days), layerOf(urlOf("grown"))))
   } else {
     for (const store of stores) await migrate(urlOf(store))
     await admin.query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")

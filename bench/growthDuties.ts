@@ -11,48 +11,68 @@ import { TaskRetentionStore } from "../src/tasks/privacy/TaskRetentionStore.ts"
 import { TaskStore } from "../src/tasks/TaskStore.ts"
 import { WalletStore } from "../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../src/webhooks/DeliveryStore.ts"
+import { cpuMicros } from "./processes.ts"
 
 const day = 86_400_000
 
-/** The longest statement, and all of them, in milliseconds. */
-const repeated = <E, R>(remove: Effect.Effect<number, E, R>) =>
+/** All statements and the longest, in milliseconds of CPU of Postgres and on the clock. */
+const repeated = <E, R>(
+  pid: number,
+  remove: Effect.Effect<number, E, R>,
+  isLast = (n: number) => n < retentionTasksMax
+) =>
   Effect.gen(function* () {
-    let removed = 0
-    let longest = 0
-    const began = performance.now()
+    let [removed, longest, longestCpu] = [0, 0, 0]
+    const [began, cpuBegan] = [performance.now(), cpuMicros(pid)]
     while (true) {
-      const from = performance.now()
+      const [from, cpuFrom] = [performance.now(), cpuMicros(pid)]
       const n = yield* remove
       longest = Math.max(longest, performance.now() - from)
+      longestCpu = Math.max(longestCpu, cpuMicros(pid) - cpuFrom)
       removed += n
-      if (n < retentionTasksMax) break
+      if (isLast(n)) break
     }
-    const all = performance.now() - began
-    return `${removed} in ${all.toFixed(0)} ms, the longest statement ${longest.toFixed(0)} ms`
+    const cpu = (cpuMicros(pid) - cpuBegan) / 1000
+    return (
+      `${removed}: CPU ${cpu.toFixed(0)} ms, the longest ${(longestCpu / 1000).toFixed(0)} ms; ` +
+      `on the clock ${(performance.now() - began).toFixed(0)} ms, the longest ${longest.toFixed(0)} ms`
+    )
   })
 
-/** Drops its partitions, deletes its tasks, and removes the bodies of the day after. */
-export const retention = Effect.gen(function* () {
+/** Drops the partitions of the oldest days, deletes their tasks, and removes the bodies of as many days after. */
+export const retention = Effect.fnUntraced(function* (days: number) {
   const sql = yield* PgClient.PgClient
   const [oldest] = yield* sql<{ at: Date }>`SELECT min(created_at) AS at FROM tasks`
   const since = Math.floor(oldest!.at.getTime() / day) * day
-  const until = since + day
+  const until = since + days * day
   const partitions = yield* PartitionStore
   const tasks = yield* TaskRetentionStore
-  const began = performance.now()
   const now = yield* DateTime.now
+  const [backend] = yield* sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
+  const all = <E, R>(remove: Effect.Effect<number, E, R>, isLast?: (n: number) => boolean) =>
+    repeated(backend!.pid, remove, isLast)
   // What the service has done before: the partitions of the next days are there
-  const first = yield* partitions.maintain(now, 7, DateTime.makeUnsafe(since))
-  const made = performance.now()
-  const { dropped } = yield* partitions.maintain(now, 7, DateTime.makeUnsafe(until))
-  console.log(
-    `${first.made} partitions made in ${(made - began).toFixed(0)} ms; ` +
-      `${dropped} partitions of a day dropped in ${(performance.now() - made).toFixed(0)} ms`
-  )
+  yield* partitions.maintain(now, 7, DateTime.makeUnsafe(since))
+  const drop = partitions.maintain(now, 7, DateTime.makeUnsafe(until))
+  const dropped = Effect.map(drop, (counts) => counts.dropped)
+  console.log(`partitions dropped: ${yield* all(dropped, () => true)}`)
   const before = firstTaskId(until)
-  console.log(`tasks deleted: ${yield* repeated(tasks.deleteBefore(before, retentionTasksMax))}`)
-  const next = firstTaskId(until + day)
-  console.log(`bodies scrubbed: ${yield* repeated(tasks.scrubBefore(next, retentionTasksMax))}`)
+  console.log(`tasks deleted: ${yield* all(tasks.deleteBefore(before, retentionTasksMax))}`)
+  const next = firstTaskId(until + days * day)
+  console.log(`bodies scrubbed: ${yield* all(tasks.scrubBefore(next, retentionTasksMax))}`)
+})
+
+/** The tables that fill and empty; and once statistics of the partitions of today, which have none when they are made. */
+export const vacuum = Effect.fnUntraced(function* (analyze: boolean) {
+  const sql = yield* PgClient.PgClient
+  yield* sql`VACUUM delivery_queue, runs, holds`.unprepared
+  if (!analyze) return
+  const today = DateTime.formatIso(yield* DateTime.now)
+    .slice(0, 10)
+    .replaceAll("-", "")
+  for (const table of ["events", "deliveries", "delivery_attempts", "calls"]) {
+    yield* sql.unsafe(`ANALYZE ${table}_${today}`).unprepared
+  }
 })
 
 /** What is looked for at each heartbeat. */
@@ -63,6 +83,7 @@ export const sweep = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   yield* tasks.releaseOrphans(since, 5000)
   yield* tasks.queues(now)
+  yield* deliveries.skipDisabled(DateTime.subtract(now, { minutes: 1 }), now)
   yield* deliveries.requeueLost(since, since, now, 5000)
   yield* (yield* CallStore).orphans(since, DateTime.subtract(now, { hours: 1 }), 100)
   yield* (yield* ReservationStore).lost(since, 100)

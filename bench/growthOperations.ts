@@ -86,6 +86,8 @@ export class Bench {
   #open: Array<TaskId> = []
   /** A finished task of the busiest user, and its oldest one. */
   old: TaskId | undefined
+  /** A settled call of the same user. */
+  oldCall: string | undefined
 
   constructor(users: ReadonlyArray<Person>) {
     this.#people = users
@@ -189,6 +191,7 @@ export class Bench {
       ...drawnCall(callStart(userId, 0.01, makeCallId(now), key), 0.001),
       begunAt: now
     }))
+    this.oldCall ??= calls[0]?.start.id
     // The first write of a store has no reservation to draw on
     yield* writeReservations({ sizes: [{ ...size, hold: makeCallId(now) }] })
     yield* writeReservations({ sizes: [{ ...size, hold: makeCallId(now) }], ended: calls })
@@ -216,7 +219,6 @@ export class Bench {
   readonly listTasks = this.#tasksOf({})
   readonly listModel = this.#tasksOf({ model: "text-to-image-preview" })
   readonly listKey = Effect.suspend(() => this.#tasksOf({ apiKeyId: this.#busiest.key }))
-  readonly listFailed = this.#tasksOf({ status: "failed" })
 
   readonly view = Effect.gen({ self: this }, function* () {
     yield* (yield* TaskStore).view(this.old!)
@@ -249,6 +251,11 @@ export class Bench {
     return 1
   })
 
+  readonly receipt = Effect.gen({ self: this }, function* () {
+    yield* (yield* CallStore).find(this.#busiest.userId, this.oldCall!)
+    return 1
+  })
+
   /** Of today: a longer time has more rows to add up. */
   readonly usage = Effect.gen({ self: this }, function* () {
     const day = DateTime.formatIso(yield* DateTime.now).slice(0, 10)
@@ -272,12 +279,12 @@ export const operations = (bench: Bench): ReadonlyArray<Operation> => [
   ["list tasks", bench.listTasks, 40],
   ["list tasks of a model", bench.listModel, 40],
   ["list tasks of a key", bench.listKey, 40],
-  ["list failed tasks", bench.listFailed, 40],
   ["list deliveries", bench.listDeliveries, 40],
   ["list deliveries of an endpoint", bench.listEndpoint, 40],
   ["deliveries of a task", bench.deliveriesOfTask, 40],
   ["list the ledger", bench.ledger, 40],
   ["list calls", bench.calls, 40],
+  ["GET a receipt", bench.receipt, 40],
   ["usage of a day", bench.usage, 40],
   ["sweep", sweep, 20],
   ["audit of 100 wallets", audit, 10],

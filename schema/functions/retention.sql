@@ -29,7 +29,7 @@ end $$;
 create or replace function partitions_maintain(
   p_table text, p_column text, p_now timestamptz, p_days integer, p_keep_since timestamptz,
   out made integer, out dropped integer
-) language plpgsql as $$
+) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   part record;
   today date := (p_now at time zone 'UTC')::date;
@@ -41,8 +41,15 @@ begin
     if day_partition_create(p_table, p_column, today + n) then made := made + 1; end if;
   end loop;
   for part in
-    select c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = p_table::regclass and c.relname ~ ('^' || p_table || '_\d{8}$')
+    -- By name, in the order of days, so that only those before are read
+    select c.relname::text as name
+    from (
+      select k.oid, k.relname from pg_class k
+      where k.relname >= (p_table || '_00000000')::name
+        and k.relname < (p_table || '_' || to_char(p_keep_since at time zone 'UTC', 'YYYYMMDD'))::name
+        and k.relname ~ ('^' || p_table || '_\d{8}$') offset 0
+    ) c
+    where exists (select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = p_table::regclass)
       and (to_date(right(c.relname::text, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' <= p_keep_since
   loop
     execute format('drop table %I', part.name);
@@ -110,12 +117,21 @@ begin
   end if;
 end $$;
 
--- Deletes queued deliveries whose row in `deliveries` was dropped with its partition.
-create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language sql as $$
+-- Deletes queued deliveries whose row in `deliveries` was dropped with its partition. Ids begin with the time, so that
+-- the oldest are found by their key, and nothing more is planned when none is old (ADR 0153).
+create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  first_kept constant text :=
+    'whd_' || lpad(to_hex(floor(extract(epoch from p_keep_since) * 1000)::bigint + 1), 12, '0');
+begin
+  if not exists (select from delivery_queue q where q.id < first_kept and q.created_at < p_keep_since) then
+    return;
+  end if;
   delete from delivery_queue q
-  where q.created_at < p_keep_since
-    and not exists (select 1 from deliveries d where d.id = q.id and d.created_at = q.created_at)
-$$;
+  where q.id < first_kept and q.created_at < p_keep_since
+    and not exists (select from deliveries d where d.id = q.id and d.created_at = q.created_at offset 0);
+end $$;
 
 -- Finished tasks with ids below p_before, oldest first: ids sort by creation, and none above the oldest unfinished task
 -- is taken.

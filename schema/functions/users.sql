@@ -271,6 +271,10 @@ end $$;
 -- Ends all access of a deleted user: keys are revoked, sessions and endpoints deleted, and deliveries that wait are
 -- skipped.
 create or replace function user_access_end(p_user uuid, p_now timestamptz) returns void language plpgsql as $$
+declare
+  ids text[];
+  first_at timestamptz;
+  last_at timestamptz;
 begin
   update api_keys k set revoked_at = coalesce(k.revoked_at, p_now), name = '' where k.user_id = p_user;
   delete from sessions s where s.user_id = p_user;
@@ -283,8 +287,8 @@ begin
     where q.owner is null and q.endpoint_id in (select e.id from webhook_endpoints e where e.user_id = p_user)
     returning q.id, q.created_at
   )
-  update deliveries d set status = 'skipped', updated_at = p_now
-    from waiting w where d.id = w.id and d.created_at = w.created_at;
+  select array_agg(w.id), min(w.created_at), max(w.created_at) into ids, first_at, last_at from waiting w;
+  if ids is not null then perform deliveries_skip(ids, first_at, last_at, p_now); end if;
 end $$;
 
 -- Erases what the tasks of a deleted user contain, from p_after on; returns the last id, null at the end. An unfinished

@@ -4,6 +4,7 @@ import type { DateTime, Option } from "effect"
 import { settle } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, integers, texts, uuids } from "../db/Columns.ts"
+import { idMillis } from "../db/ListScan.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -185,7 +186,9 @@ export class CallStore extends Context.Service<
         find: (userId, id) =>
           sql`
             SELECT ${sql.literal(callColumns)} FROM calls t
-            WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
+            WHERE t.id = ${id} AND t.user_id = ${userId}
+              AND t.created_at >= to_timestamp(${idMillis(id) / 1000 - aroundSeconds})
+              AND t.created_at <= to_timestamp(${idMillis(id) / 1000 + aroundSeconds})`.pipe(
             rowsOf(CallRow),
             Effect.map(Array.head),
             storeFailures
@@ -194,6 +197,9 @@ export class CallStore extends Context.Service<
     )
   )
 }
+
+/** An id is made when its call begins, by a clock that may differ: other days need not be read. */
+const aroundSeconds = 3600
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
 

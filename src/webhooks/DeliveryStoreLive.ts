@@ -177,15 +177,7 @@ function requeueLost(sql: PgClient.PgClient) {
 
 function skipDisabled(sql: PgClient.PgClient) {
   return (disabledSince: DateTime.Utc, now: DateTime.Utc) =>
-    sql`
-      WITH deleted AS (
-        DELETE FROM delivery_queue q USING webhook_endpoints e
-        WHERE e.id = q.endpoint_id AND NOT e.enabled AND e.updated_at >= ${toDate(disabledSince)}
-          AND q.owner IS NULL AND (NOT q.manual OR e.deleted_at IS NOT NULL)
-        RETURNING q.id, q.created_at
-      )
-      UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-      FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`.pipe(
+    sql`SELECT * FROM deliveries_skip_disabled(${toDate(disabledSince)}, ${toDate(now)})`.pipe(
       Effect.asVoid,
       storeFailures
     )

@@ -118,8 +118,8 @@ const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) 
   WITH deleted AS (
     DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
   )
-  UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-  FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`
+  SELECT * FROM deliveries_skip(ARRAY(SELECT id FROM deleted), (SELECT min(created_at) FROM deleted),
+    (SELECT max(created_at) FROM deleted), ${toDate(now)})`
 
 function writes(sql: PgClient.PgClient) {
   return {

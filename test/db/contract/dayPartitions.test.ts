@@ -125,6 +125,16 @@ for (const [name, database] of Object.entries(singleStores)) {
             // With the partitions of the next week
             assert.isAtMost(read.scans, daysRead + 7, what)
           }
+          const receipt = yield* counted(calls.find(userId, starts[0]!.id))
+          assert.strictEqual(Option.getOrThrow(receipt.result).id, starts[0]!.id)
+          // Tomorrow too
+          assert.isAtMost(receipt.scans, daysRead + 1, "a receipt")
+          for (const id of [
+            "00000000-0000-4000-8000-000000000000",
+            "ffffffff-ffff-4fff-bfff-ffffffffffff"
+          ]) {
+            assert.isTrue(Option.isNone(yield* calls.find(userId, id)))
+          }
           const next = yield* log.search(
             userId,
             {},

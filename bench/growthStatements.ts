@@ -1,0 +1,69 @@
+/** Which statements an operation consists of, and what each reads: where the stores differ, and why. */
+import type { Client } from "pg"
+
+export interface StatementCost {
+  readonly text: string
+  readonly isInner: boolean
+  readonly calls: number
+  readonly buffers: number
+  /** Microseconds on the clock: to plan, and to execute. */
+  readonly planned: number
+  readonly executed: number
+}
+
+/** Of each statement in a store so far, those inside functions too when the server tracks them. */
+export const statementCosts = async (admin: Client, store: string) => {
+  const { rows } = await admin.query<StatementCost & { id: string }>(
+    `SELECT s.toplevel || s.query AS id, NOT s.toplevel AS "isInner", s.query AS text,
+      sum(s.calls)::float8 AS calls, sum(s.shared_blks_hit + s.shared_blks_read)::float8 AS buffers,
+      sum(1000 * s.total_plan_time) AS planned, sum(1000 * s.total_exec_time) AS executed
+    FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = $1
+    GROUP BY 1, 2, 3`,
+    [store]
+  )
+  return new Map(rows.map(({ id, ...cost }) => [id, cost]))
+}
+
+type Costs = Awaited<ReturnType<typeof statementCosts>>
+
+/** What was done between two looks, for one unit. */
+export const statementsBetween = (before: Costs, after: Costs, units: number): Costs => {
+  const found: Costs = new Map()
+  for (const [id, cost] of after) {
+    const by = (key: "calls" | "buffers" | "planned" | "executed") =>
+      (cost[key] - (before.get(id)?.[key] ?? 0)) / units
+    if (by("calls") === 0) continue
+    found.set(id, {
+      ...cost,
+      calls: by("calls"),
+      buffers: by("buffers"),
+      planned: by("planned"),
+      executed: by("executed")
+    })
+  }
+  return found
+}
+
+/** The statements of both stores side by side, the largest difference first: buffers, calls, plan and execution. */
+export const statementTable = (empty: Costs, grown: Costs): string => {
+  const ids = [...new Set([...empty.keys(), ...grown.keys()])]
+  const of = (key: "calls" | "buffers" | "planned" | "executed", id: string) =>
+    [empty, grown].map((costs) => costs.get(id)?.[key] ?? 0)
+  const difference = (id: string) => {
+    const [before = 0, after = 0] = of("buffers", id)
+    return Math.abs(after - before)
+  }
+  const pair = (values: ReadonlyArray<number>, digits: number) =>
+    values.map((it) => it.toFixed(digits)).join(" ")
+  return ids
+    .sort((a, b) => difference(b) - difference(a))
+    .map((id) => {
+      const { isInner, text } = (grown.get(id) ?? empty.get(id))!
+      const line = text.replaceAll(/\s+/gu, " ").slice(0, 160)
+      return (
+        `    ${pair(of("buffers", id), 1)}; ${pair(of("calls", id), 2)} calls; ` +
+        `${pair(of("planned", id), 0)} + ${pair(of("executed", id), 0)} µs${isInner ? " >" : ""} ${line}`
+      )
+    })
+    .join("\n")
+}
