@@ -29,7 +29,8 @@ export class Places<Member> {
   }
 }
 
-type Fork = (effect: Effect.Effect<unknown, unknown>) => void
+/** `ended` is called when it has ended: a finalizer of the effect would cost more. */
+type Fork = (effect: Effect.Effect<unknown, unknown>, ended?: () => void) => void
 
 const makeWith = (
   end: (interrupted: Effect.Effect<void>) => Effect.Effect<void>
@@ -42,11 +43,14 @@ const makeWith = (
       isClosed = true
       return end(Fiber.interruptAll(fibers.all()))
     })
-    return (effect) => {
+    return (effect, ended) => {
       if (isClosed) return
       const fiber = fork(effect)
       const place = fibers.add(fiber)
-      fiber.addObserver(() => fibers.remove(place))
+      fiber.addObserver(() => {
+        fibers.remove(place)
+        ended?.()
+      })
     }
   })
 

@@ -1,4 +1,5 @@
 import { Context, Effect, Exit, Layer, Schema } from "effect"
+import type { Fiber } from "effect"
 import type { TaskRow } from "../db/TaskRow.ts"
 import { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
@@ -13,8 +14,11 @@ interface Run {
   readonly epoch: number
   /** Another process has ended the task, or owns it. */
   isLost: boolean
-  readonly interrupt: () => void
+  /** None when the step has ended: tables of the map that were thrown away keep their runs. ADR 0129. */
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
+
+const interrupt = ({ fiber }: Run): void => fiber?.interruptUnsafe()
 
 const isTaskId = Schema.is(TaskId)
 
@@ -64,13 +68,13 @@ export class RunningTasks extends Context.Service<
         const state = yield* store.runState(id, run.epoch)
         if (state !== "Owned") {
           run.isLost = true
-          run.interrupt()
+          interrupt(run)
         }
         return true
       })
 
       yield* drain.begun.pipe(
-        Effect.andThen(Effect.sync(() => running.forEach(({ interrupt }) => interrupt()))),
+        Effect.andThen(Effect.sync(() => running.forEach(interrupt))),
         Effect.forkScoped
       )
 
@@ -86,9 +90,10 @@ export class RunningTasks extends Context.Service<
         whileOwned: ({ epoch, task }, step, release) =>
           Effect.withFiber((fiber) => {
             if (drain.isDraining()) return release
-            const entry = { epoch, isLost: false, interrupt: () => fiber.interruptUnsafe() }
+            const entry: Run = { epoch, isLost: false, fiber }
             running.set(task.id, entry)
             return Effect.onExit(step, (exit) => {
+              entry.fiber = undefined
               if (running.get(task.id) === entry) running.delete(task.id)
               return Exit.hasInterrupts(exit) && !entry.isLost ? release : Effect.void
             })

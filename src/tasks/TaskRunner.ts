@@ -5,14 +5,17 @@ import { modelAt } from "../domain/Candidate.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
+import type { VendorError } from "../vendors/VendorError.ts"
 import type { Owned } from "./OwnedTask.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { Fenced } from "./submission/PaidSubmit.ts"
+import type { VendorStep } from "./submission/SubmitStep.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
 import { TaskCompletion } from "./TaskCompletion.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskOutput } from "./TaskOutput.ts"
+import type { JobResult } from "./TaskOutput.ts"
 import { TaskStore } from "./TaskStore.ts"
 
 /**
@@ -38,7 +41,6 @@ export class TaskRunner extends Context.Service<
   static readonly layer = Layer.effect(
     TaskRunner,
     Effect.gen(function* () {
-      const inbox = yield* TaskInbox
       const notifier = yield* WorkNotifier
       const store = yield* TaskStore
       const running = yield* RunningTasks
@@ -52,12 +54,12 @@ export class TaskRunner extends Context.Service<
         },
         (given) => Effect.ignore(given)
       )
-      const step = (owned: Owned) => {
-        const taken = Effect.map(advance(owned), (dueAt) => {
-          if (Option.isSome(dueAt)) inbox.wake(DateTime.toEpochMillis(dueAt.value))
-        })
-        return running.whileOwned(owned, taken, release(owned))
-      }
+      const step = (owned: Owned) =>
+        running.whileOwned(
+          owned,
+          advance(owned),
+          Effect.suspend(() => release(owned))
+        )
       return TaskRunner.of({
         // The request that created the task is over: its trace is a link
         step: (owned) =>
@@ -92,11 +94,12 @@ const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R
   })
 
 /** Longer than the queries of a poll together. */
-const farDeadline = Duration.minutes(5)
+const farDeadlineMillis = Duration.toMillis(Duration.minutes(5))
 
-/** Takes the step; returns when the next one is due, if there is one. */
+/** Takes the step, and says when the next one is due, if there is one. */
 const makeAdvance = Effect.gen(function* () {
   const completion = yield* TaskCompletion
+  const inbox = yield* TaskInbox
   const output = yield* TaskOutput
   const store = yield* TaskStore
   const work = yield* VendorWork
@@ -109,57 +112,71 @@ const makeAdvance = Effect.gen(function* () {
           Effect.mapError(Effect.fromOption(row), () => new Fenced())
         )
 
-  return Effect.fnUntraced(function* (owned: Owned) {
-    const { deadlineAt, startsAt, task } = owned
-    const epoch = Option.some(owned.epoch)
-    const fail = (error: TaskError) =>
-      Effect.flatMap(rowOf(owned), (row) => retryStore(completion.fail(row, epoch, error))).pipe(
-        Effect.catchTag("Fenced", () => Effect.succeed(false))
+  const fail = (owned: Owned, error: TaskError) =>
+    Effect.flatMap(rowOf(owned), (row) =>
+      retryStore(completion.fail(row, Option.some(owned.epoch), error))
+    ).pipe(Effect.catchTag("Fenced", () => Effect.succeed(false)))
+
+  const complete = (owned: Owned, job: JobResult) =>
+    Effect.flatMap(rowOf(owned), (row) =>
+      Effect.flatMap(output.persistResults(row, job), ({ captured, urls }) =>
+        retryStore(completion.complete(row, Option.some(owned.epoch), urls, captured))
       )
-    const now = yield* DateTime.now
+    )
+
+  /** The step has failed. */
+  const endWith = (
+    owned: Owned,
+    error: DeadlinePassed | Fenced | VendorError
+  ): Effect.Effect<void> => {
+    switch (error._tag) {
+      case "DeadlinePassed":
+        return Effect.flatMap(fail(owned, deadlinePassed), (ended) =>
+          ended ? work.cancel(owned.task.id) : Effect.void
+        )
+      // Another process owns the task or has ended it: this step only stops
+      case "Fenced":
+        return Effect.void
+      case "VendorError":
+        return Effect.logWarning(
+          `Task ${owned.task.id} was failed by ${modelAt(owned.task).vendor}: ${error.message}`
+        ).pipe(
+          Effect.annotateLogs({ class: error.class, vendorCode: error.vendorCode ?? null }),
+          Effect.annotateLogs({ requestId: error.requestId ?? null }),
+          Effect.andThen(fail(owned, taskErrorOf(error))),
+          Effect.asVoid
+        )
+    }
+  }
+
+  const nextOf = (owned: Owned, now: DateTime.Utc) => {
+    const { deadlineAt, job, startsAt } = owned
     // Under a rate limit the claim came before its permit
-    const early = DateTime.distance(now, startsAt)
-    const next = Duration.isPositive(early)
-      ? Effect.delay(work.next(owned), early)
+    const next = DateTime.isGreaterThan(startsAt, now)
+      ? Effect.delay(work.next(owned), DateTime.distance(now, startsAt))
       : work.next(owned)
     // A poll ends by itself, long before that
-    const isFar = Duration.isGreaterThan(DateTime.distance(now, deadlineAt), farDeadline)
-    const inTime = isFar && owned.job !== undefined ? next : before(deadlineAt, next)
-    return yield* inTime.pipe(
-      Effect.flatMap((next) =>
-        next._tag === "Waits"
-          ? Effect.succeedSome(next.until)
-          : Effect.flatMap(rowOf(owned), (row) =>
-              Effect.flatMap(output.persistResults(row, next.job), ({ captured, urls }) =>
-                retryStore(completion.complete(row, epoch, urls, captured))
-              )
-            ).pipe(Effect.as(Option.none<DateTime.Utc>()), (end) => before(deadlineAt, end))
-      ),
-      Effect.catchTags({
-        DeadlinePassed: () =>
-          Effect.flatMap(fail(deadlinePassed), (ended) =>
-            ended ? Effect.as(work.cancel(task.id), Option.none()) : Effect.succeedNone
-          ),
-        // Another process owns the task or has ended it: this step only stops
-        Fenced: () => Effect.succeedNone,
-        VendorError: (error) =>
-          Effect.logWarning(
-            `Task ${task.id} was failed by ${modelAt(task).vendor}: ${error.message}`
-          ).pipe(
-            Effect.annotateLogs({ class: error.class, vendorCode: error.vendorCode ?? null }),
-            Effect.annotateLogs({ requestId: error.requestId ?? null }),
-            Effect.andThen(fail(taskErrorOf(error))),
-            Effect.as(Option.none())
-          )
-      }),
+    const left = DateTime.toEpochMillis(deadlineAt) - DateTime.toEpochMillis(now)
+    return left > farDeadlineMillis && job !== undefined ? next : before(deadlineAt, next)
+  }
+
+  const goOn = (owned: Owned, next: VendorStep) =>
+    next._tag === "Waits"
+      ? Effect.sync(() => inbox.wake(DateTime.toEpochMillis(next.until)))
+      : Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job)))
+
+  // A poll has neither a generator nor functions that it does not call: they would live as long as it. ADR 0129
+  return (owned: Owned): Effect.Effect<void> =>
+    Effect.flatMap(DateTime.now, (now) => nextOf(owned, now)).pipe(
+      Effect.flatMap((next) => goOn(owned, next)),
+      Effect.catch((error) => endWith(owned, error)),
       Effect.catchDefect((defect) =>
-        Effect.logError(`Task ${task.id} failed inside the service`, defect).pipe(
-          Effect.andThen(fail(internalError)),
-          Effect.as(Option.none())
+        Effect.logError(`Task ${owned.task.id} failed inside the service`, defect).pipe(
+          Effect.andThen(fail(owned, internalError)),
+          Effect.asVoid
         )
       )
     )
-  })
 })
 
 /** docs/reference/errors.md#task-error-codes */

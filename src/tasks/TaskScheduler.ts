@@ -43,12 +43,11 @@ export const layer = Layer.effectDiscard(
 
     let claimed = 0
     const begin = (owned: Owned) => {
-      const ended = Effect.sync(() => {
+      fork(runner.step(owned), () => {
         inbox.count(owned.queue, -1)
         // Its queue was full, and may have due tasks
         if (inbox.room(owned.queue) === 1) inbox.wake()
       })
-      fork(Effect.ensuring(runner.step(owned), ended))
     }
     inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
     const { claimDue } = yield* makeClaims((owned) => {

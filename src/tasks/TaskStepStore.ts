@@ -76,29 +76,21 @@ const startCall = (start: AttemptStart, n: number) => ({
   now: DateTime.formatIso(start.now)
 })
 
+/** Members that are undefined are left out of the JSON, and null in SQL. */
 const endCall = ({ attempt, epoch, next, now, pass, taskId }: StepEnd, n: number) => ({
   n,
   task: taskId,
   epoch,
   now: DateTime.formatIso(now),
-  ...(attempt === undefined
-    ? {}
-    : {
-        attempt: attempt.n,
-        state: attempt.state,
-        handle: attempt.handle,
-        failure: attempt.failure
-      }),
-  ...(next === undefined
-    ? {}
-    : {
-        due: DateTime.formatIso(next.dueAt),
-        queue: next.queue.name,
-        spacing: next.queue.spacingMillis === undefined ? null : next.queue.spacingMillis / 1000,
-        account: next.accountId ?? null,
-        inputs: next.inputs ?? null
-      }),
-  ...(pass === undefined
-    ? {}
-    : { candidates: encodeCandidates(pass.candidates), candidate: pass.candidate })
+  attempt: attempt?.n,
+  state: attempt?.state,
+  handle: attempt?.handle,
+  failure: attempt?.failure,
+  due: next === undefined ? undefined : DateTime.formatIso(next.dueAt),
+  queue: next?.queue.name,
+  spacing: next?.queue.spacingMillis === undefined ? undefined : next.queue.spacingMillis / 1000,
+  account: next?.accountId,
+  inputs: next?.inputs,
+  candidates: pass === undefined ? undefined : encodeCandidates(pass.candidates),
+  candidate: pass?.candidate
 })

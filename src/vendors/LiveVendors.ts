@@ -135,23 +135,22 @@ const messageBytesMax = 1024 * 1024
 const masked =
   (http: VendorHttp.VendorHttp, mask: SecretMask): VendorHttp.VendorHttp =>
   (call) =>
-    Effect.map(http(call), (response) =>
-      response.body.length > messageBytesMax
-        ? response
-        : { ...response, body: mask.bytes(response.body) }
-    )
+    Effect.map(http(call), (response) => {
+      if (response.body.length > messageBytesMax) return response
+      const { headers, status } = response
+      return { status, headers, body: mask.bytes(response.body) }
+    })
 
 /** Polls of all models of the account count together. */
-const rateWith =
-  (
-    { pollsPerSecond }: Adapter,
-    { id, polls = pollsPerSecond }: AccountSetting,
-    made: VendorAccount
-  ): NonNullable<VendorAccount["rateOf"]> =>
-  (act, upstreamModel) => {
-    if (act === "submit") return made.rateOf?.(act, upstreamModel)
-    return polls === undefined ? undefined : { key: `${id}/polls`, calls: polls, perMillis: 1000 }
-  }
+const rateWith = (
+  { pollsPerSecond }: Adapter,
+  { id, polls = pollsPerSecond }: AccountSetting,
+  made: VendorAccount
+): NonNullable<VendorAccount["rateOf"]> => {
+  const ofPolls =
+    polls === undefined ? undefined : { key: `${id}/polls`, calls: polls, perMillis: 1000 }
+  return (act, upstreamModel) => (act === "submit" ? made.rateOf?.(act, upstreamModel) : ofPolls)
+}
 
 /** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
 const operatorLimit = ({

@@ -4,7 +4,7 @@ import { retryAfterMillis } from "./accounts/RateLimits.ts"
 import { noResponseError, readAs, responseError, unreadableError } from "./Faults.ts"
 import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
 import type { VendorError } from "./VendorError.ts"
-import type { VendorHttp, VendorResponse } from "./VendorHttp.ts"
+import type { VendorHttp, VendorRequest, VendorResponse } from "./VendorHttp.ts"
 
 /** `model`: what the vendor counts a submit by; absent for a query. */
 export type ObserveResponse = (
@@ -42,10 +42,20 @@ export interface VendorCall<S> {
 
 const queryTimeout = Duration.seconds(30)
 
-const bodyOf = ({ json, raw }: VendorCall<unknown>) => {
-  if (raw !== undefined) return { type: { "content-type": raw.contentType }, body: raw.body }
-  if (json === undefined) return { type: {} }
-  return { type: { "content-type": "application/json" }, body: JSON.stringify(json) }
+const bodyOf = ({ json, raw }: VendorCall<unknown>) =>
+  raw === undefined
+    ? { type: { "content-type": "application/json" }, body: JSON.stringify(json) }
+    : { type: { "content-type": raw.contentType }, body: raw.body }
+
+const requestOf = ({ headers }: VendorApi, call: VendorCall<unknown>): VendorRequest => {
+  const { bytesMax, json, method = "GET", raw, timeout = queryTimeout, url } = call
+  const limit = bytesMax === undefined ? {} : { bytesMax }
+  if (json === undefined && raw === undefined) {
+    const all = call.headers === undefined ? headers : { ...headers, ...call.headers }
+    return { method, url, headers: all, timeout, ...limit }
+  }
+  const { body, type } = bodyOf(call)
+  return { method, url, headers: { ...headers, ...type, ...call.headers }, body, timeout, ...limit }
 }
 
 /** Sends the request. No response is classified by the purpose. */
@@ -54,16 +64,7 @@ export const send = (
   call: VendorCall<unknown>
 ): Effect.Effect<VendorResponse, VendorError> =>
   Effect.suspend(() => {
-    const { type, ...body } = bodyOf(call)
-    const exchange = api.http({
-      method: call.method ?? "GET",
-      url: call.url,
-      headers: { ...api.headers, ...type, ...call.headers },
-      ...body,
-      timeout: call.timeout ?? queryTimeout,
-      ...(call.bytesMax === undefined ? {} : { bytesMax: call.bytesMax })
-    })
-    return exchange.pipe(
+    return api.http(requestOf(api, call)).pipe(
       Effect.mapError((failure) => noResponseError(call.purpose, failure)),
       Effect.tap((response) => api.observeResponse(response, call.model))
     )

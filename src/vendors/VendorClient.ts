@@ -43,8 +43,13 @@ export interface SubmitRequest {
 }
 
 /** Opaque JSON with which the adapter polls or cancels the job; stored with the task. */
-export const Handle = Schema.Record(Schema.String, Schema.Json)
-export type Handle = typeof Handle.Type
+export type Handle = Readonly<Record<string, Schema.Json>>
+
+const isHandle = (value: unknown): value is Handle =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Of a column of JSON, so that its members are JSON: each poll reads one, and the adapter decodes it. */
+export const Handle = Schema.declare(isHandle, { expected: "an object of JSON" })
 
 /** A result that the vendor hosts. */
 export interface UrlItem {

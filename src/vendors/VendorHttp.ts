@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Schema, Scope } from "effect"
+import { Clock, Duration, Effect, Record, Schema, Scope } from "effect"
 import { Agent, errors } from "undici"
 import type { Dispatcher } from "undici"
 import { makeDeadlines } from "../domain/Deadlines.ts"
@@ -67,42 +67,36 @@ export const make = Effect.fnUntraced(function* (
   )
   const scope = yield* Effect.scope
   const deadlines = new Map<number, Deadline>()
-  const deadlineOf = (timeout: Duration.Duration): Effect.Effect<Deadline> => {
-    const known = deadlines.get(Duration.toMillis(timeout))
-    return known !== undefined
-      ? Effect.succeed(known)
-      : Effect.tap(Scope.provide(makeDeadlines(timeout), scope), (made) =>
-          Effect.sync(() => deadlines.set(Duration.toMillis(timeout), made))
-        )
+  const makeDeadline = (timeout: Duration.Duration): Effect.Effect<Deadline> =>
+    Effect.tap(Scope.provide(makeDeadlines(timeout), scope), (made) =>
+      Effect.sync(() => deadlines.set(Duration.toMillis(timeout), made))
+    )
+  const perform = (call: VendorRequest, deadline: Deadline, clock: Clock.Clock) => {
+    const url = new URL(call.url)
+    const exchange = new Exchange(call)
+    if (call.method === "GET") return exchange.outcome(reused, url, deadline, clock)
+    const client = single.open(url)
+    return Effect.onExit(exchange.outcome(client, url, deadline, clock), () =>
+      Effect.sync(() => single.close(client))
+    )
   }
   return (call) =>
-    Effect.flatMap(deadlineOf(call.timeout), (deadline) =>
-      Clock.clockWith((clock) => {
-        const url = new URL(call.url)
-        const exchange = new Exchange(call)
-        // Effect.timeout would interrupt, and a paid submit is uninterruptible
-        const done = deadline(clock, () => exchange.expire())
-        if (call.method === "GET") {
-          return Effect.onExit(exchange.outcome(reused, url), () => Effect.sync(done))
-        }
-        const client = single.open(url)
-        return Effect.onExit(exchange.outcome(client, url), () =>
-          Effect.sync(() => {
-            single.close(client)
-            done()
-          })
-        )
-      })
-    )
+    Clock.clockWith((clock) => {
+      const deadline = deadlines.get(Duration.toMillis(call.timeout))
+      return deadline === undefined
+        ? Effect.flatMap(makeDeadline(call.timeout), (made) => perform(call, made, clock))
+        : perform(call, deadline, clock)
+    })
 })
 
 /** One exchange, as a handler of undici. It settles once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #call: VendorRequest
   #settle: (outcome: Effect.Effect<VendorResponse, NoResponse>) => void = () => {}
+  #endDeadline: () => void = () => {}
   #controller: Dispatcher.DispatchController | undefined
   #status: number | undefined
-  #headers: Record<string, string> = {}
+  #headers: Readonly<Record<string, string>> = {}
   readonly #chunks: Array<Uint8Array> = []
   #bytes = 0
   #done = false
@@ -111,16 +105,22 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#call = call
   }
 
-  outcome(dispatcher: Dispatcher, url: URL): Effect.Effect<VendorResponse, NoResponse> {
+  outcome(
+    dispatcher: Dispatcher,
+    url: URL,
+    deadline: Deadline,
+    clock: Clock.Clock
+  ): Effect.Effect<VendorResponse, NoResponse> {
     return Effect.callback((resume) => {
       this.#settle = resume
+      // Effect.timeout would interrupt, and a paid submit is uninterruptible
+      this.#endDeadline = deadline(clock, () => this.#expire())
       this.#dispatch(dispatcher, url)
       return Effect.sync(() => this.#abort())
     })
   }
 
-  /** Fails the exchange with a time-out. */
-  expire(): void {
+  #expire(): void {
     this.#fail(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`, true)
   }
 
@@ -130,7 +130,7 @@ class Exchange implements Dispatcher.DispatchHandler {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: this.#call.method,
-        headers: { ...this.#call.headers },
+        headers: this.#call.headers,
         body: this.#call.body ?? null
       },
       this
@@ -139,6 +139,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #abort(): void {
     this.#done = true
+    this.#endDeadline()
     this.#controller?.abort(new errors.RequestAbortedError())
   }
 
@@ -151,14 +152,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,
-    headers: Readonly<Record<string, string | Array<string> | undefined>>
+    headers: Headers
   ): void {
     if (status < 200) return
     this.#status = status
-    for (const name of Object.keys(headers)) {
-      const value = headers[name]
-      this.#headers[name] = (typeof value === "object" ? value[0] : value) ?? ""
-    }
+    this.#headers = areSingle(headers) ? headers : firstValues(headers)
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
@@ -192,10 +190,21 @@ class Exchange implements Dispatcher.DispatchHandler {
   #finish(outcome: Effect.Effect<VendorResponse, NoResponse>): void {
     if (this.#done) return
     this.#done = true
+    this.#endDeadline()
     // Later, so that the continuation does not run inside the parser.
     queueMicrotask(() => this.#settle(outcome))
   }
 }
+
+type Headers = Readonly<Record<string, string | Array<string> | undefined>>
+
+const areSingle = (headers: Headers): headers is Readonly<Record<string, string>> => {
+  for (const name in headers) if (typeof headers[name] !== "string") return false
+  return true
+}
+
+const firstValues = (headers: Headers): Readonly<Record<string, string>> =>
+  Record.map(headers, (value) => (typeof value === "object" ? value[0] : value) ?? "")
 
 /** When several addresses were tried, Node reports an AggregateError without a message. */
 const textOf = (error: Error): string => {

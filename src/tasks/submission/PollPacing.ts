@@ -56,24 +56,30 @@ export class PollPacing extends Context.Service<
         shares.readAgainMillis = Math.max(readMillis, (performance.now() - began) * readShare)
       })
 
-      const due = Effect.fnUntraced(function* (job: PolledJob, change: 0 | 1) {
+      const dueFrom = (now: number, job: PolledJob, change: 0 | 1): Effect.Effect<DateTime.Utc> => {
         const { account, after, upstreamModel, userId } = job
-        const now = yield* Clock.currentTimeMillis
         const own = Math.min(Duration.toMillis(after), longestMillis)
         const { name, spacingMillis } = pollQueue(account, upstreamModel)
         const isCalled = callbacks.isOn && account.callbacks !== undefined
-        if (spacingMillis === undefined && !isCalled) return DateTime.makeUnsafe(now + own)
-        const shares = sharesOf(name)
-        if (now - shares.readAt >= shares.readAgainMillis) {
-          shares.readAt = now
-          yield* bestEffort(read(shares, name, account))
+        if (spacingMillis === undefined && !isCalled) {
+          return Effect.succeed(DateTime.makeUnsafe(now + own))
         }
-        if (change === 1) shares.add(userId, 1)
-        const millis = isCalled && now - shares.calledAt < calledMillis ? longestMillis : own
-        const share =
-          spacingMillis === undefined ? 0 : shares.intervalMillis(userId, 1000 / spacingMillis, now)
-        return DateTime.makeUnsafe(now + Math.max(millis, share))
-      })
+        const shares = sharesOf(name)
+        const paced = () => {
+          if (change === 1) shares.add(userId, 1)
+          const millis = isCalled && now - shares.calledAt < calledMillis ? longestMillis : own
+          const share =
+            spacingMillis === undefined
+              ? 0
+              : shares.intervalMillis(userId, 1000 / spacingMillis, now)
+          return DateTime.makeUnsafe(now + Math.max(millis, share))
+        }
+        if (now - shares.readAt < shares.readAgainMillis) return Effect.succeed(paced())
+        shares.readAt = now
+        return Effect.map(bestEffort(read(shares, name, account)), paced)
+      }
+      const due = (job: PolledJob, change: 0 | 1) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => dueFrom(now, job, change))
 
       return PollPacing.of({
         first: (job) => due(job, 1),

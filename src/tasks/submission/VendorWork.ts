@@ -5,7 +5,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { AccountKeys } from "../../process/AccountKeys.ts"
 import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
-import type { Progress, VendorAccount } from "../../vendors/VendorClient.ts"
+import type { Progress, VendorAccount, VendorResult } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { NewestAttempt, Owned, OwnedJob, OwnedTask } from "../OwnedTask.ts"
 import { TaskInbox } from "../TaskInbox.ts"
@@ -73,20 +73,39 @@ export class VendorWork extends Context.Service<
           : yield* unsettled(owned, attempt, owner.success)
       })
 
-      const goOnWithJob = Effect.fnUntraced(function* (owned: OwnedJob) {
-        const { handle } = owned.job
-        const owner = yield* Effect.result(accounts.ownerOf(owned.job.accountId))
-        if (Result.isFailure(owner)) return yield* waitForAccount(owned, owned.job, owner.failure)
-        const account = owner.success
-        const done = doneIn(handle)
-        if (Option.isSome(done)) {
-          return { _tag: "Done", job: { account, result: done.value } } as const
+      const goOnAt = (account: VendorAccount, owned: OwnedJob) => {
+        const done = doneIn(owned.job.handle)
+        if (Option.isSome(done)) return Effect.succeed(isDone(account, done.value))
+        return Effect.flatMap(entryOf(owned.task), ({ upstreamModel }) => {
+          const rate = ratedQueue(account, "poll", upstreamModel)
+          // Its claim was no permit: a limit that is new
+          return rate !== undefined && rate.name !== owned.queue
+            ? waitIn(owned, rate)
+            : poll(account, upstreamModel, owned)
+        })
+      }
+
+      // Every poll: a generator and its state would live as long as the request. ADR 0129
+      const goOnWithJob = (owned: OwnedJob) =>
+        Effect.matchEffect(accounts.ownerOf(owned.job.accountId), {
+          onFailure: (error) => waitForAccount(owned, owned.job, error),
+          onSuccess: (account) => goOnAt(account, owned)
+        })
+
+      const buy = Effect.fnUntraced(function* (owned: OwnedTask) {
+        if (Option.isNone(owned.attempt)) {
+          return yield* submit(owned, yield* entryOf(owned.task), 1)
         }
-        const { upstreamModel } = yield* entryOf(owned.task)
-        const rate = ratedQueue(account, "poll", upstreamModel)
-        // Its claim was no permit: a limit that is new
-        if (rate !== undefined && rate.name !== owned.queue) return yield* waitIn(owned, rate)
-        return yield* poll(account, upstreamModel, owned)
+        const attempt = owned.attempt.value
+        if (attempt.state === "refused") {
+          if (isOfSkipped(owned.task, attempt.n)) {
+            return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
+          }
+          const refusal = storedFailure(attempt.failure)
+          if (!isSubmittedAgain(refusal, attempt.n)) return yield* refusal
+          return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
+        }
+        return yield* attempt.state === "ambiguous" ? ambiguous : goOn(owned, attempt)
       })
 
       return VendorWork.of({
@@ -94,22 +113,7 @@ export class VendorWork extends Context.Service<
           Effect.catchCause(cancel(id), (cause) =>
             Effect.logInfo("A vendor was not asked to cancel a job", cause)
           ),
-        next: Effect.fnUntraced(function* (owned) {
-          if (owned.job !== undefined) return yield* goOnWithJob(owned)
-          if (Option.isNone(owned.attempt)) {
-            return yield* submit(owned, yield* entryOf(owned.task), 1)
-          }
-          const attempt = owned.attempt.value
-          if (attempt.state === "refused") {
-            if (isOfSkipped(owned.task, attempt.n)) {
-              return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
-            }
-            const refusal = storedFailure(attempt.failure)
-            if (!isSubmittedAgain(refusal, attempt.n)) return yield* refusal
-            return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
-          }
-          return yield* attempt.state === "ambiguous" ? ambiguous : goOn(owned, attempt)
-        })
+        next: (owned) => (owned.job === undefined ? buy(owned) : goOnWithJob(owned))
       })
     })
   )
@@ -149,31 +153,31 @@ const makePolling = Effect.gen(function* () {
    * A poll that failed temporarily is repeated, and so is one that the vendor refuses to the
    * account: the job was paid for, and the operator can repair the account. ADR 0115.
    */
-  const poll = Effect.fnUntraced(function* (
-    account: VendorAccount,
-    upstreamModel: string,
-    { epoch, job: { handle }, task }: OwnedJob
-  ) {
-    const progress = yield* Effect.catch(account.poll(handle), (error) => {
+  const poll = (account: VendorAccount, upstreamModel: string, { epoch, job, task }: OwnedJob) => {
+    const { userId } = task
+    const progress = Effect.catch(account.poll(job.handle), (error) => {
       if (isTransient(error)) {
         const pollAfter = Duration.millis(error.retryAfterMillis ?? failedPollMillis)
         return Effect.succeed<Progress>({ _tag: "Running", pollAfter })
       }
       return isAccountRefused(error)
         ? Effect.as(report(account, upstreamModel, error), refusedProgress)
-        : Effect.fail(error)
+        : reportFaults(account, upstreamModel, Effect.fail(error))
     })
-    const job = { account, upstreamModel, userId: task.userId }
-    if (progress._tag === "Done") {
-      pacing.ended(job)
-      return { _tag: "Done", job: { account, result: progress.result } } as const
-    }
-    const until = yield* pacing.next({ ...job, after: progress.pollAfter })
-    const now = yield* DateTime.now
-    const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
-    yield* endPoll({ taskId: task.id, epoch, next, now }, until)
-    return { _tag: "Waits", until } as const
-  })
+    return Effect.flatMap(progress, (progress) => {
+      if (progress._tag === "Done") {
+        pacing.ended({ account, upstreamModel, userId })
+        return Effect.succeed(isDone(account, progress.result))
+      }
+      const paced = { account, upstreamModel, userId, after: progress.pollAfter }
+      return Effect.flatMap(pacing.next(paced), (until) =>
+        Effect.flatMap(DateTime.now, (now) => {
+          const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
+          return Effect.as(endPoll({ taskId: task.id, epoch, next, now }, until), waits(until))
+        })
+      )
+    })
+  }
 
   return {
     reportFaults,
@@ -190,9 +194,13 @@ const makePolling = Effect.gen(function* () {
       yield* endPoll({ taskId: task.id, epoch, next, now }, until)
       return waits(until)
     }),
-    poll: (account: VendorAccount, upstreamModel: string, owned: OwnedJob) =>
-      reportFaults(account, upstreamModel, poll(account, upstreamModel, owned))
+    poll
   }
+})
+
+const isDone = (account: VendorAccount, result: VendorResult): VendorStep => ({
+  _tag: "Done",
+  job: { account, result }
 })
 
 /** The wait after a poll that failed, when the vendor names none. */

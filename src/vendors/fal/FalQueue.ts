@@ -142,24 +142,24 @@ const urlsOf = (base: string, model: string, created: typeof Created.Type) => {
   }
 }
 
-const poll = Effect.fnUntraced(function* (
+const poll = (api: VendorApi, job: Job): Effect.Effect<Progress, VendorError> =>
+  Effect.flatMap(
+    callVendor(api, { purpose: "query", url: job.statusUrl, schema: Status }),
+    (status): Effect.Effect<Progress, VendorError> =>
+      status.status === "COMPLETED"
+        ? ended(api, job, status)
+        : Effect.map(Clock.currentTimeMillis, (now) => ({
+            _tag: "Running",
+            pollAfter: pollIntervalAtAge(now - job.submittedAtMillis)
+          }))
+  )
+
+const ended = Effect.fnUntraced(function* (
   api: VendorApi,
-  job: Job
+  job: Job,
+  { error, error_type: code }: typeof Status.Type
 ): Effect.fn.Return<Progress, VendorError> {
-  const {
-    error,
-    error_type: code,
-    status
-  } = yield* callVendor(api, {
-    purpose: "query",
-    url: job.statusUrl,
-    schema: Status
-  })
   const requestId = job.requestId
-  if (status !== "COMPLETED") {
-    const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
-    return { _tag: "Running", pollAfter: pollIntervalAtAge(age) }
-  }
   if (error !== undefined) {
     return yield* jobFailed(rules, { code, message: error, requestId })
   }

@@ -44,6 +44,16 @@ const ledgerEntriesRead = Effect.gen(function* () {
   return row!.entries
 })
 
+/** Entries of unfinished tasks of keys that index scans of this connection have read. */
+const unfinishedRead = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  const [row] = yield* sql<{ entries: bigint }>`
+    SELECT idx_tup_read AS entries FROM pg_stat_user_indexes WHERE indexrelname = 'runs_api_key'`
+  return Number(row?.entries)
+})
+
 /** Look-ups of budgets of keys, of any kind. */
 const budgetScans = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
@@ -179,6 +189,31 @@ for (const [name, database] of Object.entries(singleStores)) {
           const before = yield* rowsReadThrough
           for (const userId of limited) yield* spend(userId, 10)
           assert.deepStrictEqual(yield* rowsReadThrough, before)
+        })
+      )
+
+      it.effect("a limit of unfinished tasks counts these, and not those that have ended", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          // A row is known to be dead when the commit of its end is in the log
+          yield* sql`SET synchronous_commit = on`.unprepared
+          const userId = yield* newCaller(10_000)
+          const apiKeyId = callKeyOf(userId)
+          // Planned for while the key has many
+          yield* sql`
+            INSERT INTO runs (task_id, api_key_id, deadline_at)
+            SELECT gen_random_uuid(), ${apiKeyId}, now() FROM generate_series(1, 500)`
+          yield* sql`ANALYZE`.unprepared
+          yield* sql`DELETE FROM runs WHERE api_key_id = ${apiKeyId}`
+          const before = yield* unfinishedRead
+          for (let n = 0; n < 100; n += 1) {
+            const limits = { apiKeyId, runningMax: 3, userRunningMax: 3 }
+            const { outcome, taskId } = yield* accept(userId, 1, limits)
+            assert.strictEqual(outcome._tag, "Accepted")
+            yield* finish(taskId, 1)
+          }
+          // Each that has ended a few times, until it is marked
+          assert.isAtMost((yield* unfinishedRead) - before, 3000)
         })
       )
 

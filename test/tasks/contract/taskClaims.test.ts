@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer, Option, Struct } from "effect"
 import { SqlClient } from "effect/sql"
+import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { ProcessStore } from "../../../src/process/ProcessStore.ts"
 import type { Owned } from "../../../src/tasks/OwnedTask.ts"
@@ -89,6 +90,22 @@ describeStores("claims of due tasks", (database) => {
         assert.isFalse(yield* end(one!, 6, { dueAt: at(6), queue: { name: "polls" } }), "fenced")
         assert.deepStrictEqual((yield* claim("polls", 100)).map(numberOf), [2])
       }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a task without a job is claimed with all of its row, as it is stored", () =>
+    Effect.gen(function* () {
+      yield* insert([1, 1], { queue: "q" })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        UPDATE tasks SET price = 9007199254740993, captured = 9007199254740992, metadata = '{"zz":"1","a":"2"}',
+          body = '{"long name":1.50,"n":2,"é":[null]}', trace_id = ${"a".repeat(32)}, started_at = to_timestamp(1.234),
+          error = '{"code": 4004, "title": "t", "detail": "d"}', result = '["x"]'`
+      const [claimed] = yield* claim("q", 1)
+      const stored = Option.getOrThrow(yield* (yield* TaskStore).find(idOf(1)))
+      const row = Struct.pick(withoutJob(claimed).task, Struct.keys(TaskRow.fields))
+      assert.deepStrictEqual(row, { ...stored })
+      assert.strictEqual(JSON.stringify(row.metadata), '{"zz":"1","a":"2"}')
+    }).pipe(Effect.provide(store))
   )
 
   it.effect("a callback that comes while its step is in hand makes the task due at its end", () =>
