@@ -2,8 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import type { Scope } from "effect"
 import { randomBytes } from "node:crypto"
-import { mkdirSync } from "node:fs"
-import { cp } from "node:fs/promises"
+import { cpSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, inject } from "vitest"
 import { layerPostgres, layerSession } from "../../src/db/Database.ts"
@@ -26,7 +25,8 @@ export const prepareDataDir = async (dataDir: string) => {
   mkdirSync(dataDir, { recursive: true })
   const { fill, hash } = startedStore(DateTime.nowUnsafe())
   const folder = await storeFolder(hash, fill)
-  await cp(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
+  // By promises the 800 files cost five times as much
+  cpSync(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
 }
 
 /** An empty embedded store in memory, as an earlier start of the service on the clock's day left it. */
