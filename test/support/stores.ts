@@ -2,8 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import type { Scope } from "effect"
 import { randomBytes } from "node:crypto"
-import { mkdirSync } from "node:fs"
-import { cp } from "node:fs/promises"
+import { cpSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, inject } from "vitest"
 import { layerPostgres, layerSession } from "../../src/db/Database.ts"
@@ -19,13 +18,15 @@ import {
 } from "../../src/testing/StoreTemplates.ts"
 import { returnStore, takeStore } from "../../src/testing/UsedStores.ts"
 import { serverUrl } from "./postgresProcess.ts"
+import { giveBack, lookAt, takeUsed } from "./usedDatabases.ts"
 
 /** Gives a data folder a store, which the service opens as one of an earlier start today. */
 export const prepareDataDir = async (dataDir: string) => {
   mkdirSync(dataDir, { recursive: true })
   const { fill, hash } = startedStore(DateTime.nowUnsafe())
   const folder = await storeFolder(hash, fill)
-  await cp(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
+  // By promises the 800 files cost five times as much
+  cpSync(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
 }
 
 /** An empty embedded store in memory, as an earlier start of the service on the clock's day left it. */
@@ -58,25 +59,30 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
 const administrator = (server: URL) =>
   layerPostgres({ url: Redacted.make(server.href), maxConnections: 1 })
 
-/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
-export const freshDatabase = Effect.fnUntraced(function* (options?: {
-  readonly template?: string
-}) {
+/** A statement of the administrator. */
+const administer = Effect.fnUntraced(function* (statement: string) {
   const server = yield* postgresServer
-  const name = `test_${randomBytes(8).toString("hex")}`
-  const run = (statement: string) =>
-    Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
-      Effect.provide(administrator(server), { local: true }),
-      Effect.orDie
-    )
-  yield* Effect.acquireRelease(
-    run(`CREATE DATABASE ${name} TEMPLATE ${options?.template ?? "template0"}`),
-    () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  yield* Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
+    Effect.provide(administrator(server), { local: true }),
+    Effect.orDie
   )
-  const url = new URL(server)
+})
+
+/** A new database on the server. Returns its URL. */
+const createDatabase = Effect.fnUntraced(function* (template: string) {
+  const name = `test_${randomBytes(8).toString("hex")}`
+  yield* administer(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+  const url = new URL(yield* postgresServer)
   url.pathname = `/${name}`
   return url
 })
+
+const dropDatabase = ({ pathname }: URL) =>
+  administer(`DROP DATABASE IF EXISTS ${pathname.slice(1)} WITH (FORCE)`)
+
+/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
+export const freshDatabase = (options?: { readonly template?: string }) =>
+  Effect.acquireRelease(createDatabase(options?.template ?? "template0"), dropDatabase)
 
 /** A database of this name, which fresh ones are copied from: made once a server. */
 const makeTemplate = <E>(name: string, fill: Effect.Effect<unknown, E, Database>) =>
@@ -115,16 +121,31 @@ const templateNamed = <E>(name: string, fill: Effect.Effect<unknown, E, Database
   return made
 }
 
-/** A fresh copy of a database that is made once, dropped when the scope closes. Returns its URL. */
+/** A fresh copy of a database that is made once, or a used one, emptied. Returns its URL. */
 const copyOf = Effect.fnUntraced(function* <E>(
   hash: string,
   fill: Effect.Effect<unknown, E, Database>
 ) {
   const name = `template_${hash.replaceAll("-", "_")}`
-  return yield* freshDatabase({ template: yield* Effect.promise(() => templateNamed(name, fill)) })
+  const template = yield* Effect.promise(() => templateNamed(name, fill))
+  // Nobody would drop what is kept for the next test there
+  if (process.env.TEST_DATABASE_URL !== undefined) return yield* freshDatabase({ template })
+  const { url } = yield* Effect.acquireRelease(
+    Effect.suspend(() => {
+      const used = takeUsed(template)
+      return used === undefined
+        ? Effect.flatMap(createDatabase(template), (url) => Effect.orDie(lookAt(template, url)))
+        : Effect.succeed(used)
+    }),
+    (database) =>
+      Effect.flatMap(giveBack(database), (isKept) =>
+        isKept ? Effect.void : dropDatabase(database.url)
+      )
+  )
+  return url
 })
 
-/** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
+/** An empty migrated database on the server, until the scope closes. Returns its URL. */
 export const migratedDatabaseUrl = Effect.suspend(() => copyOf(schemaHash(), Migrations.migrate()))
 
 /** The same as an earlier start of the service on this day left it. */

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decode } from "fast-png"
 import { renderPng } from "../../../src/sandbox/PngRenderer.ts"
+import { paint } from "../../../src/sandbox/Scene.ts"
 import * as Unifont from "../../../src/sandbox/Unifont.ts"
 import { scene } from "./support.ts"
 
@@ -11,11 +12,28 @@ const captionColor = 13
 
 const decoded = Effect.fnUntraced(function* (changes: Parameters<typeof scene>[0]) {
   const png = yield* renderPng(scene(changes), yield* Unifont.load)
-  return decode(png, { checkCrc: true })
+  const { data, depth, height, width } = decode(png, { checkCrc: true })
+  assert.strictEqual(depth, 4)
+  return { width, height, pixels: pixelsOf(data, width, height) }
 })
 
-const count = (pixels: ArrayLike<number>, color: number): number =>
-  Array.from(pixels).filter((it) => it === color).length
+/** Two to a byte; each row begins with a byte of its own. */
+const pixelsOf = (
+  data: ArrayLike<number>,
+  width: number,
+  height: number
+): ReadonlyArray<number> => {
+  const bytesPerRow = Math.ceil(width / 2)
+  assert.strictEqual(data.length, bytesPerRow * height)
+  return Array.from({ length: width * height }, (_, n) => {
+    const column = n % width
+    const byte = data[Math.floor(n / width) * bytesPerRow + (column >> 1)]!
+    return column % 2 === 0 ? byte >> 4 : byte & 15
+  })
+}
+
+const count = (pixels: ReadonlyArray<number>, color: number): number =>
+  pixels.filter((it) => it === color).length
 
 describe("PngRenderer", () => {
   it.effect("an image has exactly the requested size, and shows the prompt and a caption", () =>
@@ -28,9 +46,19 @@ describe("PngRenderer", () => {
       ] as const) {
         const image = yield* decoded({ width, height })
         assert.deepStrictEqual([image.width, image.height], [width, height])
-        assert.isAbove(count(image.data, textColor), 100)
-        assert.isAbove(new Set(image.data).size, 4)
-        assert.isAtLeast(count(image.data, captionColor), width > 100 ? 500 : 0)
+        assert.isAbove(count(image.pixels, textColor), 100)
+        assert.isAbove(new Set(image.pixels).size, 4)
+        assert.isAtLeast(count(image.pixels, captionColor), width > 100 ? 500 : 0)
+      }
+    })
+  )
+
+  it.effect("each pixel has the color that was painted, also in rows of odd length", () =>
+    Effect.gen(function* () {
+      const font = yield* Unifont.load
+      for (const width of [1, 2, 3, 127, 128]) {
+        const { pixels } = yield* decoded({ width, height: 90 })
+        assert.deepStrictEqual(pixels, [...paint(scene({ width, height: 90 }), font).pixels])
       }
     })
   )
@@ -40,7 +68,7 @@ describe("PngRenderer", () => {
       const dot = yield* decoded({ width: 1, height: 1 })
       assert.strictEqual(dot.width, 1)
       const full = yield* decoded({ prompt: "龍".repeat(2000), width: 384, height: 384 })
-      assert.isAbove(count(full.data, textColor), 10_000)
+      assert.isAbove(count(full.pixels, textColor), 10_000)
     })
   )
 

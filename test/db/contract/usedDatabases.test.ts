@@ -1,0 +1,60 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
+
+/** Makes statements in a database of a test. Returns its name, and the rows of the last one. */
+const used = (...statements: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { href, pathname } = yield* migratedDatabaseUrl
+    const run = Effect.flatMap(PgClient.PgClient, (sql) =>
+      Effect.forEach(statements, (statement) => sql.unsafe(statement).unprepared)
+    )
+    const rows = yield* Effect.provide(run, layerPostgres({ url: Redacted.make(href) }), {
+      local: true
+    })
+    return { pathname, last: rows.at(-1) }
+  }).pipe(Effect.scoped)
+
+const state = `
+  SELECT (SELECT count(*)::int FROM users) AS users, (SELECT count(*)::int FROM api_keys) AS keys,
+    pg_relation_size('users')::int AS bytes, nextval('catalogs_id_seq')::int AS next,
+    (SELECT sum(n_tup_ins + n_tup_del)::int FROM pg_stat_user_tables) AS written`
+
+/** Rows that refer to each other. */
+const writes = [
+  "INSERT INTO users (id, email, created_at) VALUES (gen_random_uuid(), 'one@example.com', now())",
+  `INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at)
+   SELECT 'one', id, '\\x00', 'sk-...', 'one', '{}', now() FROM users`,
+  "SELECT nextval('catalogs_id_seq')"
+]
+
+// Nobody would drop those of a server that is not the run's
+const itOwn = it.skipIf(process.env.TEST_DATABASE_URL !== undefined)
+
+itOwn("a database that a test has written to is as new for the next one", () =>
+  Effect.gen(function* () {
+    const first = yield* used(state)
+    const second = yield* used(...writes, state)
+    const third = yield* used(state)
+    assert.deepStrictEqual([second.pathname, third.pathname], [first.pathname, first.pathname])
+    assert.notDeepEqual(second.last, first.last)
+    assert.deepStrictEqual(third.last, first.last)
+  }).pipe(Effect.runPromise)
+)
+
+const changes = [
+  "CREATE TABLE another (id int)",
+  "CREATE FUNCTION another() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+  "ANALYZE schema_migrations",
+  "DELETE FROM schema_migrations"
+]
+
+it.each(changes)("one that is no more as its template was is not used again: %s", (change) =>
+  Effect.gen(function* () {
+    const before = yield* used(change)
+    const after = yield* used("SELECT 1")
+    assert.notStrictEqual(after.pathname, before.pathname)
+  }).pipe(Effect.runPromise)
+)

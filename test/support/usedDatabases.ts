@@ -1,0 +1,143 @@
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted } from "effect"
+import { layerPostgres } from "../../src/db/Database.ts"
+
+/**
+ * Databases of the run's server that a test has ended with. To copy one from its template and to drop it costs the
+ * server four times what it costs to empty it, so the next test with that template receives a used one. A database
+ * whose schema or initial rows were changed is dropped instead. ADR 0135
+ */
+const idle: Array<UsedDatabase> = []
+/** Of one worker: a test seldom has more at once. */
+const idleMax = 4
+
+export interface UsedDatabase {
+  readonly template: string
+  readonly url: URL
+  readonly initial: Initial
+}
+
+/** What a database has when it is new. */
+interface Initial {
+  /** Rows inserted, updated and deleted, by table: what each statement that changes the schema writes to, too. */
+  readonly counts: Counts
+  /** Tables that have rows. */
+  readonly filled: ReadonlyArray<string>
+  /** Sets the sequences back. */
+  readonly sequences: string
+}
+
+/** How many rows were ever inserted, updated and deleted, by table: also by what was rolled back. */
+type Counts = Readonly<Record<string, string>>
+
+/** One that was used before and is empty now. */
+export const takeUsed = (template: string): UsedDatabase | undefined => {
+  const found = idle.findIndex((it) => it.template === template)
+  return found < 0 ? undefined : idle.splice(found, 1)[0]
+}
+
+/** Looks at a database that has just been copied from its template. */
+export const lookAt = Effect.fnUntraced(function* (template: string, url: URL) {
+  const look = Effect.gen(function* () {
+    const sequences = yield* sequencesSql
+    return { counts: yield* startCounting, filled: yield* filledTables, sequences }
+  })
+  const initial = known.get(template) ?? (yield* within(url, look))
+  known.set(template, initial)
+  return { template, url, initial } satisfies UsedDatabase
+})
+
+/** Of each template: its copies are alike. */
+const known = new Map<string, Initial>()
+
+/** Empties the database for the next test. False: it has to be dropped. */
+export const giveBack = (database: UsedDatabase) =>
+  within(database.url, reset(database.initial)).pipe(
+    Effect.map((isReset) => {
+      if (!isReset || idle.length >= idleMax) return false
+      idle.push(database)
+      return true
+    }),
+    Effect.catchCause(() => Effect.succeed(false))
+  )
+
+const reset = Effect.fnUntraced(function* (initial: Initial) {
+  yield* endOthers
+  const counts = yield* countsNow
+  const tables = new Set([...Object.keys(counts), ...Object.keys(initial.counts)])
+  const written = [...tables].filter((table) => counts[table] !== initial.counts[table])
+  const isKept = (table: string) =>
+    table.startsWith("pg_") || initial.filled.includes(table) || !(table in counts)
+  if (written.some(isKept) || Object.keys(counts).length !== tables.size) return false
+  yield* run(`DO $$ BEGIN
+    PERFORM set_config('session_replication_role', 'replica', true);
+    ${written.length === 0 ? "" : `TRUNCATE ${written.join(", ")} CASCADE;`}
+    ${initial.sequences}
+  END $$`)
+  const after = yield* startCounting
+  return Object.entries(after).every(([table, count]) => count === initial.counts[table])
+})
+
+/** What they have counted is written when they have ended. */
+const endOthers = Effect.flatMap(
+  // The sessions of this database are found before one is ended
+  run(`WITH others AS MATERIALIZED (
+         SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid())
+       SELECT pid::text FROM others WHERE NOT pg_terminate_backend(pid, 5000)`),
+  (left) => (left.length === 0 ? Effect.void : Effect.die(new Error("a session does not end")))
+)
+
+/** Each statement that changes the schema or the statistics writes to one of these. */
+const catalogs = [
+  "pg_class",
+  "pg_proc",
+  "pg_trigger",
+  "pg_constraint",
+  "pg_attribute",
+  "pg_namespace",
+  "pg_statistic"
+]
+
+const countsNow = Effect.map(
+  run(`SELECT oid::regclass::text AS name, format('%s %s %s', pg_stat_get_tuples_inserted(oid),
+         pg_stat_get_tuples_updated(oid), pg_stat_get_tuples_deleted(oid)) AS count
+       FROM pg_class WHERE relkind = 'r' AND (relnamespace = 'public'::regnamespace
+         OR oid = ANY ('{${catalogs.join(",")}}'::regclass[]))`),
+  (rows): Counts => Object.fromEntries(rows.map(({ count, name }) => [name ?? "", count ?? ""]))
+)
+
+/** As nothing had been counted before. */
+const startCounting = run("SELECT pg_stat_force_next_flush()").pipe(
+  Effect.andThen(run("SELECT pg_stat_reset()")),
+  Effect.andThen(countsNow)
+)
+
+const filledTables = Effect.flatMap(
+  run(`SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r'
+         AND relnamespace = 'public'::regnamespace AND pg_relation_size(oid) > 0`),
+  (tables) => {
+    const names = tables.map(({ name }) => name ?? "")
+    if (names.length === 0) return Effect.succeed([])
+    const each = names.map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name})`)
+    return Effect.map(run(each.join(" UNION ALL ")), (rows) => rows.map(({ name }) => name ?? ""))
+  }
+)
+
+const sequencesSql = Effect.map(
+  run(`SELECT format('PERFORM setval(%L, %s, %L);', format('%I.%I', schemaname, sequencename),
+         coalesce(last_value, start_value), last_value IS NOT NULL) AS name FROM pg_sequences`),
+  (rows) => rows.map(({ name }) => name).join("\n")
+)
+
+function run(statement: string) {
+  return Effect.flatMap(
+    PgClient.PgClient,
+    (sql) => sql.unsafe<Readonly<Record<string, string>>>(statement).unprepared
+  )
+}
+
+const within = <A, E>(url: URL, work: Effect.Effect<A, E, PgClient.PgClient>) =>
+  Effect.provide(work, layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 }), {
+    local: true
+  })
