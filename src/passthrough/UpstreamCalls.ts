@@ -6,6 +6,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Hints } from "../process/Hints.ts"
 import { accountRefusal } from "../vendors/accounts/AccountRefusal.ts"
+import type { AccountRefusal } from "../vendors/accounts/AccountRefusal.ts"
 import { Accounts } from "../vendors/accounts/Accounts.ts"
 import type { AccountState, NoAccountFree } from "../vendors/accounts/Accounts.ts"
 import { Upstream } from "../vendors/upstream/Upstream.ts"
@@ -183,7 +184,7 @@ const reachWith = (
         // The vendor's own word about its rate is worth more than a later failure
         const kept = before?.isRate === true && !outcome.isRate ? before : outcome
         const next = reachOne(request, others, undefined, kept)
-        return Effect.andThen(report(account, outcome.reason), next)
+        return report(account, outcome.reason, outcome.refusal).pipe(Effect.andThen(next))
       })
     })
   return reachOne
@@ -197,6 +198,8 @@ interface NextOutcome {
   readonly reason: string
   /** A rate of the vendor, which says when to try again. */
   readonly isRate: boolean
+  /** The service's own account was refused. */
+  readonly refusal?: AccountRefusal
   readonly result: Effect.Effect<Reached, Problem>
 }
 
@@ -215,9 +218,10 @@ const outcomeOf = (account: AccountSetting, { model }: UpstreamRequest, exit: At
     onSuccess: (response): Outcome => {
       const result = Effect.succeed({ response, accountId: account.id })
       const { status } = response
-      if (accountRefusal(response) !== undefined) {
+      const refusal = accountRefusal(response)
+      if (refusal !== undefined) {
         const reason = `refused the service's own key, its scope or payment with HTTP ${status}`
-        return { _tag: "Next", reason, isRate: false, result: Effect.fail(misconfigured) }
+        return { _tag: "Next", reason, isRate: false, refusal, result: Effect.fail(misconfigured) }
       }
       const reason = `is at its limit of ${model} (HTTP ${status})`
       return isRate(response)

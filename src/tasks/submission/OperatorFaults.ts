@@ -1,6 +1,8 @@
-import { Context, DateTime, Duration, Effect, Layer, Metric, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
+import { countOperatorFault } from "../../vendors/accounts/OperatorFaultsTotal.ts"
+import type { OperatorFaultCause } from "../../vendors/accounts/OperatorFaultsTotal.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { VendorFaultStore } from "./VendorFaultStore.ts"
 import type { LastFault } from "./VendorFaultStore.ts"
@@ -64,7 +66,7 @@ export class OperatorFaults extends Context.Service<
           const until = DateTime.addDuration(at, openDuration)
           const isNew = !open.has(key)
           open.set(key, until)
-          yield* Metric.update(Metric.withAttributes(faultsTotal, { account: accountId, cause }), 1)
+          yield* countOperatorFault(accountId, cause)
           if (isNew) yield* Effect.logError(logLine(accountId, upstreamModel, cause, error))
           const { httpStatus = null } = error
           const remedy = remedyOf(cause, upstreamModel)
@@ -101,18 +103,11 @@ export class OperatorFaults extends Context.Service<
 const openDuration = Duration.minutes(1)
 const refreshEvery = Duration.seconds(5)
 
-const faultsTotal = Metric.counter("gateway_vendor_operator_faults_total", {
-  description:
-    "Vendor responses that blame the service's own account: key, bill, model not enabled or gone"
-})
-
 const modelKey = (accountId: string, upstreamModel: string): string =>
   `${accountId}/${upstreamModel}`
 
-type Cause = "account" | "model" | "gone_model"
-
 /** A key or a bill concerns all models of the account; any other fault only the one model. */
-const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): Cause => {
+const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): OperatorFaultCause => {
   if (kind === "GONE") return "gone_model"
   return httpStatus === 401 ||
     httpStatus === 402 ||
@@ -121,7 +116,7 @@ const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): Cau
     : "model"
 }
 
-const remedyOf = (cause: Cause, upstreamModel: string): string => {
+const remedyOf = (cause: OperatorFaultCause, upstreamModel: string): string => {
   switch (cause) {
     case "account":
       return "check the account's API key and base URL in the configuration, and its bill at the vendor"
@@ -135,7 +130,7 @@ const remedyOf = (cause: Cause, upstreamModel: string): string => {
 const logLine = (
   accountId: string,
   upstreamModel: string,
-  cause: Cause,
+  cause: OperatorFaultCause,
   { httpStatus, message, requestId, vendorCode }: VendorError
 ): string =>
   [

@@ -107,6 +107,9 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     for (let i = 0; i < 2; i += 1) assert.equal((await chat("gpt-4o", "Hi", other)).status, 503)
     assert.equal((await models(await gateway.otherKey("third"))).status, 503)
     assert.equal(vendor.seen.length, 2)
+    const fault =
+      /^gateway_vendor_operator_faults_total\{account="openai:only",cause="account"\} 2$/mu
+    assert.match(await gateway.metrics(), fault)
   })
 
   it("a 402 of one user's request does not keep another user from the account", async () => {
