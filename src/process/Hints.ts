@@ -15,6 +15,8 @@ export type HintTopic =
   | "endpoint"
   /** What has changed: the adopted catalog, drained accounts, faults of accounts. */
   | "news"
+  /** A process that has begun. */
+  | "begun"
   /** An API key that was revoked. */
   | "key"
   /** JSON: what the response of an account has shown. */
@@ -86,6 +88,7 @@ const make = Effect.fnUntraced(function* (
     if (Option.isNone(message)) return
     const [from, topic, ...keys] = message.value
     if (from === sender) return void (topic === "probe" && Deferred.doneUnsafe(probed, Effect.void))
+    aloneAt = Number.NEGATIVE_INFINITY
     for (const handle of handlers.get(topic) ?? []) keys.forEach(handle)
   })
 

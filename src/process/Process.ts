@@ -111,6 +111,7 @@ export class Process extends Context.Service<
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
       const local = yield* Clock.Clock
       const fork = yield* makeFiberPlaces
+      const hints = yield* Hints
       const news = yield* makeNews
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const begunAt = local.currentTimeMillisUnsafe()
@@ -135,6 +136,8 @@ export class Process extends Context.Service<
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
       yield* Effect.acquireRelease(beat(false), () => Effect.ignore(leave))
+      // One that was alone sends its hints from now on
+      hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
         Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),

@@ -98,6 +98,9 @@ const keys = async (it: ConsolePage, url: string) => {
 
 const usage = async (it: ConsolePage) => {
   const { page } = it
+  // Usage counts what has been charged
+  await goTo(it, "Tasks")
+  await page.getByRole("cell", { name: "Completed" }).nth(1).waitFor()
   await goTo(it, "Usage")
   await page.getByRole("cell", { name: model }).waitFor()
   await looks(it)

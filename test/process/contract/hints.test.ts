@@ -125,6 +125,23 @@ describe("hints between processes", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("are sent at once when another process says that it has begun", () =>
+    Effect.gen(function* () {
+      const url = yield* migratedDatabaseUrl
+      const first = yield* startProcess(url, "proc_first")
+      // Nobody is there: then it does not ask for a second
+      first.hints.publishUnsafe("task", "alone")
+      yield* Effect.sleep("100 millis")
+      const second = yield* startProcess(url, "proc_second")
+      second.hints.publishUnsafe("begun", "proc_second")
+      const millis = yield* until(() => {
+        first.hints.publishUnsafe("task", "soon")
+        return second.received.includes("task soon")
+      })
+      assert.isBelow(millis, 500)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("are sent again soon when the clock of the process was set back", () =>
     Effect.gen(function* () {
       const url = yield* migratedDatabaseUrl
