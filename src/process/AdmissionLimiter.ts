@@ -2,7 +2,7 @@
 const windowMillis = 100
 
 /** Average delay of the process's own work beyond which less is admitted. Milliseconds. */
-export const delayMillisMax = 15
+export const delayMillisMax = 10
 
 /** After so long without work nothing is known: the limit is the highest again. Milliseconds. */
 const quietMillis = 1000

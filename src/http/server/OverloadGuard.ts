@@ -10,7 +10,7 @@ export type OverloadGuard = (request: IncomingMessage, response: ServerResponse)
  * In each turn of the event loop refusals get this share of the time that all else had, and so much in
  * milliseconds: a client whose refusal waits sends nothing that would have to be read.
  */
-const refusalShare = 0.15
+const refusalShare = 0.1
 const refusalMillis = 0.25
 
 /**
