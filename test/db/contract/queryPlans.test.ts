@@ -7,7 +7,7 @@ import { UserStore } from "../../../src/users/UserStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
-import { singleStores } from "../../support/stores.ts"
+import { quietStores } from "../../support/quietStores.ts"
 import {
   accept,
   callEnd,
@@ -87,7 +87,7 @@ const makeEndpoints = Effect.gen(function* () {
   return userId
 })
 
-for (const [name, database] of Object.entries(singleStores)) {
+for (const [name, database] of Object.entries(quietStores)) {
   describe(`plans (${name})`, () => {
     const stores = Layer.merge(walletStores, DeliveryStoreLive.layer)
     layer(Layer.provideMerge(stores, database), {

@@ -1,40 +1,14 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { layerPostgres } from "../../../src/db/Database.ts"
-import * as Migrations from "../../../src/db/Migrations.ts"
+import { Effect, Layer } from "effect"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
-import { runFolderPrefix, startServer, stopServer } from "../../support/postgresProcess.ts"
-import { singleStores } from "../../support/stores.ts"
+import { quietStores } from "../../support/quietStores.ts"
 import { accept, finish, newWallet, walletStores } from "../../support/wallets.ts"
 
 /** ADR 0241 */
 
 const count = 400
-
-/**
- * A server of this test alone: an open transaction in any database of a server, as other tests have them, keeps
- * Postgres from looking anew which rows nobody can see.
- */
-const ownPostgres = Layer.unwrap(
-  Effect.gen(function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))),
-      (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-    )
-    const { url } = yield* Effect.acquireRelease(
-      Effect.promise(() => startServer(folder)),
-      () => Effect.promise(() => stopServer(folder))
-    )
-    const database = layerPostgres({ url: Redacted.make(url), maxConnections: 1 })
-    yield* Effect.provide(Migrations.migrate(), database, { local: true })
-    return database
-  })
-).pipe(Layer.orDie)
 
 /** Updates of tasks by this connection, and those of them that wrote no index. */
 const updates = Effect.gen(function* () {
@@ -47,7 +21,7 @@ const updates = Effect.gen(function* () {
   return row!
 })
 
-for (const [name, database] of Object.entries({ ...singleStores, postgres: ownPostgres })) {
+for (const [name, database] of Object.entries(quietStores)) {
   describe(`a task (${name})`, () => {
     layer(Layer.provideMerge(Layer.merge(walletStores, TaskRetentionStore.layer), database), {
       timeout: "60 seconds",

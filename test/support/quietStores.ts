@@ -1,0 +1,31 @@
+import { Effect, Layer, Redacted } from "effect"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { layerPostgres } from "../../src/db/Database.ts"
+import * as Migrations from "../../src/db/Migrations.ts"
+import { runFolderPrefix, startServer, stopServer } from "./postgresProcess.ts"
+import { singleStores } from "./stores.ts"
+
+/**
+ * A server of one test file alone, and one connection: an open transaction in any database of a server, as other tests have them, keeps
+ * Postgres from looking anew which rows nobody can see.
+ */
+const ownPostgres = Layer.unwrap(
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))),
+      (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+    )
+    const { url } = yield* Effect.acquireRelease(
+      Effect.promise(() => startServer(folder)),
+      () => Effect.promise(() => stopServer(folder))
+    )
+    const database = layerPostgres({ url: Redacted.make(url), maxConnections: 1 })
+    yield* Effect.provide(Migrations.migrate(), database, { local: true })
+    return database
+  })
+).pipe(Layer.orDie)
+
+/** As `singleStores`, for tests that count rows which nobody can see any more. */
+export const quietStores = { ...singleStores, postgres: ownPostgres }
