@@ -7,6 +7,7 @@ import { PartitionStore } from "../../../src/process/PartitionStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { EndpointStore } from "../../../src/webhooks/EndpointStore.ts"
+import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
 
@@ -71,8 +72,7 @@ const leave = (count: number) =>
 /** Rows and entries of indexes that this connection has read of the log, its queue and the endpoints. */
 const readSoFar = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const rows = yield* sql<{ name: string; n: number }>`
     SELECT CASE WHEN relname LIKE 'deliver%_2%' OR relname LIKE '%_default' THEN 'log' ELSE relname::text END AS name,
       sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS n
