@@ -128,8 +128,7 @@ const blocking = async (vendor: Vendor, job: Job): Promise<Reply> => {
 const urls = (vendor: Vendor, files: ReadonlyArray<MadeFile>) =>
   files.map(({ url }) => (url.startsWith(vendor.url) ? `${url}?Expires=1` : url))
 
-const isVideo = ({ body, model }: Job) =>
-  /video-synthesis/u.test(textAt(body, "input", "img_url") ?? "") || /2v|vace|^wan3/u.test(model)
+const isVideo = ({ path }: Job) => path.endsWith("/video-synthesis")
 
 const task = (id: string, vendor: Vendor): Reply => {
   const output = (fields: object, usage: object = {}) => ({

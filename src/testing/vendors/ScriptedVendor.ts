@@ -38,15 +38,11 @@ const extensions: Readonly<Record<string, string>> = {
   "audio/wav": "wav"
 }
 
-/** A longer timer of Node fires at once. */
+/** A longer timer of Node fires at once. 24 days, which no test lasts. */
 const timerMillisMax = 2 ** 31 - 1
 
-/** How long a timer waits for this; at most 24 days, which no test lasts. */
-export const timerMillis = (after: Duration.Input): number =>
-  Math.min(timerMillisMax, Duration.toMillis(Duration.fromInputUnsafe(after)))
-
-const lengthMillis = (step: MockStep | undefined): number =>
-  step === undefined ? 0 : Duration.toMillis(Duration.fromInputUnsafe(step.after))
+const millisOf = (after: Duration.Input): number =>
+  Duration.toMillis(Duration.fromInputUnsafe(after))
 
 /** The jobs of a vendor, which come to what its script says. */
 export class ScriptedVendor implements Vendor {
@@ -60,6 +56,7 @@ export class ScriptedVendor implements Vendor {
   readonly #script: ScriptRun
   readonly #files = new Map<string, MadeFile>()
   readonly #timers = new Set<NodeJS.Timeout>()
+  #isStopped = false
 
   constructor(name: string, protocol: Protocol, { key, script }: VendorServerOptions) {
     this.#name = name
@@ -116,7 +113,7 @@ export class ScriptedVendor implements Vendor {
       isCancelled: false,
       ...(callbackUrl === undefined ? {} : { callbackUrl }),
       step,
-      endsAt: createdAt + lengthMillis(step)
+      endsAt: createdAt + (step === undefined ? 0 : millisOf(step.after))
     }
     this.jobs.set(id, job)
     if (callbackUrl !== undefined) this.#later(job.endsAt, () => this.#callBack(job, callbackUrl))
@@ -140,9 +137,13 @@ export class ScriptedVendor implements Vendor {
     return !isCancelled && Date.now() < endsAt
   }
 
-  async ended({ id }: Job): Promise<void> {
-    const endsAt = this.jobs.get(id)?.endsAt ?? 0
-    await new Promise<void>((resolve) => this.#later(endsAt, resolve))
+  ended({ id }: Job): Promise<void> {
+    return this.#until(this.jobs.get(id)?.endsAt ?? 0)
+  }
+
+  /** Resolves after this time; not when the server has stopped. */
+  wait(after: Duration.Input): Promise<void> {
+    return this.#until(Date.now() + millisOf(after))
   }
 
   endingOf(job: Job, kind: "image" | "video"): Ending {
@@ -165,6 +166,7 @@ export class ScriptedVendor implements Vendor {
   }
 
   stop(): void {
+    this.#isStopped = true
     for (const timer of this.#timers) clearTimeout(timer)
   }
 
@@ -180,21 +182,27 @@ export class ScriptedVendor implements Vendor {
     return file
   }
 
+  #until(at: number): Promise<void> {
+    return new Promise((resolve) => this.#later(at, resolve))
+  }
+
   #later(at: number, work: () => void): void {
+    if (this.#isStopped) return
     const timer = setTimeout(
       () => {
         this.#timers.delete(timer)
         work()
       },
-      timerMillis(Math.max(0, at - Date.now()))
+      Math.min(timerMillisMax, Math.max(0, at - Date.now()))
     )
     this.#timers.add(timer)
   }
 
   /** Once: whoever misses it polls. */
   #callBack(job: ScriptedJob, url: string): void {
+    if (job.isCancelled || this.#isLost(job)) return
     const callback = this.#protocol.callback?.(job, this, Date.now())
-    if (callback === undefined || job.isCancelled) return
+    if (callback === undefined) return
     const headers = { "content-type": "application/json", ...callback.headers }
     fetch(url, { method: "POST", headers, body: callback.body }).catch(() => undefined)
   }
