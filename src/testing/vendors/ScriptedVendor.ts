@@ -1,9 +1,9 @@
 import { Duration } from "effect"
 import { ScriptRun } from "../../vendors/mock/MockScript.ts"
 import type { MockRefusal, MockScript, MockStep } from "../../vendors/mock/MockScript.ts"
+import { pixel } from "../../vendors/mock/Pixel.ts"
 import type { ResultItem } from "../../vendors/VendorClient.ts"
 import type { AnswerOf } from "./Calls.ts"
-import { pixel } from "./Protocol.ts"
 import type { Ending, Job, MadeFile, Order, Protocol, Vendor } from "./Protocol.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
