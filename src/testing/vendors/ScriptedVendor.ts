@@ -1,4 +1,5 @@
 import { Duration } from "effect"
+import { extensionOf } from "../../catalog/media/Formats.ts"
 import { ScriptRun } from "../../vendors/mock/MockScript.ts"
 import type { MockRefusal, MockScript, MockStep } from "../../vendors/mock/MockScript.ts"
 import { pixel } from "../../vendors/mock/Pixel.ts"
@@ -28,15 +29,6 @@ interface ScriptedJob extends Job {
 
 /** The head of an MP4 file, by which it is known; nothing plays. */
 const mp4Head = Buffer.from("0000001866747970697336660000020069736f6d69736f32", "hex")
-
-const extensions: Readonly<Record<string, string>> = {
-  "image/png": "png",
-  "image/jpeg": "jpg",
-  "image/webp": "webp",
-  "video/mp4": "mp4",
-  "audio/mpeg": "mp3",
-  "audio/wav": "wav"
-}
 
 /** A longer timer of Node fires at once. 24 days, which no test lasts. */
 const timerMillisMax = 2 ** 31 - 1
@@ -176,7 +168,7 @@ export class ScriptedVendor implements Vendor {
       return { url: item.url, mime, bytes: pixel }
     }
     const { bytes, mime } = item
-    const path = `/results/${id}-${index}.${extensions[mime] ?? "bin"}`
+    const path = `/results/${id}-${index}.${extensionOf(mime)}`
     const file = { url: `${this.url}${path}`, mime, bytes }
     this.#files.set(path, file)
     return file
