@@ -245,7 +245,7 @@ export const dashscope: Protocol = {
     if (id === "") return undefined
     if (verb === undefined) return task(id, vendor)
     const job = vendor.jobs.get(id)
-    if (job === undefined || job.polls > 0) {
+    if (job === undefined || job.polls > 0 || !vendor.isRunning(job)) {
       return failure(400, "UnsupportedOperation", "Failed to cancel the task: not PENDING")
     }
     job.isCancelled = true

@@ -158,6 +158,19 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
   )
 })
 
+describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel at %s", (name) => {
+  it.effect("of a job that has ended is too late, and takes nothing back", () =>
+    Effect.gen(function* () {
+      const server = yield* serverOf(subjects[name].vendor, { script: [MockVendor.result(0)] })
+      const account = yield* accountOf(name, server)
+      const submitted = yield* account.submit(orderOf(subjects[name]))
+      assert(submitted._tag === "Accepted")
+      assert.strictEqual(yield* account.cancel(submitted.handle), "TooLate")
+      assert.strictEqual((yield* account.poll(submitted.handle))._tag, "Done")
+    })
+  )
+})
+
 it("a script that the vendor cannot follow is refused at the start and by failNext", async () => {
   const started = startVendorServer("gemini", { script: [MockVendor.jobFails("LOST", "gone")] })
   const error = await started.catch((error: unknown) => error)
