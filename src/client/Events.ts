@@ -51,8 +51,8 @@ const isPassing = (error: GatewayError): boolean =>
 export const eventsOf = (api: Requests) => ({
   /**
    * The events from now on, each once, in the order in which they happened, without end; needs scope `manage`. A
-   * connection that was lost goes on where it was. Rejects when the gateway refuses the key, or with the reason of
-   * the signal. Who takes them slowly loses none.
+   * connection that was lost goes on where it was. Rejects where another try would not help: the gateway refuses the
+   * key or the position, or is none; and with the reason of the signal. Who takes them slowly loses none.
    */
   listen: (options?: ListenOptions) => listen(api, options)
 })
