@@ -1,14 +1,8 @@
 import { Effect, FileSystem, Path } from "effect"
 import { HttpClient } from "effect/http"
-import { mimesOf } from "../catalog/media/Formats.ts"
+import { extensionOf } from "../catalog/media/Formats.ts"
 import type { TaskResult } from "../domain/Task.ts"
 import { failed } from "./terminal/Fault.ts"
-
-const extensionOf: ReadonlyMap<string, string> = new Map(
-  Object.entries(mimesOf).flatMap(([format, types]) =>
-    types.map((type) => [type, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
-  )
-)
 
 /** The URIs of a result. */
 export const resultsOf = ({ audios, images, videos }: TaskResult): ReadonlyArray<string> =>
@@ -31,7 +25,7 @@ export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder
       const response = yield* http.get(url)
       if (response.status !== 200) return yield* notThere(url, `HTTP ${response.status}`)
       const type = response.headers["content-type"]?.split(";")[0]?.trim() ?? ""
-      const name = `${task.task_info.id}-${at + 1}.${extensionOf.get(type) ?? "bin"}`
+      const name = `${task.task_info.id}-${at + 1}.${extensionOf(type)}`
       const bytes = new Uint8Array(yield* response.arrayBuffer)
       const file = path.join(folder, name)
       // Whole or not at all

@@ -1,4 +1,5 @@
 import { bounded } from "./Clock.ts"
+import { notTheGateway } from "./Task.ts"
 import type { ClientRequest, Transport } from "./Transport.ts"
 
 type Read = () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
@@ -22,9 +23,9 @@ export async function* eventsOf(
     const lines = rest.split(done ? /\r\n|\r|\n/u : /\r\n|\r(?!$)|\n/u)
     rest = lines.pop() ?? ""
     for (const line of lines) {
-      const [, field, value = ""] = /^(data|id):? ?(.*)$/su.exec(line) ?? []
-      if (field === "data") data.push(value)
-      if (field === "id") id = value
+      const [, field, text = ""] = /^(data|id)(?:: ?(.*))?$/su.exec(line) ?? []
+      if (field === "data") data.push(text)
+      if (field === "id") id = text
       if (line !== "") continue
       if (id !== undefined) onId(id)
       id = undefined
@@ -39,7 +40,10 @@ export async function* eventsOf(
 /** Comments come every 15 seconds: what is silent for longer is broken. docs/reference/tasks.md#event-stream */
 const silenceMillis = 45_000
 
-/** The `data` of the events of a response, up to where it ends; rejects where it is refused or breaks off. */
+/**
+ * The `data` of the events of a response, up to where it ends, breaks off or is silent. Rejects as `Transport.open`
+ * does, and where the response is no stream.
+ */
 export async function* openEvents(
   transport: Transport,
   request: ClientRequest,
@@ -52,12 +56,19 @@ export async function* openEvents(
     const headers = { ...request.headers, accept: "text/event-stream" }
     const response = await transport.open({ ...request, headers }, closing.signal)
     const type = response.headers.get("content-type")
-    if (type?.startsWith("text/event-stream") !== true || response.body === null) return
+    if (type?.startsWith("text/event-stream") !== true || response.body === null) {
+      throw notTheGateway(response.status)
+    }
     const opened = response.body.getReader()
     reader = opened
     const { clock } = transport
     const bounds = { clock, signal, timeout: silenceMillis, late: () => undefined }
-    yield* eventsOf(() => bounded(bounds, () => opened.read()), onId)
+    const read = () =>
+      bounded(bounds, () => opened.read()).catch(() => {
+        signal?.throwIfAborted()
+        return { done: true }
+      })
+    yield* eventsOf(read, onId)
   } finally {
     closing.abort()
     reader?.cancel().catch(() => {})

@@ -1,7 +1,8 @@
-import { ConnectionError, GatewayError, RateLimitError } from "./Errors.ts"
+import { ConnectionError, GatewayError } from "./Errors.ts"
 import { openEvents } from "./EventStream.ts"
 import { queryText } from "./Requests.ts"
 import type { Requests } from "./Requests.ts"
+import { isTransient } from "./Retry.ts"
 import type { WebhookEndpoint } from "./schema.ts"
 import { notTheGateway } from "./Task.ts"
 import type { RequestOptions } from "./Transport.ts"
@@ -42,19 +43,16 @@ const allTypes: ReadonlyArray<EventType> = [
 /** A stream that goes on repeats one event at most; alerts may stand between. */
 const seenMax = 16
 
-/** Opened again later, it may come to something else. */
-const isPassing = (error: unknown): boolean =>
-  !(error instanceof GatewayError) ||
-  error instanceof ConnectionError ||
-  error instanceof RateLimitError ||
-  error.status >= 500
+/** Opened again later, it may come to something else. A browser shows a redirect as status 0. */
+const isPassing = (error: GatewayError): boolean =>
+  error instanceof ConnectionError || (error.status !== 0 && isTransient(error.status, false))
 
 /** What happens to the tasks and the balance of the key's user. docs/reference/http.md#events-of-a-user */
 export const eventsOf = (api: Requests) => ({
   /**
    * The events from now on, each once, in the order in which they happened, without end; needs scope `manage`. A
-   * connection that was lost goes on where it was. Rejects when the gateway refuses the key, or with the reason of
-   * the signal. Who takes them slowly loses none.
+   * connection that was lost goes on where it was. Rejects where another try would not help: the gateway refuses the
+   * key or the position, or is none; and with the reason of the signal. Who takes them slowly loses none.
    */
   listen: (options?: ListenOptions) => listen(api, options)
 })
@@ -88,9 +86,8 @@ async function* listen(
         yield position === undefined ? event : { ...event, position }
       }
     } catch (error) {
-      signal?.throwIfAborted()
-      if (!isPassing(error)) throw error
-      if (error instanceof GatewayError) ({ retryAfter } = error)
+      if (!(error instanceof GatewayError) || !isPassing(error)) throw error
+      ;({ retryAfter } = error)
     }
     onCut?.()
     await transport.backOff(retry, retryAfter, signal)
@@ -102,7 +99,15 @@ const isEvent = (it: unknown): it is { readonly type: "event"; readonly data: Pu
   typeof it === "object" && it !== null && "data" in it && "type" in it && it.type === "event"
 
 const eventIn = (text: string): PublishedEvent => {
-  const parsed: unknown = JSON.parse(text)
+  const parsed = jsonIn(text)
   if (!isEvent(parsed)) throw notTheGateway(200)
   return parsed.data
+}
+
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

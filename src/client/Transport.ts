@@ -1,7 +1,6 @@
 import { bounded } from "./Clock.ts"
 import type { ClientClock } from "./Clock.ts"
-import { ConnectionError, errorOf } from "./Errors.ts"
-import type { GatewayError } from "./Errors.ts"
+import { ConnectionError, errorOf, GatewayError } from "./Errors.ts"
 import { isRetried, isTransient, retryDelay } from "./Retry.ts"
 
 /** What a client, and in its place any request, may be given. */
@@ -74,8 +73,12 @@ export class Transport {
     this.#options = options
   }
 
-  /** The whole reply of a success; rejects with a `GatewayError`, or with the reason of the signal. */
+  /**
+   * The whole reply of a success; rejects with a `GatewayError`, or with the reason of the signal. Of a header that
+   * cannot be sent: `TypeError`.
+   */
   async send(request: ClientRequest): Promise<Reply> {
+    this.#checkHeaders(request)
     const { idempotencyKey, isRepeatable, method } = request
     const { maxRetries, signal } = this.settings(request)
     // What an earlier attempt has done is not known
@@ -98,13 +101,21 @@ export class Transport {
     }
   }
 
-  /** A success whose body is not read yet, such as a stream; sent once. The time-out is that of its headers. */
+  /**
+   * A success whose body is not read yet, such as a stream; sent once. The time-out is that of its headers. Rejects as
+   * `send` does.
+   */
   async open(request: ClientRequest, closing: AbortSignal): Promise<Response> {
-    return this.#within(request, async () => {
-      const response = await this.#fetch(request, closing)
-      if (response.ok) return response
-      throw this.#refusal(request, response, await bodyOf(response))
-    })
+    this.#checkHeaders(request)
+    try {
+      return await this.#within(request, async () => {
+        const response = await this.#fetch(request, closing)
+        if (response.ok) return response
+        throw this.#refusal(request, response, await bodyOf(response))
+      })
+    } catch (cause) {
+      throw this.#failure(request, cause)
+    }
   }
 
   /** Waits before the next attempt: `retry` counts from 0. */
@@ -144,11 +155,14 @@ export class Transport {
         return { error, isFinal }
       })
     } catch (cause) {
-      this.settings(request).signal?.throwIfAborted()
-      const error =
-        cause instanceof ConnectionError ? cause : this.#lost(request, reasonOf(cause), cause)
-      return { error, isFinal: false }
+      return { error: this.#failure(request, cause), isFinal: false }
     }
+  }
+
+  /** Throws the reason of the signal, if it has aborted. */
+  #failure(request: ClientRequest, cause: unknown): GatewayError {
+    this.settings(request).signal?.throwIfAborted()
+    return cause instanceof GatewayError ? cause : this.#lost(request, reasonOf(cause), cause)
   }
 
   #refusal({ idempotencyKey }: ClientRequest, response: Response, body: unknown) {
@@ -161,17 +175,26 @@ export class Transport {
     return bounded({ clock: this.clock, signal, timeout, late }, work)
   }
 
-  #fetch(request: ClientRequest, signal: AbortSignal): Promise<Response> {
-    const { apiKey, baseUrl, fetch } = this.#options
+  #headersOf({ body, headers: own, idempotencyKey }: ClientRequest): Record<string, string> {
     const headers: Record<string, string> = {
-      ...request.headers,
-      authorization: `Bearer ${apiKey}`
+      ...own,
+      authorization: `Bearer ${this.#options.apiKey}`
     }
-    if (request.body !== undefined) headers["content-type"] ??= "application/json"
-    if (request.idempotencyKey !== undefined) headers["idempotency-key"] = request.idempotencyKey
+    if (body !== undefined) headers["content-type"] ??= "application/json"
+    if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey
+    return headers
+  }
+
+  /** Else `fetch` would refuse them at each attempt, as it does where there is no connection. */
+  #checkHeaders(request: ClientRequest): Headers {
+    return new Headers(this.#headersOf(request))
+  }
+
+  #fetch(request: ClientRequest, signal: AbortSignal): Promise<Response> {
+    const { baseUrl, fetch } = this.#options
     return fetch(`${baseUrl}${request.path}`, {
       method: request.method,
-      headers,
+      headers: this.#headersOf(request),
       // A redirect would take the key elsewhere
       redirect: "manual",
       signal,

@@ -62,6 +62,15 @@ export const mimesOf = {
   MP4: ["video/mp4"]
 } as const satisfies Record<ImageFormat | AudioFormat | VideoFormat, ReadonlyArray<string>>
 
+const extensions: ReadonlyMap<string, string> = new Map(
+  Object.entries(mimesOf).flatMap(([format, mimes]) =>
+    mimes.map((mime) => [mime, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
+  )
+)
+
+/** The end of a file's name, by its media type. */
+export const extensionOf = (mime: string): string => extensions.get(mime) ?? "bin"
+
 export interface AudioHeader {
   readonly format: AudioFormat
   /** Without the silence that an encoder says that it added. */

@@ -12,20 +12,24 @@ import { plain } from "../terminal/Table.ts"
 const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
   finding("service")(status, detail, remedy ?? null)
 
+/** Milliseconds for each response: the doctor is asked where services hang. */
+const timeout = 10_000
+
 /** Whether the service runs, and takes the credentials that there are. */
 const serviceFindings = Effect.gen(function* () {
   const api = yield* Management
   const http = yield* HttpClient.HttpClient
   const isThere = (path: string) =>
-    Effect.orElseSucceed(
-      Effect.map(http.get(`${api.url}${path}`), ({ status }) => status === 200),
-      () => false
+    http.get(`${api.url}${path}`).pipe(
+      Effect.timeout(timeout),
+      Effect.map(({ status }) => status === 200),
+      Effect.orElseSucceed(() => false)
     )
   if (!(yield* isThere("/healthz"))) {
     return [says("skipped")(`nothing answers at ${api.url}: the service does not run there`)]
   }
   const accepts = (as: Caller, name: string, path: string) =>
-    api.send({ path, as }).pipe(
+    api.send({ path, as, timeout }).pipe(
       Effect.as(finding("keys")("ok", `${name} is accepted`)),
       Effect.catch(({ code, message, remedy }) =>
         Effect.succeed(

@@ -1,6 +1,5 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { SecureRandom } from "effect/crypto"
 import { Base64 } from "effect/encoding"
 import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
 import { Management } from "../Management.ts"
@@ -8,6 +7,7 @@ import { failed, wrongUsage } from "../terminal/Fault.ts"
 import { note } from "../terminal/Output.ts"
 import { findModel, modelName } from "./models.ts"
 import type { ModelRow } from "./models.ts"
+import { requestKey } from "./RequestKey.ts"
 import { followTask, out, timeoutDefault } from "./tasks.ts"
 
 type Body = Record<string, Schema.Json>
@@ -125,14 +125,12 @@ export const runModel = Command.make(
       Flag.atLeast(0)
     ),
     out: out.pipe(Flag.withDefault(".")),
-    key: Flag.String("idempotency-key").pipe(
-      Flag.withDescription(
-        "Names this run: sent again, it makes no second task. Default: a new one"
-      ),
-      Flag.optional
+    idempotencyKey: requestKey(
+      "idempotency-key",
+      "Names this run: sent again, it makes no second task."
     )
   },
-  Effect.fnUntraced(function* ({ images, input, key, model, out, prompt }) {
+  Effect.fnUntraced(function* ({ idempotencyKey, images, input, model, out, prompt }) {
     const { row } = yield* findModel(model)
     if (row.type !== "media") {
       return yield* failed(
@@ -143,7 +141,6 @@ export const runModel = Command.make(
     const given = yield* inputBody(input)
     const prompted = Option.isSome(prompt) ? { ...given, prompt: prompt.value } : given
     const body = yield* withImages(row, prompted, yield* Effect.forEach(images, mediumOf))
-    const idempotencyKey = Option.getOrElse(key, () => `cli-${SecureRandom.uuidV4Unsafe()}`)
     const task = yield* create(row, body, idempotencyKey)
     yield* followTask(task, { folder: Option.some(out), timeout: timeoutDefault })
   })

@@ -233,9 +233,15 @@ export const followTask = Effect.fnUntraced(function* (
     duration: timeout,
     orElse: () => failed(`Task ${task.id} has not ended within ${Duration.format(timeout)}`)
   })
-  const { document, value } = yield* readTask(task)
-  const isSaved = Option.isSome(folder) && value.task_info.status === "completed"
-  const files = isSaved ? yield* saveResults(value, folder.value) : []
+  const again = `Task ${task.id} has ended. To come back to it: gateway tasks wait ${task.id}`
+  const { document, files, value } = yield* Effect.gen(function* () {
+    const ended = yield* readTask(task)
+    const isSaved = Option.isSome(folder) && ended.value.task_info.status === "completed"
+    return { ...ended, files: isSaved ? yield* saveResults(ended.value, folder.value) : [] }
+  }).pipe(
+    Effect.onInterrupt(() => note(again)),
+    Effect.tapError(() => note(again))
+  )
   yield* outcomeOf(document, value, files)
 })
 

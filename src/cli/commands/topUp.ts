@@ -1,9 +1,9 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { SecureRandom } from "effect/crypto"
 import { Management } from "../Management.ts"
 import { note, print } from "../terminal/Output.ts"
 import { id } from "./Lists.ts"
+import { requestKey } from "./RequestKey.ts"
 import { Wallet } from "./users.ts"
 
 /** docs/reference/wallet.md#top-ups-and-adjustments */
@@ -18,21 +18,14 @@ export const topUp = Command.make(
         () => "Expected an amount such as 12.50"
       )
     ),
-    operationId: Flag.String("operation-id").pipe(
-      Flag.withDescription(
-        "Names this top-up: however often it is sent, it is booked once. Default: a new one"
-      ),
-      Flag.filter(
-        (it) => /^(?! )[\x20-\x7e]{1,255}(?<! )$/u.test(it),
-        () => "Expected 1 to 255 characters of ASCII"
-      ),
-      Flag.optional
+    operation_id: requestKey(
+      "operation-id",
+      "Names this top-up: however often it is sent, it is booked once."
     ),
     note: Flag.String("note").pipe(Flag.withDescription("Stands in the ledger"), Flag.optional)
   },
-  Effect.fnUntraced(function* ({ amount, note: text, operationId, user }) {
+  Effect.fnUntraced(function* ({ amount, note: text, operation_id, user }) {
     const api = yield* Management
-    const operation_id = Option.getOrElse(operationId, () => `cli-${SecureRandom.uuidV4Unsafe()}`)
     const { document, value } = yield* api
       .read(
         {

@@ -1,4 +1,5 @@
 import { Effect, Layer, Option, Result } from "effect"
+import { join, resolve } from "node:path"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { parseEgressAllow } from "../../egress/EgressAllow.ts"
@@ -10,7 +11,7 @@ import { Upstream } from "../../vendors/upstream/Upstream.ts"
 import { missingAt } from "../ModelCheck.ts"
 import { finding, ofFault } from "./Finding.ts"
 import type { Finding } from "./Finding.ts"
-import { storeFindings } from "./StoreFindings.ts"
+import { folderFinding, storeFindings } from "./StoreFindings.ts"
 
 const egressFinding = (allow: string): Finding => {
   const say = finding("egress")
@@ -30,10 +31,14 @@ const egressFinding = (allow: string): Finding => {
   )
 }
 
-/** Media of results: in a folder, which the data folder's finding is about unless it is another, or in a bucket. */
+/** Where media of results are kept: a bucket, or a folder outside of the data folder, which has a finding of its own. */
 const mediaFindings = Effect.gen(function* () {
-  const { artifactStore } = yield* AppConfig
-  if (artifactStore._tag !== "S3") return []
+  const { artifactStore, dataDir } = yield* AppConfig
+  if (artifactStore._tag === "Directory") {
+    const { directory } = artifactStore
+    const isBelow = resolve(directory).startsWith(join(resolve(dataDir), "/"))
+    return isBelow ? [] : [folderFinding("media", directory, "ARTIFACT_STORE")]
+  }
   const { bucket } = artifactStore
   const { tryBucket } = yield* Effect.promise(() => import("../../artifacts/S3Probe.ts"))
   return yield* tryBucket(artifactStore).pipe(

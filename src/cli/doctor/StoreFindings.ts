@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { accessSync, constants, existsSync } from "node:fs"
+import { accessSync, constants, existsSync, statSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
 import { inspectStore, nameOfStore } from "../../db/StoreTools.ts"
@@ -14,7 +14,7 @@ const storeSays = finding("store")
 /** The store and its schema, and the clock of this machine. */
 export const storeFindings = Effect.gen(function* () {
   const { dataDir, database } = yield* AppConfig
-  const folder = folderFinding(dataDir)
+  const folder = folderFinding("data folder", dataDir, "DATA_DIR")
   const isEmbedded = database._tag === "Embedded"
   if (folder.status === "broken") return [folder]
   if (isEmbedded && !existsSync(join(dataDir, "postgres"))) {
@@ -58,11 +58,14 @@ const clockFinding = (skewMillis: number): Finding => {
 }
 
 /** Whether the folder, or the one it would be made in, can be written. */
-const folderFinding = (dataDir: string): Finding => {
-  const say = finding("data folder")
-  const folder = resolve(dataDir)
+export const folderFinding = (check: string, path: string, variable: string): Finding => {
+  const say = finding(check)
+  const folder = resolve(path)
   let there = folder
   while (!existsSync(there) && dirname(there) !== there) there = dirname(there)
+  if (!statSync(there).isDirectory()) {
+    return say("broken", `${there} is no folder`, `Name another one with ${variable}`)
+  }
   try {
     accessSync(there, constants.W_OK)
     return say("ok", `${folder} can be written`)
@@ -70,7 +73,7 @@ const folderFinding = (dataDir: string): Finding => {
     return say(
       "broken",
       `${there} cannot be written by this user`,
-      "Give it to this user, or set DATA_DIR"
+      `Give it to this user, or set ${variable}`
     )
   }
 }

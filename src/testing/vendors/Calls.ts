@@ -20,6 +20,10 @@ export const isCall = (provider: Provider, { method, path }: VendorRequest): boo
   (method === "POST" || (method === "GET" && path.includes("/models"))) &&
   callPaths[provider]?.test(path) === true
 
+/** Lists of models and counts of tokens cost nothing. */
+export const isPaidCall = (provider: Provider, request: VendorRequest): boolean =>
+  isCall(provider, request) && request.method === "POST" && !/count_?tokens$/iu.test(request.path)
+
 const catalog = makeUpstreamCatalog()
 
 /** Answers a call in the vendor's format, whole or as a stream. */

@@ -128,8 +128,7 @@ const blocking = async (vendor: Vendor, job: Job): Promise<Reply> => {
 const urls = (vendor: Vendor, files: ReadonlyArray<MadeFile>) =>
   files.map(({ url }) => (url.startsWith(vendor.url) ? `${url}?Expires=1` : url))
 
-const isVideo = ({ body, model }: Job) =>
-  /video-synthesis/u.test(textAt(body, "input", "img_url") ?? "") || /2v|vace|^wan3/u.test(model)
+const isVideo = ({ path }: Job) => path.endsWith("/video-synthesis")
 
 const task = (id: string, vendor: Vendor): Reply => {
   const output = (fields: object, usage: object = {}) => ({
@@ -246,7 +245,7 @@ export const dashscope: Protocol = {
     if (id === "") return undefined
     if (verb === undefined) return task(id, vendor)
     const job = vendor.jobs.get(id)
-    if (job === undefined || job.polls > 0) {
+    if (job === undefined || job.polls > 0 || !vendor.isRunning(job)) {
       return failure(400, "UnsupportedOperation", "Failed to cancel the task: not PENDING")
     }
     job.isCancelled = true

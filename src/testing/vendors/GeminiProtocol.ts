@@ -1,5 +1,6 @@
 import { at } from "../../domain/Json.ts"
-import { filesOf, pixel } from "./Protocol.ts"
+import { pixel } from "../../vendors/mock/Pixel.ts"
+import { filesOf } from "./Protocol.ts"
 import type { Ending, Protocol, Reply, Vendor } from "./Protocol.ts"
 import { listAt, textAt } from "./VendorRequest.ts"
 import type { VendorRequest } from "./VendorRequest.ts"

@@ -107,9 +107,3 @@ export interface Protocol {
 /** The files of an ending; none of one that failed. */
 export const filesOf = (ending: Ending): ReadonlyArray<MadeFile> =>
   ending._tag === "Made" ? ending.files : []
-
-/** The PNG of one pixel. */
-export const pixel: Buffer = Buffer.from(
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-  "base64"
-)

@@ -211,7 +211,7 @@ export const replicate: Protocol = {
     const [, id = "", verb] = /^\/v1\/predictions\/([^/]+)(?:\/(cancel))?$/u.exec(path) ?? []
     if (id === "") return undefined
     const job = vendor.jobs.get(id)
-    if (verb === "cancel" && job !== undefined) {
+    if (verb === "cancel" && job !== undefined && vendor.isRunning(job)) {
       job.isCancelled = true
       return { status: 200, json: ended(vendor, job, { status: "canceled" }) }
     }

@@ -1,9 +1,10 @@
 import { Duration } from "effect"
+import { extensionOf } from "../../catalog/media/Formats.ts"
 import { ScriptRun } from "../../vendors/mock/MockScript.ts"
 import type { MockRefusal, MockScript, MockStep } from "../../vendors/mock/MockScript.ts"
+import { pixel } from "../../vendors/mock/Pixel.ts"
 import type { ResultItem } from "../../vendors/VendorClient.ts"
 import type { AnswerOf } from "./Calls.ts"
-import { pixel } from "./Protocol.ts"
 import type { Ending, Job, MadeFile, Order, Protocol, Vendor } from "./Protocol.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
@@ -29,24 +30,11 @@ interface ScriptedJob extends Job {
 /** The head of an MP4 file, by which it is known; nothing plays. */
 const mp4Head = Buffer.from("0000001866747970697336660000020069736f6d69736f32", "hex")
 
-const extensions: Readonly<Record<string, string>> = {
-  "image/png": "png",
-  "image/jpeg": "jpg",
-  "image/webp": "webp",
-  "video/mp4": "mp4",
-  "audio/mpeg": "mp3",
-  "audio/wav": "wav"
-}
-
-/** A longer timer of Node fires at once. */
+/** A longer timer of Node fires at once. 24 days, which no test lasts. */
 const timerMillisMax = 2 ** 31 - 1
 
-/** How long a timer waits for this; at most 24 days, which no test lasts. */
-export const timerMillis = (after: Duration.Input): number =>
-  Math.min(timerMillisMax, Duration.toMillis(Duration.fromInputUnsafe(after)))
-
-const lengthMillis = (step: MockStep | undefined): number =>
-  step === undefined ? 0 : Duration.toMillis(Duration.fromInputUnsafe(step.after))
+const millisOf = (after: Duration.Input): number =>
+  Duration.toMillis(Duration.fromInputUnsafe(after))
 
 /** The jobs of a vendor, which come to what its script says. */
 export class ScriptedVendor implements Vendor {
@@ -60,6 +48,7 @@ export class ScriptedVendor implements Vendor {
   readonly #script: ScriptRun
   readonly #files = new Map<string, MadeFile>()
   readonly #timers = new Set<NodeJS.Timeout>()
+  #isStopped = false
 
   constructor(name: string, protocol: Protocol, { key, script }: VendorServerOptions) {
     this.#name = name
@@ -116,7 +105,7 @@ export class ScriptedVendor implements Vendor {
       isCancelled: false,
       ...(callbackUrl === undefined ? {} : { callbackUrl }),
       step,
-      endsAt: createdAt + lengthMillis(step)
+      endsAt: createdAt + (step === undefined ? 0 : millisOf(step.after))
     }
     this.jobs.set(id, job)
     if (callbackUrl !== undefined) this.#later(job.endsAt, () => this.#callBack(job, callbackUrl))
@@ -140,9 +129,13 @@ export class ScriptedVendor implements Vendor {
     return !isCancelled && Date.now() < endsAt
   }
 
-  async ended({ id }: Job): Promise<void> {
-    const endsAt = this.jobs.get(id)?.endsAt ?? 0
-    await new Promise<void>((resolve) => this.#later(endsAt, resolve))
+  ended({ id }: Job): Promise<void> {
+    return this.#until(this.jobs.get(id)?.endsAt ?? 0)
+  }
+
+  /** Resolves after this time; not when the server has stopped. */
+  wait(after: Duration.Input): Promise<void> {
+    return this.#until(Date.now() + millisOf(after))
   }
 
   endingOf(job: Job, kind: "image" | "video"): Ending {
@@ -165,6 +158,7 @@ export class ScriptedVendor implements Vendor {
   }
 
   stop(): void {
+    this.#isStopped = true
     for (const timer of this.#timers) clearTimeout(timer)
   }
 
@@ -174,27 +168,33 @@ export class ScriptedVendor implements Vendor {
       return { url: item.url, mime, bytes: pixel }
     }
     const { bytes, mime } = item
-    const path = `/results/${id}-${index}.${extensions[mime] ?? "bin"}`
+    const path = `/results/${id}-${index}.${extensionOf(mime)}`
     const file = { url: `${this.url}${path}`, mime, bytes }
     this.#files.set(path, file)
     return file
   }
 
+  #until(at: number): Promise<void> {
+    return new Promise((resolve) => this.#later(at, resolve))
+  }
+
   #later(at: number, work: () => void): void {
+    if (this.#isStopped) return
     const timer = setTimeout(
       () => {
         this.#timers.delete(timer)
         work()
       },
-      timerMillis(Math.max(0, at - Date.now()))
+      Math.min(timerMillisMax, Math.max(0, at - Date.now()))
     )
     this.#timers.add(timer)
   }
 
   /** Once: whoever misses it polls. */
   #callBack(job: ScriptedJob, url: string): void {
+    if (job.isCancelled || this.#isLost(job)) return
     const callback = this.#protocol.callback?.(job, this, Date.now())
-    if (callback === undefined || job.isCancelled) return
+    if (callback === undefined) return
     const headers = { "content-type": "application/json", ...callback.headers }
     fetch(url, { method: "POST", headers, body: callback.body }).catch(() => undefined)
   }

@@ -1,19 +1,18 @@
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
-import { setTimeout as pause } from "node:timers/promises"
 import { providerVariables } from "../../domain/Provider.ts"
 import type { Provider } from "../../domain/Provider.ts"
 import type { MockRefusal } from "../../vendors/mock/MockScript.ts"
 import { anthropic } from "./AnthropicProtocol.ts"
-import { answerCall, isCall } from "./Calls.ts"
+import { answerCall, isCall, isPaidCall } from "./Calls.ts"
 import { dashscope } from "./DashScopeProtocol.ts"
 import { fal } from "./FalProtocol.ts"
 import { gemini } from "./GeminiProtocol.ts"
 import { openai } from "./OpenAiProtocol.ts"
 import type { MadeFile, Protocol, Reply } from "./Protocol.ts"
 import { replicate } from "./ReplicateProtocol.ts"
-import { ScriptedVendor, timerMillis } from "./ScriptedVendor.ts"
+import { ScriptedVendor } from "./ScriptedVendor.ts"
 import type { VendorServerOptions } from "./ScriptedVendor.ts"
 import { readRequest } from "./VendorRequest.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
@@ -21,7 +20,10 @@ import type { VendorRequest } from "./VendorRequest.ts"
 /** The vendors whose wire format there is. */
 export type VendorName = Provider
 
-/** What a request is for, for `failNext`: a paid submit or call, a result's download, or anything else. */
+/**
+ * What a request is for, for `failNext`: a paid submit or call, a result's download, or anything else, such as a poll
+ * or a list of models.
+ */
 export type RequestKind = "submit" | "query" | "download"
 
 /** A vendor on a port of 127.0.0.1, in its own wire format. */
@@ -35,7 +37,7 @@ export interface VendorServer extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>
   /** All requests but downloads of results, oldest first. */
   readonly requests: ReadonlyArray<VendorRequest>
-  /** How many jobs were bought and calls answered. */
+  /** How many jobs were bought and paid calls answered. */
   readonly sold: number
   /** The next request of this kind is refused, once; `AMBIGUOUS`: its connection breaks. Default: a submit. */
   readonly failNext: (refusal: MockRefusal, kind?: RequestKind) => void
@@ -144,9 +146,9 @@ class Listening {
     const stranger =
       file === undefined ? this.#protocol.stranger(request, this.state.key) : undefined
     if (stranger !== undefined) return write(response, stranger)
-    const isPaid = this.#protocol.isSubmit(request) || isCall(this.#name, request)
+    const isPaid = this.#protocol.isSubmit(request) || isPaidCall(this.#name, request)
     const refusal = this.#refusal(request, file, isPaid)
-    if (refusal !== undefined) await pause(timerMillis(refusal.after))
+    if (refusal !== undefined) await this.state.wait(refusal.after)
     if (refusal?.error.class === "AMBIGUOUS") {
       // The job is bought, and nobody hears of it
       await this.#protocol.respond(request, this.state)
@@ -159,7 +161,8 @@ class Listening {
     if (file !== undefined) return write(response, { status: 200, file })
     const reply = await this.#protocol.respond(request, this.state)
     if (reply !== undefined) return write(response, reply)
-    return isPaid ? this.#call(request, response) : write(response, unknown)
+    if (!isCall(this.#name, request)) return write(response, unknown)
+    return isPaid ? this.#sell(request, response) : this.#answer(request, response)
   }
 
   #refusal(
@@ -173,14 +176,18 @@ class Listening {
     return asked?.[1] ?? (isPaid ? this.state.refusalOf(request) : undefined)
   }
 
-  async #call(request: VendorRequest, response: ServerResponse): Promise<void> {
+  async #sell(request: VendorRequest, response: ServerResponse): Promise<void> {
     const step = this.state.take(request)
-    if (step !== undefined) await pause(timerMillis(step.after))
+    if (step !== undefined) await this.state.wait(step.after)
     if (step?._tag === "JobFails") {
       const { error } = step
       return write(response, this.#protocol.refusal(error.class, error.message) ?? unknown)
     }
     this.calls += 1
+    return this.#answer(request, response)
+  }
+
+  async #answer(request: VendorRequest, response: ServerResponse): Promise<void> {
     const model = this.#protocol.modelOf(request)
     const answer = await answerCall(this.#name, request, model, this.#options.answer)
     response.writeHead(answer.status, answer.headers)

@@ -1,4 +1,5 @@
 import { Duration, Effect, Schema } from "effect"
+import { extensionOf } from "../../catalog/media/Formats.ts"
 import { responseError, noResponseError } from "../Faults.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { multipart } from "../Multipart.ts"
@@ -19,16 +20,6 @@ const Policy = Schema.Struct({
 
 const uploadTimeout = Duration.seconds(120)
 
-const extensions: Readonly<Record<string, string>> = {
-  "image/png": "png",
-  "image/jpeg": "jpg",
-  "image/bmp": "bmp",
-  "image/webp": "webp",
-  "audio/wav": "wav",
-  "audio/mpeg": "mp3",
-  "video/mp4": "mp4"
-}
-
 /**
  * For media that the upstream accepts as URLs only: the client's URL, else an upload to DashScope's
  * temporary store, which only this account can read. docs/reference/vendors.md#dashscope-uploads
@@ -43,7 +34,7 @@ export const urlOrUpload =
             path: `/uploads?action=getPolicy&model=${encodeURIComponent(upstreamModel)}`,
             schema: Policy
           })
-          const name = `${medium.pointer.replaceAll(/[^a-z0-9]+/giu, "")}.${extensions[medium.mime] ?? "bin"}`
+          const name = `${medium.pointer.replaceAll(/[^a-z0-9]+/giu, "")}.${extensionOf(medium.mime)}`
           const key = `${data.upload_dir}/${name}`
           const form = yield* multipart([
             ["OSSAccessKeyId", data.oss_access_key_id],

@@ -12,6 +12,7 @@ import { VendorError } from "../VendorError.ts"
 import type { VendorErrorClass } from "../VendorError.ts"
 import { ScriptRun } from "./MockScript.ts"
 import type { MockRefusal, MockScript, MockStep } from "./MockScript.ts"
+import { pixel } from "./Pixel.ts"
 
 /** A scripted vendor, for tests of code that is built on the gateway. */
 export class MockVendor extends Context.Service<
@@ -67,17 +68,7 @@ export class MockVendor extends Context.Service<
     )
 }
 
-/** A PNG of one pixel. */
-const onePixel: ResultItem = {
-  _tag: "Bytes",
-  mime: "image/png",
-  bytes: new Uint8Array(
-    Buffer.from(
-      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-      "base64"
-    )
-  )
-}
+const onePixel: ResultItem = { _tag: "Bytes", mime: "image/png", bytes: new Uint8Array(pixel) }
 
 const Job = Schema.Struct({
   model: Schema.String,

@@ -85,8 +85,16 @@ describe("commands that need no service", () => {
       assert.isTrue(looked.of("ok").some(({ detail }) => detail.includes("accepts its key")))
       assert.isTrue(looked.of("warning").some(({ check }) => check === "egress"))
       assert.notInclude(looked.out, "sk-bad-and-secret")
+      const media = join(yield* folder, "media")
+      const elsewhere = yield* Effect.scoped(
+        Effect.andThen(withEnvironment({ ARTIFACT_STORE: media }), diagnosis)
+      )
+      assert.include(elsewhere.out, `${media} can be written`)
+      writeFileSync(media, "")
       for (const [env, check] of [
         [{ PORT: "none" }, "configuration"],
+        [{ ARTIFACT_STORE: join(media, "here") }, "media"],
+        [{ DATA_DIR: media }, "data folder"],
         [{ CATALOG_FILE: "/nowhere.json" }, "models"],
         [
           {

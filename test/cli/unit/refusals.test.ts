@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
 import { runCommand } from "../../support/commandLine.ts"
 
 /** What a command prints of a refusal. docs/cli.md#exit-codes */
@@ -75,8 +76,47 @@ describe("a refused command", () => {
         const { code, error } = yield* runCommand([...topUp, "--operation-id", id])
         assert.strictEqual(code, 2)
         assert.include(error, "--operation-id")
+        const ran = yield* runCommand(["run", "text-to-image-max", "--idempotency-key", id])
+        assert.strictEqual(ran.code, 2)
+        assert.include(ran.error, "--idempotency-key")
       }
     })
+  )
+
+  it.live("whose task has ended says how to come back to it", () =>
+    Effect.gen(function* () {
+      const id = "01a20678-2e2e-7311-9155-06f4bb3f7f57"
+      const at = "2026-01-01T00:00:00.000Z"
+      const listed = {
+        id,
+        vendor: "alibaba",
+        model: "text-to-image-max",
+        action: "generation",
+        status: "completed",
+        error: null,
+        sandbox: false,
+        receipt: { held: "1.00", captured: "1.00" },
+        trace_id: null,
+        created_at: at,
+        ended_at: at
+      }
+      const { env } = yield* answering((path) =>
+        path.startsWith("/manage/")
+          ? [200, listed]
+          : [
+              200,
+              {
+                task_info: { id, created_at: at, updated_at: at, status: "completed" },
+                images: ["http://127.0.0.1:9/picture.png"]
+              }
+            ]
+      )
+      const wait = ["tasks", "wait", id, "--out", tmpdir(), "--json"]
+      const { code, error } = yield* runCommand(wait, env)
+      assert.strictEqual(code, 1)
+      assert.include(error, "The result cannot be downloaded")
+      assert.include(error, `gateway tasks wait ${id}`)
+    }).pipe(Effect.scoped)
   )
 
   it.live("of a redelivery sends the other deliveries of the event", () =>

@@ -149,5 +149,26 @@ describe("a listener", () => {
     const foreign = await heard([stream(['data: {"type":"task"}\n\n'])])
     assert.instanceOf(foreign.error, ServerError)
     assert.lengthOf(foreign.asked, 1)
+    // Behind its id the stream would go on without it
+    const broken = await heard([stream(['id: 1.0\ndata: {"type":"ev\n\n']), stream([])])
+    assert.instanceOf(broken.error, ServerError)
+    assert.lengthOf(broken.asked, 1)
+    const page = await heard([() => new Response("<p>Hello</p>"), stream([])])
+    assert.instanceOf(page.error, ServerError)
+    assert.lengthOf(page.asked, 1)
+  })
+
+  it("is refused at once: a position that no header can carry", async () => {
+    for (const after of ["17.4\n\u2028", "\u{1F4A1}"]) {
+      const { asked, error } = await heard([stream([])], { after })
+      assert.instanceOf(error, TypeError)
+      assert.lengthOf(asked, 0)
+    }
+  })
+
+  it("reads fields by their whole name", async () => {
+    const { asked, ids } = await heard([stream([`identity: 9.9\ndata-of: x\n${block("1.0", 1)}`])])
+    assert.deepStrictEqual(ids, ["evt_1"])
+    assert.strictEqual(asked[1], "0.5 s task.created 1.0")
   })
 })

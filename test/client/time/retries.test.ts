@@ -109,6 +109,12 @@ describe("a request that fails", () => {
     assert.lengthOf(sent, 1)
   })
 
+  it("is not sent with a key that no header can carry", async () => {
+    const { create, sent, settle } = scripted([created])
+    assert.instanceOf(await failureOf(settle(create("order \u{1F4A1}"))), TypeError)
+    assert.lengthOf(sent, 0)
+  })
+
   it("is given up after maxRetries, and tells under which key it may be sent again", async () => {
     const { create, sent, settle } = scripted([lost], { maxRetries: 2 })
     const error = (await failureOf(settle(create("order-17")))) as ConnectionError

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { pixel } from "../../../src/testing/vendors/Protocol.ts"
 import type * as Protocols from "../../../src/testing/vendors/Protocol.ts"
 import { readRequest } from "../../../src/testing/vendors/VendorRequest.ts"
 import type { VendorRequest } from "../../../src/testing/vendors/VendorRequest.ts"
+import { pixel } from "../../../src/vendors/mock/Pixel.ts"
 import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 
 export { pixel }

@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
+import { spawnSync } from "node:child_process"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorName, VendorServer } from "../../../src/testing/index.ts"
@@ -155,6 +158,19 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
   )
 })
 
+describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel at %s", (name) => {
+  it.effect("of a job that has ended is too late, and takes nothing back", () =>
+    Effect.gen(function* () {
+      const server = yield* serverOf(subjects[name].vendor, { script: [MockVendor.result(0)] })
+      const account = yield* accountOf(name, server)
+      const submitted = yield* account.submit(orderOf(subjects[name]))
+      assert(submitted._tag === "Accepted")
+      assert.strictEqual(yield* account.cancel(submitted.handle), "TooLate")
+      assert.strictEqual((yield* account.poll(submitted.handle))._tag, "Done")
+    })
+  )
+})
+
 it("a script that the vendor cannot follow is refused at the start and by failNext", async () => {
   const started = startVendorServer("gemini", { script: [MockVendor.jobFails("LOST", "gone")] })
   const error = await started.catch((error: unknown) => error)
@@ -164,6 +180,97 @@ it("a script that the vendor cannot follow is refused at the start and by failNe
     () => server.failNext(MockVendor.refused("LOST", "gone")),
     "fal cannot say that a request is refused with LOST"
   )
+})
+
+it("lists of models and counts of tokens are queries: they take no step and are not sold", async () => {
+  const script = [MockVendor.refused("RATE_LIMITED", "slow down"), MockVendor.result(0)] as const
+  const messages = [{ role: "user", content: "Where to?" }]
+  for (const [vendor, paid, free] of [
+    ["openai", { path: "chat/completions", model: "gpt-4o" }, { path: "models" }],
+    [
+      "anthropic",
+      { path: "messages", model: "claude-sonnet-4-5" },
+      { path: "messages/count_tokens", model: "claude-sonnet-4-5" }
+    ]
+  ] as const) {
+    await using server = await startVendorServer(vendor, { script })
+    const headers = {
+      authorization: `Bearer ${server.key}`,
+      "anthropic-version": "2023-06-01",
+      "content-type": "application/json"
+    }
+    const statusOf = async ({ path, model }: { path: string; model?: string }) => {
+      const body = JSON.stringify({ model, max_tokens: 9, messages })
+      const init = model === undefined ? { headers } : { method: "POST", headers, body }
+      return (await fetch(`${server.url}/v1/${path}`, init)).status
+    }
+    assert.strictEqual(await statusOf(free), 200)
+    assert.strictEqual(server.sold, 0)
+    assert.strictEqual(await statusOf(paid), 429)
+    server.failNext(MockVendor.refused("RETRYABLE", "busy"), "query")
+    assert.strictEqual(await statusOf(paid), 200)
+    assert.isAtLeast(await statusOf(free), 500)
+    assert.strictEqual(server.sold, 1)
+  }
+})
+
+it("a server that has stopped keeps no process alive, whatever it would have done later", () => {
+  const program = `
+    import { MockVendor, startVendorServer } from "./src/testing/index.ts"
+    const server = await startVendorServer("openai", {
+      script: {
+        "gpt-4o": [MockVendor.refused("RETRYABLE", "busy", "1 hour")],
+        "gpt-5": [MockVendor.result("1 hour")],
+        "gpt-image-2": [MockVendor.result("1 hour")]
+      }
+    })
+    const ask = (path, model) =>
+      fetch(server.url + "/v1/" + path, {
+        method: "POST",
+        headers: { authorization: "Bearer " + server.key, "content-type": "application/json" },
+        body: JSON.stringify({ model, prompt: "A lighthouse", messages: [] })
+      }).catch(() => undefined)
+    const asked = [
+      ask("chat/completions", "gpt-4o"),
+      ask("chat/completions", "gpt-5"),
+      ask("images/generations", "gpt-image-2")
+    ]
+    while (server.requests.length < asked.length) await new Promise((next) => setImmediate(next))
+    await server.stop()
+    await Promise.all(asked)
+  `
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ["--input-type=module", "--eval", program],
+    { encoding: "utf8", timeout: 20_000 }
+  )
+  assert.strictEqual(status, 0, stderr)
+}, 30_000)
+
+it("of a job that the vendor has lost nobody is called", async () => {
+  const called: Array<string> = []
+  const receiver = createServer((request, response) => {
+    called.push(request.url ?? "")
+    response.end()
+  })
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
+  const { port } = receiver.address() as AddressInfo
+  await using server = await startVendorServer("fal", {
+    script: [MockVendor.jobFails("LOST", "gone", 0), MockVendor.result("20 millis")]
+  })
+  const headers = { authorization: `Key ${server.key}`, "content-type": "application/json" }
+  const body = JSON.stringify({ prompt: "A lighthouse" })
+  for (const name of ["lost", "made"]) {
+    const to = encodeURIComponent(`http://127.0.0.1:${port}/${name}`)
+    await fetch(`${server.url}/fal-ai/flux/dev?fal_webhook=${to}`, {
+      method: "POST",
+      headers,
+      body
+    })
+  }
+  while (!called.includes("/made")) await fetch(`${server.url}/unknown`, { headers })
+  receiver.close()
+  assert.deepStrictEqual(called, ["/made"])
 })
 
 it("a job that lasts longer than a timer can count does not end at once", async () => {

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
@@ -13,7 +13,7 @@ import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
 import { until } from "../../support/gatewayProcess.ts"
 
-/** docs/cli.md#doctor: whether the bucket of `ARTIFACT_STORE` lets the service work */
+/** docs/cli.md#doctor: what `gateway doctor` asks over the network, also where nothing responds */
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-doctor-"))),
@@ -51,6 +51,54 @@ const doctorOf = Effect.fnUntraced(function* (endpoint: string) {
   const findings: ReadonlyArray<Finding> = JSON.parse(ran.out).findings
   const found = findings.find(({ check }) => check === "media")
   return { code: ran.code, status: found?.status, detail: found?.detail, remedy: found?.remedy }
+})
+
+describe("doctor and a service", () => {
+  it.effect("one that never responds is given up after 10 seconds", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { url } = yield* server(({ url: path = "" }) => asked.push(path))
+      yield* withEnvironment({ DATA_DIR: join(yield* folder, "data") })
+      const asking = yield* Effect.forkChild(runCommand(["doctor", "--json"], { GATEWAY_URL: url }))
+      yield* Effect.promise(() => until(async () => asked[0]))
+      yield* TestClock.adjust("10 seconds")
+      const { out } = yield* Fiber.join(asking)
+      const findings: ReadonlyArray<Finding> = JSON.parse(out).findings
+      const found = findings.find(({ check }) => check === "service")
+      assert.strictEqual(found?.status, "skipped")
+      assert.include(found?.detail, url)
+      assert.deepStrictEqual(asked, ["/healthz"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("one that does not respond to a key is broken after three times 10 seconds", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { url } = yield* server(({ url: path = "" }, response) => {
+        if (path.endsWith("z")) response.end()
+        else asked.push(path)
+      })
+      yield* withEnvironment({ DATA_DIR: join(yield* folder, "data") })
+      const asking = yield* Effect.forkChild(
+        runCommand(["doctor", "--json"], { GATEWAY_URL: url, GATEWAY_KEY: "sk-x" })
+      )
+      const began = yield* Clock.currentTimeMillis
+      const passing = Effect.forever(
+        Effect.andThen(
+          TestClock.adjust("1 second"),
+          Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        )
+      )
+      // Until it has begun, its clock stands
+      const first = Effect.promise(() => until(async () => asked[0]))
+      const { out } = yield* Effect.raceFirst(Fiber.join(asking), Effect.andThen(first, passing))
+      const findings: ReadonlyArray<Finding> = JSON.parse(out).findings
+      const found = findings.find(({ detail }) => detail.startsWith("GATEWAY_KEY"))
+      assert.include(found?.detail, "(none within 10000 ms)")
+      // With the waits between the attempts
+      assert.isBelow((yield* Clock.currentTimeMillis) - began, 40_000)
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("doctor and a bucket", () => {

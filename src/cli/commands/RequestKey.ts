@@ -1,0 +1,17 @@
+import { Option } from "effect"
+import { Flag } from "effect/cli"
+import { SecureRandom } from "effect/crypto"
+import { idempotencyKeyCharactersMax } from "../../domain/Limits.ts"
+
+/** What an HTTP header can carry, without spaces at its ends. */
+const isKey = (text: string): boolean =>
+  /^(?! )[\x20-\x7e]+(?<! )$/u.test(text) && text.length <= idempotencyKeyCharactersMax
+
+/** Names a request that is paid: sent again with it, nothing is made twice. docs/reference/tasks.md#idempotency */
+export const requestKey = (flag: string, description: string) =>
+  Flag.String(flag).pipe(
+    Flag.withDescription(`${description} Default: a new one`),
+    Flag.filter(isKey, () => `Expected 1 to ${idempotencyKeyCharactersMax} characters of ASCII`),
+    Flag.optional,
+    Flag.map(Option.getOrElse(() => `cli-${SecureRandom.uuidV4Unsafe()}`))
+  )
