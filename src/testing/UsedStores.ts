@@ -2,6 +2,8 @@
 import { PGlite } from "@electric-sql/pglite"
 import { startParams } from "../db/PgliteOptions.ts"
 import { forgetSession } from "../db/PgliteStream.ts"
+import { rowCountsSql, schemaCatalogs, sequencesSql } from "./RowCounts.ts"
+import type { RowCounts } from "./RowCounts.ts"
 
 /**
  * Embedded stores in memory that a test has ended with. To make one from a template costs as much as
@@ -18,7 +20,7 @@ interface UsedStore {
   readonly pglite: PGlite
   readonly initial: Initial
   /** Of each table, when the store was last given to a test. */
-  counts: Counts
+  counts: RowCounts
 }
 
 /** What a store has when it is new. */
@@ -28,9 +30,6 @@ interface Initial {
   /** Sets the sequences back. */
   readonly sequences: string
 }
-
-/** How many rows were ever inserted, updated and deleted, by table: also by what was rolled back. */
-type Counts = ReadonlyMap<string, string>
 
 export const takeStore = async (name: string, template: Blob): Promise<UsedStore> => {
   const found = idle.findIndex((store) => store.name === name)
@@ -63,11 +62,7 @@ const look = async (pglite: PGlite): Promise<Initial> => {
     const rows = await column(pglite, `SELECT 'a row' FROM ${table} LIMIT 1`)
     if (rows.length > 0) filled.push(table)
   }
-  const sequences = await column(
-    pglite,
-    `SELECT format('setval(%L, %s, %L)', format('%I.%I', schemaname, sequencename),
-       coalesce(last_value, start_value), last_value IS NOT NULL) FROM pg_sequences`
-  )
+  const sequences = await column(pglite, sequencesSql)
   return { kept: [...catalogs, ...filled], sequences: `SELECT ${sequences.join(", ")}` }
 }
 
@@ -105,27 +100,13 @@ const largestTable = async (pglite: PGlite): Promise<number> => {
   return Number(bytes)
 }
 
-/** Each statement that changes the schema writes to one of these. */
-const catalogs = [
-  "pg_class",
-  "pg_proc",
-  "pg_trigger",
-  "pg_constraint",
-  "pg_attribute",
-  "pg_db_role_setting"
-]
+const catalogs = [...schemaCatalogs, "pg_db_role_setting"]
 
-const countsOf = async (pglite: PGlite): Promise<Counts> => {
+const countsOf = async (pglite: PGlite): Promise<RowCounts> => {
   // PGlite does not report them by itself
   await pglite.exec("SELECT pg_stat_force_next_flush()")
-  const { rows } = await pglite.query<[string, string]>(
-    `SELECT oid::regclass::text, format('%s %s %s', pg_stat_get_tuples_inserted(oid),
-       pg_stat_get_tuples_updated(oid), pg_stat_get_tuples_deleted(oid))
-     FROM pg_class WHERE relkind = 'r'
-       AND (relnamespace = 'public'::regnamespace OR oid = ANY ($1::regclass[]))`,
-    [catalogs],
-    { rowMode: "array" }
-  )
+  const statement = rowCountsSql(catalogs)
+  const { rows } = await pglite.query<[string, string]>(statement, [], { rowMode: "array" })
   return new Map(rows)
 }
 

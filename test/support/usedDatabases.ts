@@ -1,6 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import { layerPostgres } from "../../src/db/Database.ts"
+import { rowCountsSql, schemaCatalogs, sequencesSql } from "../../src/testing/RowCounts.ts"
+import type { RowCounts } from "../../src/testing/RowCounts.ts"
 
 /**
  * Databases of the run's server that a test has ended with. To copy one from its template and to drop it costs the
@@ -20,15 +22,12 @@ export interface UsedDatabase {
 /** What a database has when it is new. */
 interface Initial {
   /** Rows inserted, updated and deleted, by table: what each statement that changes the schema writes to, too. */
-  readonly counts: Counts
+  readonly counts: RowCounts
   /** Tables that have rows. */
   readonly filled: ReadonlyArray<string>
   /** Sets the sequences back. */
   readonly sequences: string
 }
-
-/** How many rows were ever inserted, updated and deleted, by table: also by what was rolled back. */
-type Counts = Readonly<Record<string, string>>
 
 /** One that was used before and is empty now. */
 export const takeUsed = (template: string): UsedDatabase | undefined => {
@@ -39,7 +38,7 @@ export const takeUsed = (template: string): UsedDatabase | undefined => {
 /** Looks at a database that has just been copied from its template. */
 export const lookAt = Effect.fnUntraced(function* (template: string, url: URL) {
   const look = Effect.gen(function* () {
-    const sequences = yield* sequencesSql
+    const sequences = Array.from(yield* run(sequencesSql), ({ name }) => name).join(", ")
     return { counts: yield* startCounting, filled: yield* filledTables, sequences }
   })
   const initial = known.get(template) ?? (yield* within(url, look))
@@ -64,18 +63,18 @@ export const giveBack = (database: UsedDatabase) =>
 const reset = Effect.fnUntraced(function* (initial: Initial) {
   yield* endOthers
   const counts = yield* countsNow
-  const tables = new Set([...Object.keys(counts), ...Object.keys(initial.counts)])
-  const written = [...tables].filter((table) => counts[table] !== initial.counts[table])
-  const isKept = (table: string) =>
-    table.startsWith("pg_") || initial.filled.includes(table) || !(table in counts)
-  if (written.some(isKept) || Object.keys(counts).length !== tables.size) return false
+  const written = [...counts.keys()].filter(
+    (table) => counts.get(table) !== initial.counts.get(table)
+  )
+  const isKept = (table: string) => table.startsWith("pg_") || initial.filled.includes(table)
+  if (written.some(isKept) || counts.size !== initial.counts.size) return false
   yield* run(`DO $$ BEGIN
     PERFORM set_config('session_replication_role', 'replica', true);
     ${written.length === 0 ? "" : `TRUNCATE ${written.join(", ")} CASCADE;`}
-    ${initial.sequences}
+    PERFORM ${initial.sequences};
   END $$`)
   const after = yield* startCounting
-  return Object.entries(after).every(([table, count]) => count === initial.counts[table])
+  return [...after].every(([table, count]) => count === initial.counts.get(table))
 })
 
 /** What they have counted is written when they have ended. */
@@ -88,23 +87,12 @@ const endOthers = Effect.flatMap(
   (left) => (left.length === 0 ? Effect.void : Effect.die(new Error("a session does not end")))
 )
 
-/** Each statement that changes the schema or the statistics writes to one of these. */
-const catalogs = [
-  "pg_class",
-  "pg_proc",
-  "pg_trigger",
-  "pg_constraint",
-  "pg_attribute",
-  "pg_namespace",
-  "pg_statistic"
-]
+/** The schema, and the statistics of the planner. */
+const catalogs = [...schemaCatalogs, "pg_namespace", "pg_statistic"]
 
 const countsNow = Effect.map(
-  run(`SELECT oid::regclass::text AS name, format('%s %s %s', pg_stat_get_tuples_inserted(oid),
-         pg_stat_get_tuples_updated(oid), pg_stat_get_tuples_deleted(oid)) AS count
-       FROM pg_class WHERE relkind = 'r' AND (relnamespace = 'public'::regnamespace
-         OR oid = ANY ('{${catalogs.join(",")}}'::regclass[]))`),
-  (rows): Counts => Object.fromEntries(rows.map(({ count, name }) => [name ?? "", count ?? ""]))
+  run(rowCountsSql(catalogs)),
+  (rows): RowCounts => new Map(rows.map(({ count, name }) => [name ?? "", count ?? ""]))
 )
 
 /** As nothing had been counted before. */
@@ -122,12 +110,6 @@ const filledTables = Effect.flatMap(
     const each = names.map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name})`)
     return Effect.map(run(each.join(" UNION ALL ")), (rows) => rows.map(({ name }) => name ?? ""))
   }
-)
-
-const sequencesSql = Effect.map(
-  run(`SELECT format('PERFORM setval(%L, %s, %L);', format('%I.%I', schemaname, sequencename),
-         coalesce(last_value, start_value), last_value IS NOT NULL) AS name FROM pg_sequences`),
-  (rows) => rows.map(({ name }) => name).join("\n")
 )
 
 function run(statement: string) {

@@ -7,6 +7,7 @@ import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import {
   accept,
@@ -27,8 +28,7 @@ const daysRead = 3
 /** Scans of day partitions by statements of this connection, and rows that were read one after the other. */
 const scans = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ scans: number; rows: number }>`
     SELECT sum(seq_scan + coalesce(idx_scan, 0))::int AS scans, sum(seq_tup_read)::int AS rows
     FROM pg_stat_user_tables WHERE relname ~ '^(deliveries|events|delivery_attempts|calls)_'`

@@ -13,6 +13,7 @@ import type { EntryPage } from "../../../src/wallet/WalletEntryStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import type { DeliveryFilter } from "../../../src/webhooks/DeliverySearchStore.ts"
+import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { credits, newWallet, walletStores } from "../../support/wallets.ts"
 
@@ -63,8 +64,7 @@ const makeCalls = Effect.fnUntraced(function* (user: UserId, ids: ReadonlyArray<
 /** Blocks and rows that this connection has read of a table and its indexes. */
 const rowsRead = Effect.fnUntraced(function* (table: string) {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ n: number }>`
     SELECT (coalesce(sum(seq_tup_read), 0) + coalesce(sum(idx_tup_fetch), 0))::int AS n
     FROM pg_stat_user_tables WHERE relname = ${table} OR relname LIKE ${`${table}_%`}`

@@ -8,6 +8,7 @@ import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { quietStores } from "../../support/quietStores.ts"
+import { countSoFar } from "../../support/statistics.ts"
 import {
   accept,
   callEnd,
@@ -27,8 +28,7 @@ import {
 /** Rows that statements of this connection have read by sequential scans. */
 const rowsReadThrough = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   return yield* sql<{ table: string; rows: bigint }>`
     SELECT relname::text AS "table", seq_tup_read AS rows FROM pg_stat_user_tables
     WHERE seq_tup_read > 0 AND relname NOT IN ('schema_migrations', 'schema_functions') ORDER BY relname`
@@ -37,8 +37,7 @@ const rowsReadThrough = Effect.gen(function* () {
 /** Index entries of the ledger that statements of this connection have read. */
 const ledgerEntriesRead = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ entries: number }>`
     SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'wallet_entries'`
   return row!.entries
@@ -47,8 +46,7 @@ const ledgerEntriesRead = Effect.gen(function* () {
 /** Entries of unfinished tasks of keys that index scans of this connection have read. */
 const unfinishedRead = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ entries: bigint }>`
     SELECT idx_tup_read AS entries FROM pg_stat_user_indexes WHERE indexrelname = 'runs_api_key'`
   return Number(row?.entries)
@@ -57,8 +55,7 @@ const unfinishedRead = Effect.gen(function* () {
 /** Look-ups of budgets of keys, of any kind. */
 const budgetScans = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ scans: bigint }>`
     SELECT seq_scan + coalesce(idx_scan, 0) AS scans FROM pg_stat_user_tables WHERE relname = 'key_budgets'`
   return row!.scans
@@ -67,8 +64,7 @@ const budgetScans = Effect.gen(function* () {
 /** Rows of the queue that index scans of this connection have fetched. */
 const queueRowsFetched = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ rows: bigint }>`
     SELECT idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE relname = 'delivery_queue'`
   return Number(row?.rows)

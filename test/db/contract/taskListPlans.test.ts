@@ -6,6 +6,7 @@ import type { UserId } from "../../../src/domain/Ids.ts"
 import { listScanRowsMax } from "../../../src/domain/Limits.ts"
 import { TaskHistoryStore } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { TaskFilter } from "../../../src/tasks/history/TaskHistoryStore.ts"
+import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { credits, newWallet, walletStores } from "../../support/wallets.ts"
 
@@ -69,8 +70,7 @@ const shapes: Readonly<
 /** Entries of indexes and rows that this connection has read of tasks. */
 const readSoFar = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ entries: number; rows: number }>`
     SELECT (SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes WHERE relname = 'tasks') AS entries,
       (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS rows

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
 import { quietStores } from "../../support/quietStores.ts"
+import { countSoFar } from "../../support/statistics.ts"
 import { accept, finish, newWallet, walletStores } from "../../support/wallets.ts"
 
 /** ADR 0241 */
@@ -13,8 +14,7 @@ const count = 400
 /** Updates of tasks by this connection, and those of them that wrote no index. */
 const updates = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
+  yield* countSoFar
   const [row] = yield* sql<{ all: number; inPlace: number }>`
     SELECT n_tup_upd::int AS "all", n_tup_hot_upd::int AS in_place
     FROM pg_stat_user_tables WHERE relname = 'tasks'`

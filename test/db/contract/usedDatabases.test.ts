@@ -41,8 +41,7 @@ it("a database that a test has written to is as new for the next one", () =>
     assert.strictEqual(new Set([first, second, third].map((it) => it.pathname)).size, databases)
     assert.notDeepEqual(second.last, first.last)
     assert.deepStrictEqual(third.last, first.last)
-  }).pipe(Effect.runPromise)
-)
+  }).pipe(Effect.runPromise))
 
 const changes = [
   "CREATE TABLE another (id int)",
