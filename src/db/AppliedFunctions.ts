@@ -71,8 +71,8 @@ const namesOfChange = (
 const callOf = (names: ReadonlyArray<string>) => new RegExp(`\\b(?:${names.join("|")})\\(`, "u")
 
 /**
- * Cancels the calls of these functions that wait for this transaction. They would go on with a body of before in the
- * schema of after. Their processes call again, as after a statement that took too long (ADR 0158).
+ * Cancels the calls of these functions that wait for a lock: nearly all wait for this transaction, and would go on with
+ * a body of before in the schema of after. Their processes call again, as after a statement that took too long (ADR 0158).
  */
 const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   if (names.length === 0) return

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Redacted, String } from "effect"
+import { Duration, Effect, Redacted, String } from "effect"
 import type { Layer, Scope } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
@@ -63,6 +63,9 @@ interface SessionOptions {
   readonly timeouts?: Timeouts | "endless"
 }
 
+/** A migration that waits for the one of another process would not notice that the server is gone. */
+const keepAliveAfter = Duration.seconds(30)
+
 /** Settings of each connection to a Postgres server. */
 export const sessionOf = (
   url: Redacted.Redacted,
@@ -71,7 +74,9 @@ export const sessionOf = (
 ) => ({
   ...settings,
   url,
-  ...(timeouts === "endless" ? {} : { stream: openWatched(address, timeouts) }),
+  ...(timeouts === "endless"
+    ? { keepAlive: keepAliveAfter }
+    : { stream: openWatched(address, timeouts) }),
   startupParameters: {
     TimeZone: "UTC",
     ...planning,

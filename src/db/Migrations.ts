@@ -37,8 +37,14 @@ const advisoryLock = 7_305_004_117
 /** Longest wait for the lock of one statement, in which everybody else who needs that table waits too. */
 const lockTimeoutSeconds = 3
 
-/** Waits of a migration that found a table in use. */
-const busySchedule = Schedule.spaced("2 seconds")
+/**
+ * Waits of a migration that found a table in use: longer each time, because each try stops money for as long as it
+ * waits for a lock, and a dump may take an hour.
+ */
+const busySchedule = Schedule.min([
+  Schedule.exponential("2 seconds"),
+  Schedule.spaced("30 seconds")
+])
 
 /**
  * Applies what is missing in one transaction: migrations in order, then the function files that have changed.
@@ -138,6 +144,8 @@ const apply = Effect.fnUntraced(function* (files: SchemaFiles) {
   yield* check(files, state)
   const changed = changedFunctions(files.functions, state)
   const missing = files.migrations.slice(state.migrations.length)
+  // Another process did it while this one waited
+  if (missing.length === 0 && changed.length === 0) return applied
   if (applied.length === 0 && missing.length < files.migrations.length) {
     yield* runFile(upgradeFile, yield* readSchemaFile(files.directory, upgradeFile))
   }

@@ -155,6 +155,8 @@ export const callRescueSeconds = 5
 
 /** A larger difference between the clocks of a process and of the database is logged. */
 export const clockSkewSecondsMax = 2
+/** Ledger entries of a time are looked for so far around it: clocks of processes may differ. */
+export const ledgerSkewMinutes = 1
 
 /**
  * A result that is hosted by a vendor is copied up to this size.

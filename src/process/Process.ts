@@ -29,17 +29,29 @@ import { Secrets } from "./Secrets.ts"
 
 const dead = { seconds: ownerDeadSeconds }
 
-/** A process that cannot read what the others encrypt would sign no webhook, and they not those of its own. ADR 0147 */
+/**
+ * A process that cannot read what the others encrypt would sign no webhook, and they not those of its own. One whose
+ * heartbeat does not come again was killed, and is waited for: a supervisor may give up after some failed starts.
+ * ADR 0147
+ */
 const refuseForeignKey = Effect.fnUntraced(function* (
   secrets: Secrets["Service"],
-  alive: ReadonlyArray<string>
+  store: ProcessStore["Service"],
+  now: DateTime.Utc
 ) {
-  const foreign = alive.filter((it) => !isReadable(secrets, it))
+  const foreignSince = (time: DateTime.Utc) =>
+    Effect.map(store.alive(time), (ids) => ids.filter((it) => !isReadable(secrets, it)))
+  if ((yield* foreignSince(DateTime.subtract(now, dead))).length === 0) return
+  const foreign = yield* Effect.repeat(foreignSince(DateTime.add(now, { milliseconds: 1 })), {
+    until: (ids) => ids.length > 0,
+    schedule: Schedule.spaced("1 second"),
+    times: ownerDeadSeconds
+  })
   if (foreign.length === 0) return
   return yield* fault(
     "MASTER_KEY",
     `running processes encrypt under a key that is not among these: ${foreign.join(", ")}`,
-    `set the value that they have (one that was killed counts for ${ownerDeadSeconds} seconds)`
+    "set the value that they have"
   )
 })
 
@@ -106,7 +118,7 @@ export class Process extends Context.Service<
       else {
         const now = yield* clock.now
         yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
-        yield* refuseForeignKey(secrets, yield* store.alive(DateTime.subtract(now, dead)))
+        yield* refuseForeignKey(secrets, store, now)
       }
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
       const local = yield* Clock.Clock

@@ -5,6 +5,7 @@ import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { ledgerSkewMinutes } from "../domain/Limits.ts"
 
 export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
   seq: Schema.BigInt,
@@ -35,9 +36,6 @@ export interface EntryPage {
   readonly maxAmount?: Credits | undefined
 }
 
-/** Clocks of processes may differ by so much. */
-const skewMinutes = 1
-
 /** `WalletStore.search`: newest first. Entries are numbered in order of time, so that no index by time is needed. */
 export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPage) => {
   const { kind, since, until } = page
@@ -49,8 +47,11 @@ export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPa
     ...when(Option.getOrUndefined(page.before), (seq) => sql`c.seq < ${seq}`),
     ...when(page.subjectId, (id) => sql`c.subject_id = ${id}`),
     ...(isOperators && page.subjectId === undefined ? [sql`c.subject_id IS NULL`] : []),
-    ...when(since, (at) => sql`c.seq >= ${seqAt(DateTime.subtract(at, { minutes: skewMinutes }))}`),
-    ...when(until, (at) => sql`c.seq < ${seqAt(DateTime.add(at, { minutes: skewMinutes }))}`)
+    ...when(
+      since,
+      (at) => sql`c.seq >= ${seqAt(DateTime.subtract(at, { minutes: ledgerSkewMinutes }))}`
+    ),
+    ...when(until, (at) => sql`c.seq < ${seqAt(DateTime.add(at, { minutes: ledgerSkewMinutes }))}`)
   ]
   return scanList(sql)({
     user: userId,

@@ -5,6 +5,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { ledgerSkewMinutes } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** An event with the bytes that its deliveries send. */
@@ -71,9 +72,6 @@ export class EventLogStore extends Context.Service<
   )
 }
 
-/** Clocks of processes may differ by so much. */
-const skewMinutes = 1
-
 const Position = Schema.Struct({ seq: Schema.BigInt, alertsUntil: Time })
 
 /** One row of the wallet has both: an alert that is committed later is none of those up to its last. */
@@ -82,7 +80,7 @@ const positionAt =
     const { alertsUntil, seq } = Option.match(since, {
       onNone: () => ({ seq: sql`w.entry_count`, alertsUntil: sql`w.last_alert_at` }),
       onSome: (time) => {
-        const earliest = DateTime.subtract(time, { minutes: skewMinutes })
+        const earliest = DateTime.subtract(time, { minutes: ledgerSkewMinutes })
         const before = new Date(Math.max(0, DateTime.toEpochMillis(time) - 1))
         return {
           seq: sql`ledger_seq_at(w.user_id, w.entry_count, ${toDate(earliest)}) - 1`,

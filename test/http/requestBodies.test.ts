@@ -78,4 +78,20 @@ layer(layerGateway(), { timeout: "60 seconds" })((it) => {
       }
     })
   )
+
+  it.effect("values that nest deeper than JSON is written are refused as what they are", () =>
+    Effect.gen(function* () {
+      const deep = "[".repeat(20_000) + "]".repeat(20_000)
+      const nested = '{"filter":'.repeat(20_000) + "1" + "}".repeat(20_000)
+      const { id } = yield* makeUser()
+      for (const [path, body, pointer] of [
+        ["webhook-deliveries/redeliver", `{"filter":${deep}}`, "#/filter"],
+        ["webhook-deliveries/redeliver", nested, "#/filter/filter"],
+        [`users/${id}/top-ups`, `{"amount":${deep}}`, "#/amount"]
+      ] as const) {
+        const { status, text } = yield* send(`/manage/v1/${path}`, "application/json", body)
+        assert.deepStrictEqual([status, JSON.parse(text).errors?.[0].pointer], [400, pointer], path)
+      }
+    })
+  )
 })

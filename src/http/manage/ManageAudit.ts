@@ -53,7 +53,11 @@ const shown = (name: string, value: unknown): boolean =>
   value === null ||
   typeof value === "number" ||
   typeof value === "boolean" ||
-  (shownFields.has(name) && JSON.stringify(value).length <= shownCharactersMax)
+  (shownFields.has(name) &&
+    Option.exists(written(value), ({ length }) => length <= shownCharactersMax))
+
+/** JSON is parsed at any depth, and written to some thousands of levels. */
+const written = Option.liftThrowable((value: unknown) => JSON.stringify(value))
 
 /** Audits a sign-in: its store names the session that begins as the actor. */
 export const auditSignIn = (

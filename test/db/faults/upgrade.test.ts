@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
+import { Context, Duration, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { TestClock } from "effect/testing"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { schemaFolder } from "../../support/schemaFolder.ts"
@@ -163,6 +164,70 @@ describe("an upgrade beside processes of the release before", () => {
       const error = yield* Fiber.join(calling)
       assert.isTrue(error.isRetryable, String(error.reason.cause))
       yield* third`SELECT thing_add(1)`
+    })
+  )
+
+  it.live("one that comes second changes nothing, and stops nobody", () =>
+    Effect.gen(function* () {
+      const { folder, migrate, other, session, waiting } = yield* upgraded
+      folder.write({ "0002_others.sql": "alter table others add column name text" })
+      const third = yield* session
+      const [first, moving] = yield* whileLocked(
+        other,
+        lockOthers,
+        Effect.gen(function* () {
+          const first = yield* Effect.forkChild(migrate)
+          yield* waiting(1)
+          const second = yield* Effect.forkChild(migrate)
+          yield* waiting(2)
+          // Before the second in the queue for what the upgrade locks
+          const moving = yield* Effect.forkChild(
+            whileLocked(third, "SELECT 1 FROM turns FOR UPDATE", Fiber.join(second))
+          )
+          yield* waiting(3)
+          return [first, moving] as const
+        })
+      )
+      assert.deepStrictEqual(yield* Fiber.join(first), ["0002_others"])
+      assert.deepStrictEqual(yield* Fiber.join(moving), [])
+    })
+  )
+
+  it.effect("tries less and less often while a table stays locked: each try stops money", () =>
+    Effect.gen(function* () {
+      const { folder, migrate, other, session } = yield* upgraded
+      folder.write({ "0002_others.sql": "alter table others add column name text" })
+      const third = yield* session
+      const isTrying = Effect.map(
+        third`
+          SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        (rows) => rows.length > 0
+      )
+      const untilTrying = (wanted: boolean) =>
+        isTrying.pipe(
+          Effect.filterOrFail((is) => is === wanted),
+          Effect.retry(Schedule.spaced("20 millis")),
+          TestClock.withLive
+        )
+      const migrating = yield* whileLocked(
+        other,
+        lockOthers,
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(migrate)
+          for (const seconds of [2, 4]) {
+            yield* untilTrying(true)
+            yield* untilTrying(false)
+            yield* TestClock.adjust(Duration.seconds(seconds - 1))
+            // Each round trip lets one more statement of a try finish
+            for (let round = 0; round < 9; round++) assert.isFalse(yield* isTrying)
+            yield* TestClock.adjust("1 second")
+          }
+          yield* untilTrying(true)
+          return fiber
+        })
+      )
+      assert.deepStrictEqual(yield* Fiber.join(migrating), ["0002_others"])
     })
   )
 })

@@ -1,13 +1,16 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer } from "effect"
+import { DateTime, Effect, Exit, Fiber, FileSystem, Layer } from "effect"
+import type { Context } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { rotateStore } from "../../../src/cli/commands/rotateMasterKey.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
+import type { Database } from "../../../src/db/Database.ts"
 import * as Hints from "../../../src/process/Hints.ts"
 import { MasterKeyRotation } from "../../../src/process/MasterKeyRotation.ts"
 import { Process } from "../../../src/process/Process.ts"
+import { makeProcessId } from "../../../src/process/ProcessId.ts"
 import { ProcessStore } from "../../../src/process/ProcessStore.ts"
 import { sealedColumns, SealedValueStore } from "../../../src/process/SealedValueStore.ts"
 import { Secrets } from "../../../src/process/Secrets.ts"
@@ -98,6 +101,25 @@ const assertUsable = Effect.fnUntraced(function* (data: Data, isLinkValid: boole
   assert.strictEqual(after.at(-1)?.request.secret, data.secret)
 })
 
+/** Another process beside those that run. */
+const start = (store: Context.Context<Database>, MASTER_KEY: string) =>
+  Layer.build(Process.layer).pipe(
+    Effect.scoped,
+    Effect.provide(
+      Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
+        Layer.provideMerge(Layer.succeedContext(store)),
+        Layer.provideMerge(
+          AppConfig.layerOf({
+            MASTER_KEY,
+            ADMIN_TOKEN: adminToken,
+            DATABASE_URL: "postgres://shared.example/gateway"
+          })
+        )
+      ),
+      { local: true }
+    )
+  )
+
 describeStores("the rotation of the master key", (database) => {
   it.effect("knows every column with bytes", () =>
     Effect.gen(function* () {
@@ -147,25 +169,6 @@ describeStores("the rotation of the master key", (database) => {
           )
         )
 
-      /** Another process beside those that run. */
-      const start = (MASTER_KEY: string) =>
-        Layer.build(Process.layer).pipe(
-          Effect.scoped,
-          Effect.provide(
-            Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
-              Layer.provideMerge(Layer.succeedContext(built)),
-              Layer.provideMerge(
-                AppConfig.layerOf({
-                  MASTER_KEY,
-                  ADMIN_TOKEN: adminToken,
-                  DATABASE_URL: "postgres://shared.example/gateway"
-                })
-              )
-            ),
-            { local: true }
-          )
-        )
-
       const data = yield* run(
         { MASTER_KEY: first, DASHSCOPE_API_KEY: `${vendorKey};name=one` },
         makeData
@@ -181,13 +184,15 @@ describeStores("the rotation of the master key", (database) => {
           assert.include(refused.message, `1 running processes do not encrypt under its first key`)
           assert.include(refused.message, id)
           yield* assertUsable(data, true)
-          const started = yield* Effect.flip(start(newKey()))
+          const starting = yield* Effect.forkChild(Effect.flip(start(built, newKey())))
+          yield* advance("4 seconds")
+          const started = yield* Fiber.join(starting)
           assert.match(
             started.message,
             /^MASTER_KEY: running processes encrypt under a key that is not/u
           )
           assert.include(started.message, id)
-          for (const shared of [keys, first]) yield* start(shared)
+          for (const shared of [keys, first]) yield* start(built, shared)
           const untouched = yield* rotateWith(first, ({ rotate }) => rotate(() => Effect.void))
           assert.deepStrictEqual(untouched, { rewritten: 0, unreadable: [] })
         })
@@ -218,6 +223,23 @@ describeStores("the rotation of the master key", (database) => {
         /^MASTER_KEY: \d+ values can be read with none of its keys; add the key/u
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect(
+    "a process that was killed with another key keeps a start waiting, and refuses none",
+    () =>
+      Effect.gen(function* () {
+        const built = yield* Layer.build(database)
+        yield* Effect.gen(function* () {
+          const killed = makeProcessId({ mac: () => "of another key" })
+          yield* (yield* ProcessStore).heartbeat(killed, yield* DateTime.now)
+          const starting = yield* Effect.forkChild(start(built, first))
+          yield* advance("9 seconds")
+          assert.isUndefined(starting.pollUnsafe())
+          yield* advance("2 seconds")
+          yield* Fiber.join(starting)
+        }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, Layer.succeedContext(built))))
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.effect("overwrites no value that has changed since it was read", () =>
