@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { listenerBounds } from "../../src/http/server/Listener.ts"
-import { kept, megabyte } from "../support/heap.ts"
+import { keepsLessThan, kept, megabyte } from "../support/heap.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
@@ -367,9 +367,7 @@ describe("robustness of the HTTP border", () => {
           const before = kept()
           yield* rounds
           yield* rounds
-          const after = kept()
-          const grown = after.heap + after.buffers - before.heap - before.buffers
-          assert.isBelow(grown, 8 * megabyte, `${grown} bytes more are kept`)
+          yield* keepsLessThan(8 * megabyte, before)
         }),
       60_000
     )

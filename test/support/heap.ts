@@ -1,5 +1,7 @@
+import { Effect } from "effect"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
+import { eventually } from "./gateway.ts"
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")
@@ -14,3 +16,16 @@ export const kept = () => {
   const { arrayBuffers, heapUsed } = process.memoryUsage()
   return { heap: heapUsed, buffers: arrayBuffers }
 }
+
+/**
+ * Waits until less than `bytes` more than `before` are kept. What the last requests hold is freed
+ * a few turns of the loop after their answers; what leaks is never freed.
+ */
+export const keepsLessThan = (bytes: number, before: ReturnType<typeof kept>) =>
+  eventually(
+    Effect.sync(() => {
+      const after = kept()
+      return after.heap + after.buffers - before.heap - before.buffers
+    }),
+    (grown) => grown < bytes
+  )

@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { request } from "node:http"
 import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
 import { eventually } from "../../support/gateway.ts"
-import { kept, megabyte } from "../../support/heap.ts"
+import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
 import { base64, pngOfBytes } from "../../support/media.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
@@ -15,12 +15,6 @@ const pictureBytes = 3 * megabyte
 const picture = base64(pngOfBytes(pictureBytes))
 
 const grownMax = (tasks * pictureBytes) / 4
-
-const grownSince = (before: ReturnType<typeof kept>) =>
-  Effect.sync(() => {
-    const after = kept()
-    return after.heap + after.buffers - before.heap - before.buffers
-  })
 
 describe("a waiting task", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
@@ -48,7 +42,7 @@ describe("a waiting task", () => {
           for (let n = 0; n < tasks; n += 1) ids.push(yield* create)
           // The last requests of a connection stay with it until the next ones
           for (let n = 0; n < 3; n += 1) yield* call(`${edit}/${ids[0]}`)
-          yield* eventually(grownSince(before), (bytes) => bytes < grownMax)
+          yield* keepsLessThan(grownMax, before)
           const alive = requests.slice(0, tasks).filter((it) => it.deref() !== undefined)
           assert.lengthOf(alive, 0, "requests in memory")
           for (const id of ids) yield* call(`${edit}/${id}`, { method: "DELETE" })
@@ -92,7 +86,7 @@ describe("a waiting task", () => {
           yield* create(1)
           const before = kept()
           for (let n = 2; n <= tasks + 1; n += 1) yield* create(n)
-          yield* eventually(grownSince(before), (bytes) => bytes < grownMax)
+          yield* keepsLessThan(grownMax, before)
         }).pipe(Effect.scoped),
       90_000
     )

@@ -7,7 +7,7 @@ import type { Counted } from "../../support/badReceivers.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { kept, megabyte } from "../../support/heap.ts"
+import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 /** The most that one endpoint is sent at once. */
@@ -107,9 +107,7 @@ describe("bad receivers", () => {
           const [answers] = yield* sql`
             SELECT max(octet_length(answer)) AS most FROM delivery_attempts`
           assert.strictEqual(answers?.["most"], 16_384)
-          const after = kept()
-          assert.isBelow(after.heap - before.heap, 20 * megabyte)
-          assert.isBelow(after.buffers - before.buffers, 20 * megabyte)
+          yield* keepsLessThan(20 * megabyte, before)
         }).pipe(Effect.provide(layerGateway({ sender: { ca: authority.ca } })))
       }),
     180_000
