@@ -126,7 +126,7 @@ export class TaskCreation extends Context.Service<
         }
         if (owned === undefined) {
           yield* notifier.offerTask(taskId)
-          if (inbox.room(queue) > 0) inbox.wake()
+          if (inbox.capacity(queue) > 0) inbox.wake()
         }
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
