@@ -173,7 +173,7 @@ const makeCheck = Effect.gen(function* () {
       const soonest = Math.min(...open.map(Duration.toSeconds))
       return yield* new Problem({
         code: 5003,
-        detail: "The service cannot reach this model now. The operator has been told",
+        detail: "The service cannot reach this model now. The operator has been notified",
         retryAfterSeconds: Math.ceil(soonest)
       })
     }
