@@ -62,9 +62,8 @@ export const withBuiltIn = ({
   tokenModels: replaced([...builtInTokenModels, ...tokenModels], tokenModelKey)
 })
 
-/** A decoded segment: no slash, no percent sign, no space, and not `.` or `..`. */
+/** A decoded segment, or a model in one: no slash, no percent sign, no space, and not `.` or `..`. */
 const segmentPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
-const modelPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
 
 /** The decoded segments of a path; `undefined` when one may not be sent upstream. */
 const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {
@@ -105,7 +104,7 @@ const matchRoute = (
       if (!given.endsWith(suffix)) return undefined
       model = given.slice(0, given.length - suffix.length)
       // A verb such as :generateContent belongs to the route, never to the model.
-      if (!modelPattern.test(model) || (suffix === "" && /:[a-z]+[A-Z]/u.test(model)))
+      if (!segmentPattern.test(model) || (suffix === "" && /:[a-z]+[A-Z]/u.test(model)))
         return undefined
       path += `/${encodeURIComponent(model).replaceAll("%3A", ":").replaceAll("%40", "@")}${suffix}`
     } else if (expected === given) {

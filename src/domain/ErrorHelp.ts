@@ -215,7 +215,7 @@ export const taskErrorHelp = {
   ),
   4008: help(
     "The service's own account at the vendor is misconfigured or unpaid, or the vendor no longer offers the model.",
-    "Wait for the operator, who has been told."
+    "Wait for the operator, who has been notified."
   )
 } as const satisfies Record<number, ErrorHelp>
 

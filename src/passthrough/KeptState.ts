@@ -5,7 +5,7 @@ import { at } from "../domain/Json.ts"
 
 /**
  * What a call has to do with what an account of the vendor keeps: nothing, it leaves something behind,
- * or it names what an earlier call has left (at this pointer). `elsewhere`: it names what was made at
+ * or it names what an earlier call has left (at this pointer). `Elsewhere`: it names what was made at
  * the vendor itself, at an account that nobody here knows. ADR 0134.
  */
 export type KeptState =

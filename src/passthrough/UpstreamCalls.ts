@@ -248,7 +248,7 @@ const problems: { readonly [kind in UpstreamFailure["kind"]]: Problem } = {
 
 const misconfigured = problem(
   5003,
-  "The service's own account with this vendor is not usable now: the operator has been told"
+  "The service's own account with this vendor is not usable now: the operator has been notified"
 )
 
 /**

@@ -92,7 +92,7 @@ export const makeAccept = Effect.gen(function* () {
       now,
       queue: submitQueue(aliased?.candidates[0] ?? path).name
     }
-    // What this process has no room for, or accepts while it drains or has no heartbeat, waits for any process
+    // What this process has no capacity for, or accepts while it drains or has no heartbeat, waits for any process
     const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
     const outcome = yield* tasks.accept({
       ...acceptance,

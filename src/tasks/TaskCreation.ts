@@ -126,7 +126,7 @@ export class TaskCreation extends Context.Service<
         }
         if (owned === undefined) {
           yield* notifier.offerTask(taskId)
-          if (inbox.room(queue) > 0) inbox.wake()
+          if (inbox.capacity(queue) > 0) inbox.wake()
         }
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
@@ -173,7 +173,7 @@ const makeCheck = Effect.gen(function* () {
       const soonest = Math.min(...open.map(Duration.toSeconds))
       return yield* new Problem({
         code: 5003,
-        detail: "The service cannot reach this model now. The operator has been told",
+        detail: "The service cannot reach this model now. The operator has been notified",
         retryAfterSeconds: Math.ceil(soonest)
       })
     }

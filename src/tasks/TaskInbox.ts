@@ -26,14 +26,14 @@ export class TaskInbox extends Context.Service<
     /** Forgets the wakes so far: the scheduler looks now. */
     readonly clear: () => void
     /** How many more tasks of this queue this process takes in hand. */
-    readonly room: (queue: string) => number
+    readonly capacity: (queue: string) => number
     readonly count: (queue: string, change: 1 | -1) => void
     /**
-     * Whether a new task is taken in hand at once: there is room, and none that is older waits for it. One
+     * Whether a new task is taken in hand at once: there is capacity, and none that is older waits for it. One
      * that is not admitted waits in the store, and so do those after it, until `setBehind`.
      */
     readonly admits: (queue: string) => boolean
-    /** Whether due tasks of this queue wait in the store for room in this process. */
+    /** Whether due tasks of this queue wait in the store for capacity of this process. */
     readonly setBehind: (queue: string, isBehind: boolean) => void
     /** Waits until then, or until something comes before. */
     readonly sleepUntil: (atMillis: number, nowMillis: number) => Effect.Effect<void>
@@ -51,7 +51,7 @@ export class TaskInbox extends Context.Service<
     let looksAt = Number.POSITIVE_INFINITY
     let isAsleep = false
     const inHand = new Map<string, number>()
-    const room = (queue: string) => stepsPerQueueMax - (inHand.get(queue) ?? 0)
+    const capacity = (queue: string) => stepsPerQueueMax - (inHand.get(queue) ?? 0)
     const count = (queue: string, change: 1 | -1) => {
       const next = (inHand.get(queue) ?? 0) + change
       if (next === 0) inHand.delete(queue)
@@ -69,10 +69,10 @@ export class TaskInbox extends Context.Service<
         looksAt = atMillis
         if (isAsleep || atMillis === Number.NEGATIVE_INFINITY) news.openUnsafe()
       },
-      room,
+      capacity,
       count,
       admits: (queue) => {
-        if (room(queue) <= 0) behind.add(queue)
+        if (capacity(queue) <= 0) behind.add(queue)
         return !behind.has(queue)
       },
       setBehind: (queue, isBehind) => {

@@ -46,7 +46,7 @@ export const layer = Layer.effectDiscard(
       fork(runner.step(owned), () => {
         inbox.count(owned.queue, -1)
         // Its queue was full, and may have due tasks
-        if (inbox.room(owned.queue) === 1) inbox.wake()
+        if (inbox.capacity(owned.queue) === 1) inbox.wake()
       })
     }
     inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
@@ -123,7 +123,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
 
   const claimFrom = Effect.fnUntraced(function* (queue: string) {
     for (;;) {
-      const limit = Math.min(claimMax, inbox.room(queue))
+      const limit = Math.min(claimMax, inbox.capacity(queue))
       if (limit <= 0) return inbox.setBehind(queue, true)
       // What was claimed before is released, and due again
       if (drain.isDraining()) return
@@ -134,10 +134,10 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     }
   })
 
-  /** A full queue is looked at again when it has room. */
+  /** A full queue is looked at again when it has capacity. */
   const open = Effect.gen(function* () {
     const queues = yield* store.queues(yield* DateTime.now)
-    return queues.filter(({ queue }) => inbox.room(queue) > 0)
+    return queues.filter(({ queue }) => inbox.capacity(queue) > 0)
   })
   const next = (queues: Effect.Success<typeof open>): number =>
     Math.min(...queues.map(({ dueAt }) => DateTime.toEpochMillis(dueAt)))

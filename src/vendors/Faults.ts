@@ -120,12 +120,20 @@ const classOfSubmit = (kind: VendorErrorClass, status: number): VendorErrorClass
   return isUnexplained && isMissing(status) ? "GONE" : kind
 }
 
+/** A job fails in words that quote the client, who must not be able to blame the account or the model. */
+const isBlameByWords = ({ class: kind, codes }: FaultRule): boolean =>
+  codes === undefined && (kind === "OPERATOR" || kind === "GONE")
+
 /** A job that the vendor reports as failed is over: it is neither polled nor submitted again. */
 export const jobFailed = (
   rules: ReadonlyArray<FaultRule>,
   reported: ReportedError
 ): VendorError => {
-  const kind = classOf(rules, 0, reported)
+  const kind = classOf(
+    rules.filter((rule) => !isBlameByWords(rule)),
+    0,
+    reported
+  )
   const isOver = kind === "RETRYABLE" || kind === "RATE_LIMITED" || kind === "AMBIGUOUS"
   return makeError(isOver ? "FAILED" : kind, reported, "The job failed upstream")
 }

@@ -11,7 +11,7 @@ import { SecretMask } from "./upstream/SecretMask.ts"
 import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
 import type { ChosenFor, VendorAccount } from "./VendorClient.ts"
-import { VendorError } from "./VendorError.ts"
+import { accountMissing, VendorError } from "./VendorError.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** Between adapter and account id, in the account id of an attempt. */
@@ -180,5 +180,6 @@ const noAccountWith = (upstreamModel: string) =>
 const notConfigured = (accountId: string) =>
   new VendorError({
     class: "OPERATOR",
+    vendorCode: accountMissing,
     message: `the account ${accountId} that owns the job is no longer configured`
   })

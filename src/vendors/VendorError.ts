@@ -40,3 +40,6 @@ export class VendorError extends Schema.TaggedError<VendorError>()("VendorError"
   /** With `RATE_LIMITED` only: the wait that the vendor asked for. */
   retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}
+
+/** Code of the fault that the account of a job has left the configuration, and its key cannot be read. */
+export const accountMissing = "account_missing"

@@ -72,7 +72,7 @@ export class BillStore extends Context.Service<
             ) t
             WHERE a.started_at >= ${`${day}T00:00:00Z`}::timestamptz
               AND a.started_at < ${`${day}T00:00:00Z`}::timestamptz + interval '1 day'
-              AND split_part(a.account_id, ':', 1) = ${provider} AND a.handle IS NOT NULL
+              AND split_part(split_part(a.account_id, '@', 2), ':', 1) = ${provider} AND a.handle IS NOT NULL
             ORDER BY a.task_id, a.n`.pipe(rowsOf(JobRow), storeFailures),
         ...calls(sql)
       })

@@ -3,6 +3,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
 import { countOperatorFault } from "../../vendors/accounts/OperatorFaultsTotal.ts"
 import type { OperatorFaultCause } from "../../vendors/accounts/OperatorFaultsTotal.ts"
+import { accountMissing } from "../../vendors/VendorError.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { VendorFaultStore } from "./VendorFaultStore.ts"
 import type { LastFault } from "./VendorFaultStore.ts"
@@ -69,7 +70,7 @@ export class OperatorFaults extends Context.Service<
           yield* countOperatorFault(accountId, cause)
           if (isNew) yield* Effect.logError(logLine(accountId, upstreamModel, cause, error))
           const { httpStatus = null } = error
-          const remedy = remedyOf(cause, upstreamModel)
+          const remedy = remedyOf(cause, upstreamModel, error)
           yield* bestEffort(
             store.openFault({ key, until, accountId, model: upstreamModel, at, httpStatus, remedy })
           )
@@ -109,14 +110,21 @@ const modelKey = (accountId: string, upstreamModel: string): string =>
 /** A key or a bill concerns all models of the account; any other fault only the one model. */
 const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): OperatorFaultCause => {
   if (kind === "GONE") return "gone_model"
-  return httpStatus === 401 ||
+  return isMissing({ vendorCode }) ||
+    httpStatus === 401 ||
     httpStatus === 402 ||
     /arrearage|bill|quota|api_?key|unauthenticated/iu.test(vendorCode)
     ? "account"
     : "model"
 }
 
-const remedyOf = (cause: OperatorFaultCause, upstreamModel: string): string => {
+const isMissing = ({ vendorCode }: Pick<VendorError, "vendorCode">): boolean =>
+  vendorCode === accountMissing
+
+const remedyOf = (cause: OperatorFaultCause, upstreamModel: string, error: VendorError): string => {
+  if (isMissing(error)) {
+    return "put the account back into the configuration, or set MASTER_KEY as it was"
+  }
   switch (cause) {
     case "account":
       return "check the account's API key and base URL in the configuration, and its bill at the vendor"
@@ -131,16 +139,20 @@ const logLine = (
   accountId: string,
   upstreamModel: string,
   cause: OperatorFaultCause,
-  { httpStatus, message, requestId, vendorCode }: VendorError
-): string =>
-  [
+  error: VendorError
+): string => {
+  const remedy = `Remedy: ${remedyOf(cause, upstreamModel, error)}`
+  if (isMissing(error)) return `Jobs of account ${accountId} wait: ${error.message}. ${remedy}`
+  const { httpStatus, message, requestId, vendorCode } = error
+  return [
     cause === "gone_model"
       ? `The vendor no longer offers ${upstreamModel} to account ${accountId}`
       : `The vendor refuses account ${accountId} for ${upstreamModel}`,
     `(${[httpStatus, vendorCode].filter((it) => it !== undefined).join(" ")}: ${message}`,
     `request ${requestId ?? "unknown"}).`,
-    `Remedy: ${remedyOf(cause, upstreamModel)}`
+    remedy
   ].join(" ")
+}
 
 /** While the store is unavailable, only this process knows the fault. */
 const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>

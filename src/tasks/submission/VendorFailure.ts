@@ -41,7 +41,7 @@ export const storedFailure = (text: string | null): VendorError => {
 
 /** For the client, when the fault is the operator's: the vendor's words go to the log only. */
 const operatorDetails: { readonly [kind in VendorErrorClass]?: string } = {
-  OPERATOR: "The service cannot reach this model now. The operator has been told",
+  OPERATOR: "The service cannot reach this model now. The operator has been notified",
   GONE: "The vendor no longer offers this model. The operator has been notified"
 }
 

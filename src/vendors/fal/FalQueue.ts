@@ -56,7 +56,8 @@ const rules: ReadonlyArray<FaultRule> = [
   { codes: ["content_policy_violation", flaggedCode], class: "CONTENT" },
   { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
   { codes: ["EndpointDeprecated"], class: "GONE" },
-  { message: /exhausted balance|user is locked|billing/iu, class: "OPERATOR" },
+  // At the beginning only: further on a message quotes the client
+  { message: /^(?:exhausted balance|user is locked|billing)/iu, class: "OPERATOR" },
   { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
   { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
   { status: 422, class: "FATAL_CLIENT" }

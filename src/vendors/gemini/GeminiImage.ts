@@ -74,7 +74,8 @@ const rules: ReadonlyArray<FaultRule> = [
   { codes: ["BLOCKLIST", "SPII", "RECITATION", "IMAGE_RECITATION"], class: "CONTENT" },
   { codes: ["NO_IMAGE", "IMAGE_OTHER", "OTHER", "MAX_TOKENS", "STOP"], class: "FAILED" },
   { message: /^(?:this model )?models\/\S+ is (?:no longer available|not found)/iu, class: "GONE" },
-  { message: /api key (?:not valid|expired|not found)/iu, class: "OPERATOR" },
+  // At the beginning only: further on a message quotes the client
+  { message: /^api key (?:not valid|expired|not found)/iu, class: "OPERATOR" },
   { codes: ["FAILED_PRECONDITION"], message: /billing|location|free tier/iu, class: "OPERATOR" },
   { codes: ["INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"], class: "FATAL_CLIENT" },
   { codes: ["UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND"], class: "OPERATOR" },

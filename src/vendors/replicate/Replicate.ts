@@ -30,9 +30,12 @@ import { deploymentOf, likeness, listed } from "./ReplicateList.ts"
 export const rules: ReadonlyArray<FaultRule> = [
   { message: /nsfw|flagged as sensitive|safety (?:checker|filter)|E005/iu, class: "CONTENT" },
   { message: /^the specified version does not exist/iu, class: "GONE" },
-  { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" },
   { message: /failed to (?:download|fetch)/iu, class: "MEDIA" },
-  { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" }
+  { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" },
+  // The refusal of an input quotes the client
+  { status: 400, class: "FATAL_CLIENT" },
+  { status: 422, class: "FATAL_CLIENT" },
+  { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" }
 ]
 
 const Failure = Schema.Struct({ detail: Schema.String })

@@ -23,7 +23,8 @@ for (const store of ["embedded", "postgres"] as const) {
               job: string,
               captured: number,
               day: string,
-              account = "replicate:0123456789",
+              // As a submit records it: adapter and account
+              account = "replicate@replicate:0123456789",
               sandbox = false
             ) {
               const at = new Date(`${day}T12:00:00Z`)
@@ -43,8 +44,14 @@ for (const store of ["embedded", "postgres"] as const) {
             yield* submitted("dear", 5_000_000, "2026-11-21")
             const failed = yield* submitted("failed", 0, "2026-11-20")
             const unbilled = yield* submitted("unbilled", 7_500_000, "2026-11-21")
-            yield* submitted("other", 5_000_000, "2026-11-20", "fal:0123456789")
-            yield* submitted("simulated", 5_000_000, "2026-11-20", "replicate:0123456789", true)
+            yield* submitted("other", 5_000_000, "2026-11-20", "fal-queue@fal:0123456789")
+            yield* submitted(
+              "simulated",
+              5_000_000,
+              "2026-11-20",
+              "replicate@replicate:0123456789",
+              true
+            )
             yield* submitted("before", 5_000_000, "2026-11-19")
             yield* sql`
             INSERT INTO usage_days VALUES

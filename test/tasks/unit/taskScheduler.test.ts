@@ -210,7 +210,7 @@ describe("the scheduler of due tasks", () => {
       isSlow = true
       yield* Deferred.succeed(ends[0]!, undefined)
       yield* settle
-      assert.strictEqual(Context.get(context, TaskInbox).room(queue), 1)
+      assert.strictEqual(Context.get(context, TaskInbox).capacity(queue), 1)
       yield* Effect.provideContext(create, context)
       assert.deepStrictEqual(
         accepted.map(({ owner }) => owner),

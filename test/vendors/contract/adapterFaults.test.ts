@@ -242,6 +242,11 @@ const geminiSubmits: ReadonlyArray<Row> = [
     google(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
     "OPERATOR"
   ],
+  [
+    "400 that quotes a client's words about a key",
+    google(400, "INVALID_ARGUMENT", 'Invalid value "API key not found" of a field'),
+    "FATAL_CLIENT"
+  ],
   ["403", google(403, "PERMISSION_DENIED"), "OPERATOR"],
   ["404", google(404, "NOT_FOUND"), "GONE"],
   [
@@ -326,6 +331,14 @@ const falSubmits: ReadonlyArray<Row> = [
   ["422 of a field", falDetail(422, "missing"), "FATAL_CLIENT"],
   ["422 content_policy_violation", falDetail(422, "content_policy_violation"), "CONTENT"],
   ["422 file_download_error", falDetail(422, "file_download_error"), "MEDIA"],
+  [
+    "422 that quotes a client's words about a bill",
+    body(
+      { detail: [{ msg: "unreadable: https://a.test/billing.png", type: "image_too_small" }] },
+      422
+    ),
+    "FATAL_CLIENT"
+  ],
   ["422 image_load_error", falDetail(422, "image_load_error"), "MEDIA"],
   ["429", detail(429, "Too many requests", { "retry-after": "3" }), "RATE_LIMITED", 3000],
   ["401", detail(401, "Unauthorized"), "OPERATOR"],
@@ -355,6 +368,11 @@ const falJobs: ReadonlyArray<JobRow> = [
   ...["IN_QUEUE", "IN_PROGRESS"].map((status): JobRow => [status, { status }, "Running"]),
   ["COMPLETED with an error", { status: "COMPLETED", error: "It broke" }, "FAILED"],
   [
+    "COMPLETED with an error that quotes the client",
+    { status: "COMPLETED", error: "cannot load https://a.test/billing.png" },
+    "FAILED"
+  ],
+  [
     "COMPLETED with a time-out",
     { status: "COMPLETED", error: "late", error_type: "generation_timeout" },
     "TIMEOUT"
@@ -379,6 +397,11 @@ const replicateSubmits: ReadonlyArray<Row> = [
   ["422", detail(422, "- input: prompt is required"), "FATAL_CLIENT"],
   ["422 flagged", detail(422, "The input was flagged as sensitive. (E005)"), "CONTENT"],
   ["422 of a medium", detail(422, "Failed to download the input image"), "MEDIA"],
+  [
+    "422 that quotes a client's words about a bill",
+    detail(422, "- input.image: https://a.test/billing.png is no picture"),
+    "FATAL_CLIENT"
+  ],
   ["429", detail(429, "Request was throttled.", { "retry-after": "6" }), "RATE_LIMITED", 6000],
   ["500 in its own words", detail(500, "Internal error"), "RETRYABLE"],
   ["503 in its own words", detail(503, "Please try again"), "RETRYABLE"]
@@ -392,6 +415,12 @@ const replicateJobs: ReadonlyArray<JobRow> = [
   ["succeeded with nothing", prediction("succeeded", { output: null }), "FAILED"],
   ["failed", prediction("failed", { error: "CUDA out of memory" }), "FAILED"],
   ["failed for its content", prediction("failed", { error: "NSFW content detected" }), "CONTENT"],
+  // A client chooses the URL that the message quotes, and an operator fault refuses creates of everybody
+  [
+    "failed in words that quote the client",
+    prediction("failed", { error: "404 Not Found for url: https://a.test/billing.png" }),
+    "FAILED"
+  ],
   ["canceled", prediction("canceled"), "FAILED"]
 ]
 

@@ -168,6 +168,12 @@ describeStores("an account that left the configuration", (database) => {
             assert.strictEqual(first.requests, asked)
             const task = yield* callWith(key)("GET", own)
             assert.strictEqual(task.json.task_info.status, "processing", task.text)
+            const sql = yield* SqlClient.SqlClient
+            const faults = yield* sql<{
+              readonly remedy: string
+            }>`SELECT remedy FROM vendor_faults WHERE account_id LIKE '%@dashscope:one'`
+            assert.lengthOf(faults, 1)
+            assert.match(faults[0]?.remedy ?? "", /back into the configuration/u)
           })
         )
         yield* run(

@@ -49,7 +49,8 @@ describe("a submit whose response was lost in a living process", () => {
           return Effect.gen(function* () {
             const path = pathOf(family)
             const prompts = [...bought, "drop-before"].map(
-              (fault, n) => `A lighthouse ${n}: ${fault}`
+              // In two lines: a list shows the prompt as it was sent
+              (fault, n) => `A lighthouse ${n}:\n${fault}`
             )
             const ids = yield* Effect.forEach(prompts, (prompt) =>
               Effect.flatMap(call(path, json(bodyOf(family, prompt))), (got) =>
