@@ -8,7 +8,8 @@
  *   node bench/growth.ts --retention=5            drops and deletes the oldest days
  *
  * `--folder=` is where they lie (/tmp/growth-store), `--only=list` measures the operations whose names begin so,
- * `--statements` shows the statements of each, those inside functions too, which costs time.
+ * `--statements` shows the statements of each, those inside functions too, which costs time, `--relations` the tables
+ * and indexes whose buffers differ.
  */
 import { Effect, Layer } from "effect"
 import type { Context } from "effect"
@@ -24,7 +25,15 @@ import { nothingOld, retention, vacuum } from "./growthDuties.ts"
 import { fill, migrate } from "./growthFill.ts"
 import { Bench, layerOf, operations, people } from "./growthOperations.ts"
 import type { Services } from "./growthOperations.ts"
-import { statementCosts, statementsBetween, statementTable } from "./growthStatements.ts"
+import {
+  relationBuffers,
+  relationsBetween,
+  relationTable,
+  statementCosts,
+  statementsBetween,
+  statementTable
+} from "./growthStatements.ts"
+import type { RelationBuffers } from "./growthStatements.ts"
 import { cpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -35,6 +44,7 @@ const count = Number(option("fill") ?? 0)
 const days = Number(option("retention") ?? 0)
 const only = option("only") ?? ""
 const withStatements = process.argv.includes("--statements")
+const withRelations = process.argv.includes("--relations")
 const rounds = Number(process.argv.slice(2).find((it) => /^\d+$/u.test(it)) ?? 7)
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 const median = (values: ReadonlyArray<number>) =>
@@ -82,6 +92,7 @@ interface Slice {
   readonly wal: number
   readonly micros: number
   readonly statements: ReturnType<typeof statementsBetween>
+  readonly relations: RelationBuffers
 }
 
 /** Of all statements in a store so far. */
@@ -95,6 +106,8 @@ const counters = async (store: string, pid: number) => {
   const { buffers = 0, calls = 0, read = 0, wal = 0 } = rows[0] ?? {}
   return { calls, buffers, read, wal, micros: cpuMicros(pid) }
 }
+const relationsOf = (side: Side) =>
+  withRelations ? Effect.provide(relationBuffers, side.context) : Effect.succeed(new Map())
 const costsOf = (store: string) =>
   Effect.promise(async () => (withStatements ? statementCosts(admin, store) : new Map()))
 
@@ -122,6 +135,7 @@ const sideOf = Effect.fnUntraced(function* (store: string) {
 const slice = Effect.fnUntraced(function* (side: Side, n: number) {
   const [, operation, times] = operations(side.bench)[n]!
   const statementsBefore = yield* costsOf(side.store)
+  const relationsBefore = yield* relationsOf(side)
   const before = yield* Effect.promise(() => counters(side.store, side.pid))
   let units = 0
   for (let k = 0; k < times; k += 1) units += yield* Effect.provide(operation, side.context)
@@ -133,6 +147,7 @@ const slice = Effect.fnUntraced(function* (side: Side, n: number) {
     read: (after.read - before.read) / units,
     wal: (after.wal - before.wal) / units,
     micros: (after.micros - before.micros) / units,
+    relations: relationsBetween(relationsBefore, yield* relationsOf(side), units),
     statements: statementsBetween(statementsBefore, yield* costsOf(side.store), units)
   } satisfies Slice
 })
@@ -168,6 +183,10 @@ const compare = Effect.gen(function* () {
     console.log(
       `| ${name} | ${pair("calls", 2)} | ${pair("buffers", 1)} | ${pair("micros", 0)} | ${grown.read.toFixed(1)} | ${grown.wal.toFixed(0)} |`
     )
+    if (withRelations) {
+      const [ofEmpty, ofGrown] = found[n]!.map((all) => all.at(-1)!.relations)
+      console.log(relationTable(ofEmpty!, ofGrown!))
+    }
     if (!withStatements) continue
     const [last, lastGrown] = found[n]!.map((all) => all.at(-1)!.statements)
     console.log(statementTable(last!, lastGrown!))

@@ -18,6 +18,11 @@ const price = 50_000
 const callCost = 1000
 const reserved = 20_000
 const calls = 6
+/**
+ * Of pages of ended tasks: the service fills a page to a half with new ones, which grow in place until they end. Filled
+ * to a half with ended ones they would have room for a new one each, and take the next tasks in any order.
+ */
+const endedFill = 72
 const topUp = 1_000_000_000_000_000
 
 /** Not partitioned: filled without indexes. */
@@ -244,6 +249,7 @@ export const fill = async (url: string, count: number) => {
     // A table that is emptied in the transaction that fills it writes no WAL
     await db.query(`TRUNCATE ${table}`)
   }
+  await db.query(`ALTER TABLE tasks SET (fillfactor = ${endedFill})`)
   await db.query(people)
   const perDay = Math.ceil(count / historyDays)
   const today = Math.floor(Date.now() / 86_400_000) * 86_400_000
@@ -253,6 +259,7 @@ export const fill = async (url: string, count: number) => {
     console.log(`${day} is filled after ${seconds(began)}`)
   }
   await db.query(wallets)
+  await db.query("ALTER TABLE tasks SET (fillfactor = 50)")
   for (const text of makeIndexes) {
     await db.query(text)
     console.log(`${seconds(began)}: ${text.slice(0, 100)}`)

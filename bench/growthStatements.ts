@@ -1,4 +1,6 @@
 /** Which statements an operation consists of, and what each reads: where the stores differ, and why. */
+import { PgClient } from "@effect/sql-pg"
+import { Effect } from "effect"
 import type { Client } from "pg"
 
 export interface StatementCost {
@@ -65,5 +67,35 @@ export const statementTable = (empty: Costs, grown: Costs): string => {
         `${pair(of("planned", id), 0)} + ${pair(of("executed", id), 0)} µs${isInner ? " >" : ""} ${line}`
       )
     })
+    .join("\n")
+}
+
+/** Buffers of each table and index so far, partitions of a day with their table; on the connection that is measured. */
+export const relationBuffers = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`.unprepared
+  const rows = yield* sql<{ name: string; buffers: number }>`
+    SELECT regexp_replace(name, '_\d{8}', '_day') AS name, sum(buffers)::float8 AS buffers FROM (
+      SELECT indexrelname AS name, idx_blks_hit + idx_blks_read AS buffers FROM pg_statio_user_indexes
+      UNION ALL SELECT relname, heap_blks_hit + heap_blks_read FROM pg_statio_user_tables
+    ) r GROUP BY 1`.unprepared
+  return new Map(rows.map((row) => [row.name, row.buffers]))
+})
+
+export type RelationBuffers = Effect.Success<typeof relationBuffers>
+
+export const relationsBetween = (before: RelationBuffers, after: RelationBuffers, units: number) =>
+  new Map([...after].map(([name, n]) => [name, (n - (before.get(name) ?? 0)) / units] as const))
+
+/** Where the stores differ, the largest difference first; the empty store and the full one. */
+export const relationTable = (empty: RelationBuffers, grown: RelationBuffers): string => {
+  const difference = (name: string) => (grown.get(name) ?? 0) - (empty.get(name) ?? 0)
+  return [...new Set([...empty.keys(), ...grown.keys()])]
+    .filter((name) => Math.abs(difference(name)) > 0.05)
+    .sort((a, b) => Math.abs(difference(b)) - Math.abs(difference(a)))
+    .map(
+      (name) =>
+        `    ${(empty.get(name) ?? 0).toFixed(1)} ${(grown.get(name) ?? 0).toFixed(1)} ${name}`
+    )
     .join("\n")
 }

@@ -492,8 +492,8 @@ end $$;
 -- more row follows with the id of the last of them and nothing else.
 -- What is read is never more, whatever statistics say and however the rows lie (ADR 0240). Nothing but an index may
 -- bring rows into an order, save those of a trace; `= any` leaves the indexes that have the column in that order; rows
--- cost much and pages nothing, so that of several the index which reads the fewest is taken. Before Postgres 17 an index
--- has no order behind an array in its second column: there a range keeps it, which reads the entries above p_before too.
+-- cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys, models and traces are
+-- found by their hash (ADR 0251), and compared, because two may have the same.
 create or replace function tasks_search(
   p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
   p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer
@@ -510,24 +510,21 @@ declare
 begin
   if p_trace is not null then
     open candidates no scroll for
-      select * from (select * from tasks where trace_id = p_trace offset 0) o
-      where o.user_id = p_user and o.id >= p_since and o.id < p_before order by o.id desc;
+      select * from (select * from tasks where hashtextextended(trace_id, 0) = hashtextextended(p_trace, 0) offset 0) o
+      where o.trace_id = p_trace and o.user_id = p_user and o.id >= p_since and o.id < p_before order by o.id desc;
   elsif p_key is not null then
     open candidates no scroll for
       select * from tasks o
-      where o.api_key_id = any (array[p_key]) and o.id >= p_since and o.id < p_before
-      order by o.api_key_id, o.id desc;
-  elsif p_model is not null and current_setting('server_version_num')::integer >= 170000 then
-    open candidates no scroll for
-      select * from tasks o
-      where o.user_id = any (array[p_user]) and o.model = any (array[p_model]) and o.id >= p_since and o.id < p_before
-      order by o.user_id, o.model, o.id desc;
+      where hashtextextended(o.api_key_id, 0) = any (array[hashtextextended(p_key, 0)])
+        and o.api_key_id = p_key and o.id >= p_since and o.id < p_before
+      order by hashtextextended(o.api_key_id, 0), o.id desc;
   elsif p_model is not null then
     open candidates no scroll for
       select * from tasks o
-      where o.user_id = any (array[p_user]) and o.model >= p_model and o.model <= p_model
-        and o.id >= p_since and o.id < p_before
-      order by o.user_id, o.model, o.id desc;
+      where hashtextextended(o.model, uuid_hash_extended(o.user_id, 0))
+          = any (array[hashtextextended(p_model, uuid_hash_extended(p_user, 0))])
+        and o.user_id = p_user and o.model = p_model and o.id >= p_since and o.id < p_before
+      order by hashtextextended(o.model, uuid_hash_extended(o.user_id, 0)), o.id desc;
   elsif p_status = 'failed' then
     -- The index has a column that is written once, and not with every change of the status.
     open candidates no scroll for

@@ -162,7 +162,8 @@ begin
 end $$;
 
 -- Marks the withheld alerts whose window is over and whose crossing still holds, and returns them. The others are
--- forgotten. For a transaction that publishes them.
+-- forgotten. For a transaction that publishes them at p_now: behind which entry of the ledger, is remembered for readers
+-- of the user's events. Between two of a wallet is a charge, so that no entry has two.
 create or replace function wallet_alerts_report(p_throttle interval, p_max integer, p_now timestamptz)
 returns setof threshold_crossing language plpgsql as $$
 declare w wallets;
@@ -175,6 +176,8 @@ begin
       update wallets u
         set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false, alert_withheld = false
         where u.user_id = w.user_id;
+      insert into withheld_alerts as a (user_id, seq, created_at) values (w.user_id, w.entry_count, p_now)
+        on conflict (user_id, seq) do update set created_at = greatest(a.created_at, excluded.created_at);
       return next (w.user_id, w.settled - w.held, w.trigger_threshold)::threshold_crossing;
     else
       update wallets u set alert_withheld = false where u.user_id = w.user_id;

@@ -61,6 +61,9 @@ export class PartitionStore extends Context.Service<
             )
           )
           yield* storeFailures(sql`SELECT * FROM delivery_queue_prune(${toDate(keepSince)})`)
+          yield* storeFailures(
+            sql`DELETE FROM withheld_alerts WHERE created_at < ${toDate(keepSince)}`
+          )
           const sum = (key: keyof Counts) => counts.flat().reduce((all, one) => all + one[key], 0)
           return { made: sum("made"), dropped: sum("dropped") }
         }),

@@ -114,7 +114,8 @@ const Row = Schema.Union([
  *
  * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time
  * of its charge, whose number says that it is new: the clock of its process may be behind that of the last alert. One
- * that was withheld for a while has no entry, and is found by the wallet's last alert, when no entry is left. ADR 0232.
+ * that was withheld for a while has no entry: `withheld_alerts` has the number of the one that it stands behind. Those
+ * of before migration 0020 are found by the wallet's last alert, when no entry is left. ADR 0232.
  */
 const after = (sql: PgClient.PgClient) => {
   return (userId: UserId, { entries, position, since, types }: EventFilter) =>
@@ -124,8 +125,13 @@ const after = (sql: PgClient.PgClient) => {
         WHERE e.user_id = ${userId} AND e.seq > ${position.seq} ORDER BY e.seq LIMIT ${entries}
       ), bounds AS MATERIALIZED (
         SELECT max(seq) AS last_seq, count(*)::integer AS entries FROM page
+      ), withheld AS MATERIALIZED (
+        SELECT a.seq, a.created_at FROM withheld_alerts a CROSS JOIN bounds b
+        WHERE a.user_id = ${userId} AND a.seq >= ${position.seq} AND a.seq <= coalesce(b.last_seq, ${position.seq})
+          AND (a.seq > ${position.seq} OR a.created_at > ${toDate(position.alertsUntil)})
       ), moments AS MATERIALIZED (
         SELECT created_at AS at FROM page WHERE subject_id IS NOT NULL
+        UNION SELECT created_at FROM withheld
         UNION SELECT w.last_alert_at FROM wallets w
           WHERE w.user_id = ${userId} AND w.last_alert_at > ${toDate(position.alertsUntil)}
       ), found AS MATERIALIZED (
@@ -146,10 +152,12 @@ const after = (sql: PgClient.PgClient) => {
           SELECT FROM wallet_entries c WHERE c.user_id = ${userId} AND c.seq = p.seq - 1
             AND c.kind = 'capture' AND c.subject_id = p.subject_id)
         UNION ALL
-        SELECT coalesce(a.seq, b.last_seq, ${position.seq}), f.* FROM found f CROSS JOIN bounds b
+        SELECT coalesce(h.seq, a.seq, b.last_seq, ${position.seq}), f.* FROM found f CROSS JOIN bounds b
         CROSS JOIN LATERAL (
           SELECT min(p.seq) AS seq FROM page p WHERE p.kind = 'capture' AND p.created_at = f.created_at) a
-        WHERE f.task_id IS NULL AND CASE WHEN a.seq IS NOT NULL THEN f.created_at <> ${toDate(position.alertsUntil)}
+        LEFT JOIN withheld h ON h.created_at = f.created_at
+        WHERE f.task_id IS NULL AND CASE WHEN h.seq IS NOT NULL THEN true
+          WHEN a.seq IS NOT NULL THEN f.created_at <> ${toDate(position.alertsUntil)}
           ELSE f.created_at > ${toDate(position.alertsUntil)} AND b.entries < ${entries} END
       )
       SELECT b.last_seq, b.entries, e.id IS NOT NULL AS event, e.* FROM bounds b LEFT JOIN placed e ON true

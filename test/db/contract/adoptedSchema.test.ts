@@ -154,7 +154,8 @@ const renamed = (before: Rows): Rows => {
     "sessions",
     "sign_in_links",
     "usage_days",
-    "vendor_accounts"
+    "vendor_accounts",
+    "withheld_alerts"
   ]
   const charged = (before.get("wallets") ?? []).filter(
     (wallet) => Number(wallet["entry_count"]) > 0
@@ -247,7 +248,8 @@ for (const [store, database] of Object.entries(former)) {
           "0016_deleted_videos",
           "0017_aliases",
           "0018_usage_tasks",
-          "0019_room_for_updates"
+          "0019_room_for_updates",
+          "0020_list_hashes_and_withheld_alerts"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -78,6 +78,13 @@ const readSoFar = Effect.gen(function* () {
   return row!
 })
 
+const traceOf = Effect.fnUntraced(function* (user: UserId) {
+  const sql = yield* PgClient.PgClient
+  const [row] = yield* sql<{ traceId: string }>`
+    SELECT trace_id FROM tasks WHERE user_id = ${user} ORDER BY id LIMIT 1`
+  return row!.traceId
+})
+
 const page = 21
 type Filter = Partial<TaskFilter>
 
@@ -120,6 +127,7 @@ for (const [name, database] of Object.entries(singleStores)) {
               // Dead entries of an updated table are read with them
               assert.isAtMost(after.entries - before.entries, 6 * rows, `entries: ${label}`)
             })
+            const traceId = yield* traceOf(user)
             // Plans may change after the fifth time
             for (let times = 0; times < 7; times += 1) {
               for (const [filter, found, rows] of expected) {
@@ -129,6 +137,8 @@ for (const [name, database] of Object.entries(singleStores)) {
               yield* check(user, { apiKeyId: keyOf(user) }, page, page)
               yield* check(user, { apiKeyId: keyOf(user), model: "rare" }, 4, listScanRowsMax)
               yield* check(user, { apiKeyId: keyOf(other) }, 0, 0)
+              yield* check(user, { traceId }, 1, 1)
+              yield* check(other, { traceId }, 0, 1)
             }
             const since = DateTime.makeUnsafe(begin + 100_000)
             const until = DateTime.makeUnsafe(begin + 102_000)

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { readdirSync, readFileSync } from "node:fs"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { schemaFolder as folder } from "../../support/schemaFolder.ts"
@@ -237,5 +238,45 @@ describeStores("the program's own migrations", (database) => {
       }),
       database
     )
+  )
+})
+
+const own = new URL("../../../schema/migrations/", import.meta.url)
+const ownBefore = (first: string) =>
+  Object.fromEntries(
+    readdirSync(own)
+      .filter((file) => file < first)
+      .map((file) => [file, readFileSync(new URL(file, own), "utf8")])
+  )
+
+describe("the indexes that an operator has made before an upgrade", () => {
+  it.live("are taken as they are, save one that was not finished", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { options } = yield* folder(ownBefore("0020"))
+      yield* Migrations.migrate(options)
+      const make = (name: string, key: string) =>
+        sql.unsafe(`CREATE INDEX CONCURRENTLY ${name} ON tasks (${key}, id DESC)`).unprepared
+      yield* make("tasks_key_hash", "hashtextextended(api_key_id, 0)")
+      yield* make("tasks_model_hash", "hashtextextended(model, uuid_hash_extended(user_id, 0))")
+      yield* sql`UPDATE pg_index SET indisvalid = false
+        WHERE indexrelid = 'tasks_model_hash'::regclass`.unprepared
+      const indexes = sql<{ name: string; oid: number; valid: boolean }>`
+        SELECT indexrelid::regclass::text AS name, indexrelid::int AS oid, indisvalid AS valid FROM pg_index
+        WHERE indexrelid::regclass::text ~ '^tasks_(key|model|trace)_hash$' ORDER BY 1`.unprepared
+      const before = yield* indexes
+      yield* Migrations.migrate()
+      const after = yield* indexes
+      assert.deepStrictEqual(
+        after.map(({ name, valid }) => [name, valid]),
+        [
+          ["tasks_key_hash", true],
+          ["tasks_model_hash", true],
+          ["tasks_trace_hash", true]
+        ]
+      )
+      assert.strictEqual(after[0]?.oid, before[0]?.oid)
+      assert.notStrictEqual(after[1]?.oid, before[1]?.oid)
+    }).pipe(Effect.provide(empty))
   )
 })

@@ -1,12 +1,14 @@
+import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { EventType } from "../../../src/domain/Event.ts"
 import { UserId } from "../../../src/domain/Ids.ts"
+import { PartitionStore } from "../../../src/process/PartitionStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { EventLogStore } from "../../../src/webhooks/EventLogStore.ts"
-import type { EventPosition } from "../../../src/webhooks/EventLogStore.ts"
+import type { EventPosition, EventRow } from "../../../src/webhooks/EventLogStore.ts"
 import { balanceLow } from "../../../src/webhooks/Events.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
@@ -20,7 +22,7 @@ import {
 
 /** docs/reference/http.md#events-of-a-user, ADR 0232: the clocks of the processes that publish differ */
 describeStores("the log of a user's events", (database) => {
-  const stores = Layer.merge(walletStores, EventLogStore.layer)
+  const stores = Layer.mergeAll(walletStores, EventLogStore.layer, PartitionStore.layer)
   layer(Layer.provideMerge(stores, database), { timeout: "60 seconds" })((it) => {
     /** A charge by a process whose clock is so many seconds behind. */
     const charge = Effect.fnUntraced(function* (userId: UserId, secondsBehind: number) {
@@ -29,28 +31,49 @@ describeStores("the log of a user's events", (database) => {
       yield* finish(taskId, 10, { alert: (wallet) => balanceLow(wallet, now), now })
     })
 
-    const topUp = Effect.fnUntraced(function* (userId: UserId) {
+    const add = Effect.fnUntraced(function* (userId: UserId, kind: "top_up" | "adjustment") {
       const now = yield* DateTime.now
       yield* (yield* WalletStore).add({
         userId,
-        kind: "top_up",
+        kind,
         amount: credits(10),
-        operationId: `top_up:${userId}:${DateTime.toEpochMillis(now)}`,
+        operationId: `${kind}:${userId}:${DateTime.toEpochMillis(now)}`,
         note: null,
         traceId: "",
         now
       })
     })
+    const topUp = (userId: UserId) => add(userId, "top_up")
 
-    const alertsAfter = Effect.fnUntraced(function* (userId: UserId, position: EventPosition) {
+    /** A charge within the throttle window crosses the threshold; the alert is reported when the window ends. */
+    const withheldAlert = Effect.fnUntraced(function* (userId: UserId) {
+      yield* TestClock.adjust("1 second")
+      yield* add(userId, "adjustment")
+      yield* charge(userId, 0)
+      yield* TestClock.adjust("1 hour")
+      const now = yield* DateTime.now
+      const alert: Parameters<WalletStore["Service"]["reportWithheld"]>[0]["alert"] = (wallet) =>
+        balanceLow(wallet, now)
+      yield* (yield* WalletStore).reportWithheld({ alert, throttleSeconds: 3600, now }, 100)
+    })
+
+    const alertsAfter = Effect.fnUntraced(function* (
+      userId: UserId,
+      position: EventPosition,
+      entries = 500
+    ) {
       const log = yield* EventLogStore
-      const page = yield* log.after(userId, {
-        types: EventType.literals,
-        since: Option.none(),
-        position,
-        entries: 500
-      })
-      return page.rows.filter(({ type }) => type === "balance.low")
+      const filter = { types: EventType.literals, since: Option.none(), entries }
+      const alerts = new Array<EventRow>()
+      let from = position
+      while (true) {
+        const page = yield* log.after(userId, { ...filter, position: from })
+        const found = page.rows.filter(({ type }) => type === "balance.low")
+        alerts.push(...found)
+        const alertsUntil = found.map((it) => it.createdAt).reduce(DateTime.max, from.alertsUntil)
+        from = { seq: page.seq, alertsUntil }
+        if (!page.isFull) return alerts
+      }
     })
 
     it.effect("has an alert that is committed after the beginning, whatever the clock says", () =>
@@ -87,6 +110,57 @@ describeStores("the log of a user's events", (database) => {
         yield* TestClock.adjust("1 second")
         yield* charge(userId, 5)
         assert.lengthOf(yield* alertsAfter(userId, behind), 1)
+      })
+    )
+
+    it.effect("has every alert that was withheld, at its place, however many follow", () =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("1 day")
+        const userId = yield* newWallet(1005)
+        yield* subscribe(userId)
+        const log = yield* EventLogStore
+        const begun = yield* DateTime.now
+        const beginning = yield* log.position(userId, Option.none())
+        yield* charge(userId, 0)
+        const behindFirst = yield* log.position(userId, Option.none())
+        yield* withheldAlert(userId)
+        yield* withheldAlert(userId)
+        const behindThird = yield* log.position(userId, Option.none())
+        // A last one, of a charge
+        yield* TestClock.adjust("1 second")
+        yield* topUp(userId)
+        yield* charge(userId, 0)
+
+        const since = yield* log.position(userId, Option.some(begun))
+        const times = (alerts: ReadonlyArray<EventRow>) =>
+          alerts.map(({ createdAt }) => DateTime.toEpochMillis(createdAt))
+        const all = yield* alertsAfter(userId, beginning)
+        assert.lengthOf(all, 4)
+        assert.deepStrictEqual(times(all), times(all).toSorted())
+        for (const entries of [1, 2, 3, 4, 500]) {
+          assert.deepStrictEqual(times(yield* alertsAfter(userId, since, entries)), times(all))
+          const rest = yield* alertsAfter(userId, behindFirst, entries)
+          assert.deepStrictEqual(times(rest), times(all.slice(1)), `${entries}`)
+          const last = yield* alertsAfter(userId, behindThird, entries)
+          assert.deepStrictEqual(times(last), times(all.slice(3)), `${entries}`)
+        }
+      })
+    )
+
+    it.effect("keeps the places of withheld alerts as long as their events", () =>
+      Effect.gen(function* () {
+        const userId = yield* newWallet(1005)
+        yield* subscribe(userId)
+        yield* charge(userId, 0)
+        yield* withheldAlert(userId)
+        const sql = yield* PgClient.PgClient
+        const now = yield* DateTime.now
+        const kept = Effect.fnUntraced(function* (seconds: number) {
+          yield* (yield* PartitionStore).maintain(now, 0, DateTime.add(now, { seconds }))
+          return yield* sql`SELECT created_at FROM withheld_alerts WHERE user_id = ${userId}`
+        })
+        assert.deepStrictEqual(yield* kept(-1), [{ createdAt: DateTime.toDateUtc(now) }])
+        assert.deepStrictEqual(yield* kept(1), [])
       })
     )
   })
