@@ -1,6 +1,8 @@
 -- Tasks: acceptance and completion, many in one transaction (ADR 0060).
 --
--- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`.
+-- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`, which is
+-- its place in the array. A loop decides each call; what the calls do that are not refused is then written by one
+-- statement for all (ADR 0250).
 -- Calls on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and
 -- nothing that two transactions contend for is locked before its wallet, so that batches of several processes
 -- cannot deadlock. A call that is refused changes nothing and does not affect the others. An exception undoes
@@ -17,7 +19,7 @@
 -- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
 -- Unfinished tasks are counted by a plain scan of an index, which marks the entries of ended ones for the next (ADR 0131).
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
-set enable_bitmapscan = off as $$
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   c record;
   w wallets;
@@ -25,35 +27,51 @@ declare
   known idempotency_keys;
   limits api_keys;
   budget key_budgets;
+  holder uuid;
+  running bigint;
+  -- Of the calls that are accepted and not written yet.
+  accepted task_accept_result[];
+  entries bigint[];
+  settled bigint[];
+  held bigint[];
+  epochs integer[];
+  used_tasks uuid[];
+  used_keys text[];
 begin
   for c in
     select * from jsonb_to_recordset(p_calls) as x (
-      n integer, task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
-      sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
-      event_body bytea, running_max integer, user_running_max integer, owner text, queue text, catalog integer,
-      key text, request_hash bytea, answer text, key_since timestamptz, checks_key boolean,
-      metadata text, level smallint, candidates jsonb, candidate integer, models text[])
+      n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
+      now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
+      key_since timestamptz, checks_key boolean, level smallint, models text[])
     order by x.user_id, x.n
   loop
-    if w.user_id is distinct from c.user_id then
-      if w.user_id is not null then perform wallet_write(w); end if;
-      w := wallet_lock(c.user_id);
-    end if;
+    if w.user_id is distinct from c.user_id then w := wallet_lock(c.user_id); end if;
     a := null;
     a.n := c.n;
+    -- The same key or task twice: what follows finds the first as if it had been committed.
+    if c.key = any (used_keys) or c.task = any (used_tasks) then
+      return query select * from tasks_write(p_calls, accepted, entries, settled, held, epochs);
+      accepted := null;
+      entries := null;
+      settled := null;
+      held := null;
+      epochs := null;
+      used_tasks := null;
+      used_keys := null;
+    end if;
     if c.key is not null then
-      select * into known from idempotency_keys k
-        where k.user_id = c.user_id and k.key = c.key and k.created_at >= c.key_since;
-      if found then
+      -- By its key alone: while the table is empty, any index would do for more conditions (ADR 0112).
+      select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
+      if known.created_at >= c.key_since then
         a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
         return next a;
         continue;
       end if;
     end if;
     -- The same task again: its first acceptance was committed, but the caller did not receive the result.
-    select settled_after - held_after into a.balance from wallet_entries
-      where subject_id = c.task and kind = 'hold' and user_id = c.user_id;
-    if found then
+    select e.user_id, e.settled_after - e.held_after into holder, a.balance from wallet_entries e
+      where e.subject_id = c.task and e.kind = 'hold';
+    if holder = c.user_id then
       a.outcome := 'accepted';
       a.endpoints := '{}';
       return next a;
@@ -87,18 +105,23 @@ begin
         a.cost := greatest(0, limits.spend_limit - budget.spent - budget.held);
       end if;
     end if;
-    if c.running_max > 0 and (select count(*) from runs r where r.api_key_id = c.api_key) >= c.running_max then
-      a.outcome := 'too_many_running';
-      return next a;
-      continue;
+    -- In statements of their own: a condition with a query is planned each time.
+    if c.running_max > 0 then
+      select count(*) into running from runs r where r.api_key_id = c.api_key;
+      if running >= c.running_max then
+        a.outcome := 'too_many_running';
+        return next a;
+        continue;
+      end if;
     end if;
-    if c.user_running_max > 0 and c.user_running_max <= (
-      select count(*) from runs r
-      where r.api_key_id = any (array(select k.id from api_keys k where k.user_id = c.user_id))
-    ) then
-      a.outcome := 'too_many_running_of_user';
-      return next a;
-      continue;
+    if c.user_running_max > 0 then
+      select count(*) into running from runs r
+        where r.api_key_id = any (array(select k.id from api_keys k where k.user_id = c.user_id));
+      if running >= c.user_running_max then
+        a.outcome := 'too_many_running_of_user';
+        return next a;
+        continue;
+      end if;
     end if;
     if c.price > a.cost then
       a.outcome := 'budget_' || limits.spend_reset;
@@ -111,34 +134,80 @@ begin
       return next a;
       continue;
     end if;
-    w := wallet_hold(w, c.task, 'task', c.price, c.trace, c.now);
+    w.held := w.held + c.price;
+    w.entry_count := w.entry_count + 1;
     a.balance := w.settled - w.held;
     if budget.epoch is not null then
-      update holds h set api_key_id = c.api_key, budget_epoch = budget.epoch where h.id = c.task;
       update key_budgets o set held = o.held + c.price where o.api_key_id = c.api_key;
       a.cost := a.cost - c.price;
     end if;
-    insert into tasks
-      (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
-       created_at, updated_at, catalog_id, metadata, candidates, candidate)
-    values
-      (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
-       c.trace, c.now, c.now, c.catalog, c.metadata::json, c.candidates, c.candidate);
+    -- At once, because the next calls count it.
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, level)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now, coalesce(c.level, 0));
-    a.endpoints := event_publish(c.event, c.user_id, 'task.created', c.task, c.event_body, c.trace, c.now);
-    if c.key is not null then
-      insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
-        values (c.user_id, c.key, c.request_hash, 202, c.answer, c.price, a.balance, c.now)
-        on conflict (user_id, key) do update
-          set request_hash = excluded.request_hash, status = 202, body = excluded.body, cost = excluded.cost,
-              balance = excluded.balance, created_at = excluded.created_at;
-    end if;
-    a.outcome := 'accepted';
-    return next a;
+    accepted := accepted || a;
+    entries := entries || w.entry_count;
+    settled := settled || w.settled;
+    held := held || w.held;
+    epochs := epochs || budget.epoch;
+    used_tasks := used_tasks || c.task;
+    used_keys := used_keys || c.key;
   end loop;
-  if w.user_id is not null then perform wallet_write(w); end if;
+  if accepted is not null then
+    return query select * from tasks_write(p_calls, accepted, entries, settled, held, epochs);
+  end if;
+end $$;
+
+-- Writes calls that task_accept_many has accepted. One place in each array for one call: its result, the number and the
+-- balances of its entry, and the period of its key's budget.
+create or replace function tasks_write(
+  p_calls jsonb, p_accepted task_accept_result[], p_entries bigint[], p_settled bigint[], p_held bigint[],
+  p_epochs integer[]
+) returns setof task_accept_result language plpgsql as $$
+begin
+  return query
+  with c as materialized (
+    select x.*, a.n, a.cost, a.balance, a.seq, a.settled, a.held, a.epoch
+    from unnest(p_entries, p_settled, p_held, p_epochs, p_accepted) as a (seq, settled, held, epoch)
+    cross join lateral jsonb_to_record(p_calls -> a.n) as x (
+      task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
+      sandbox boolean, price bigint, trace text, now timestamptz, event text, event_body bytea, catalog integer,
+      key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer)
+  ), paid as (
+    update wallets w set held = l.held, entry_count = l.seq
+    from (select c.user_id, max(c.held) as held, max(c.seq) as seq from c group by c.user_id) l
+    where w.user_id = l.user_id and w.user_id = any (array(select c.user_id from c))
+  ), opened as (
+    insert into holds (id, user_id, kind, amount, created_at, api_key_id, budget_epoch)
+    select c.task, c.user_id, 'task', c.price, c.now, case when c.epoch is not null then c.api_key end, c.epoch from c
+  ), entered as (
+    insert into wallet_entries
+      (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
+    select c.user_id, c.seq, 'hold', c.price, c.settled, c.held, 'hold:' || c.task, c.task, c.trace, c.now
+    from c
+  ), made as (
+    insert into tasks
+      (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
+       created_at, updated_at, catalog_id, metadata, candidates, candidate)
+    select c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
+      c.trace, c.now, c.now, c.catalog, c.metadata::json, c.candidates, c.candidate
+    from c
+  ), remembered as (
+    insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
+    select c.user_id, c.key, c.request_hash, 202, c.answer, c.price, c.balance, c.now from c where c.key is not null
+    on conflict (user_id, key) do update
+      set request_hash = excluded.request_hash, status = 202, body = excluded.body, cost = excluded.cost,
+          balance = excluded.balance, created_at = excluded.created_at
+  )
+  select c.n, 'accepted', null::bytea, null::integer, null::text, c.cost, c.balance, e.endpoints
+  from (
+    select array_agg(c.event) as ids, array_agg(c.user_id) as users, array_agg('task.created'::text) as types,
+      array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace) as traces,
+      array_agg(c.now) as times
+    from c
+  ) p
+  cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times) e
+  join c on c.task = e.task_id;
 end $$;
 
 -- Completes or fails tasks: whoever deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
@@ -146,21 +215,31 @@ end $$;
 -- A call without a row changed nothing: another owner has the task, or it had ended.
 create or replace function task_finish_many(p_calls jsonb) returns table (
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
-) language plpgsql as $$
+) language plpgsql
+set plan_cache_mode = force_generic_plan as $$
 declare
   c record;
   h holds;
   w wallets;
-  settlement record;
+  charge record;
   used usage_days[];
-  charged account_days[];
   made bigint;
+  -- Of the tasks that have ended, what tasks_settle writes.
+  ended integer[];
+  users uuid[];
+  traces text[];
+  amounts bigint[];
+  entries bigint[];
+  settled bigint[];
+  held bigint[];
+  alerts boolean[];
+  thresholds bigint[];
 begin
   for c in
     select x.*, t.user_id as owner, t.trace_id, t.api_key_id, t.vendor, t.model, t.sandbox, t.result_kind,
       t.seconds from jsonb_to_recordset(p_calls) as x (
-      n integer, task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint,
-      event text, event_body bytea, throttle double precision, now timestamptz)
+      n integer, task uuid, epoch integer, status text, result jsonb, captured bigint, throttle double precision,
+      now timestamptz)
     cross join lateral (
       -- One index lookup for each: a join would be planned once, for the number of tasks there were then (ADR 0112).
       select o.user_id, o.trace_id, o.api_key_id, o.sandbox, o.result_kind,
@@ -174,23 +253,12 @@ begin
     ) t
     order by t.user_id, x.n
   loop
-    if w.user_id is distinct from c.owner then
-      if w.user_id is not null then perform wallet_write(w); end if;
-      w := wallet_lock(c.owner);
-    end if;
+    if w.user_id is distinct from c.owner then w := wallet_lock(c.owner); end if;
     delete from runs r where r.task_id = c.task and (c.epoch is null or r.epoch = c.epoch);
     continue when not found;
-    update tasks t
-      set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
-      where t.id = c.task and t.status in ('pending', 'processing');
-    if c.epoch is null then
-      -- Its process may die within the submit; if it does not, it says what became of it
-      update vendor_attempts v set state = 'ambiguous' where v.task_id = c.task and v.state = 'submitting';
-    end if;
     delete from holds where id = c.task returning * into strict h;
-    select * into settlement
-      from wallet_settle(w, h, c.captured, make_interval(secs => c.throttle), c.trace_id, c.now);
-    w := settlement.w;
+    charge := wallet_charge(w, h, c.captured, make_interval(secs => c.throttle), c.now);
+    w := charge.w;
     if c.status = 'completed' or c.captured > 0 then
       made := jsonb_array_length(coalesce(c.result, '[]'));
       used := used || (
@@ -198,23 +266,87 @@ begin
         case c.result_kind when 'images' then made else 0 end, case c.result_kind when 'videos' then made else 0 end,
         case c.result_kind when 'audios' then made else 0 end,
         case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured, 1)::usage_days;
-      charged := charged || ((c.now at time zone 'UTC')::date, (
-        -- The account behind its adapter; the simulator has none.
-        select split_part(v.account_id, '@', 2) from vendor_attempts v where v.task_id = c.task order by v.n desc limit 1
-      ), 0, c.captured)::account_days;
     end if;
-    alert := settlement.alert;
-    n := c.n;
-    user_id := c.owner;
-    available := w.settled - w.held;
-    threshold := w.trigger_threshold;
-    endpoints := event_publish(
-      c.event, c.owner, case c.status when 'completed' then 'task.succeeded' else 'task.failed' end,
-      c.task, c.event_body, c.trace_id, c.now);
-    return next;
+    ended := ended || c.n;
+    users := users || c.owner;
+    traces := traces || c.trace_id;
+    amounts := amounts || h.amount;
+    entries := entries || w.entry_count;
+    settled := settled || w.settled;
+    held := held || w.held;
+    alerts := alerts || charge.alert;
+    thresholds := thresholds || w.trigger_threshold;
   end loop;
-  if w.user_id is not null then perform wallet_write(w); end if;
+  if ended is null then return; end if;
+  return query
+    select * from tasks_settle(p_calls, ended, users, traces, amounts, entries, settled, held, alerts, thresholds);
   if used is not null then perform usage_add(used); end if;
+end $$;
+
+-- Writes calls of task_finish_many that have ended their task. One place in each array for one call: what was held, the
+-- wallet after its last entry, and whether balance.low is due. Tables are read by keys that are known before (ADR 0112).
+create or replace function tasks_settle(
+  p_calls jsonb, p_ended integer[], p_users uuid[], p_traces text[], p_amounts bigint[], p_entries bigint[],
+  p_settled bigint[], p_held bigint[], p_alerts boolean[], p_thresholds bigint[]
+) returns table (
+  n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
+) language plpgsql as $$
+#variable_conflict use_column
+declare charged account_days[];
+begin
+  return query
+  with c as materialized (
+    select x.*, e.*
+    from unnest(
+      p_ended, p_users, p_traces, p_amounts, p_entries, p_settled, p_held, p_alerts, p_thresholds
+    ) as e (n, user_id, trace_id, amount, seq, settled, held, alert, threshold)
+    cross join lateral jsonb_to_record(p_calls -> e.n) as x (
+      task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint, event text,
+      event_body bytea, now timestamptz)
+  ), paid as (
+    update wallets w set settled = l.settled, held = l.held, entry_count = l.seq
+    from (select c.user_id, min(c.settled) as settled, min(c.held) as held, max(c.seq) as seq from c group by c.user_id) l
+    where w.user_id = l.user_id and w.user_id = any (array(select c.user_id from c))
+  ), entered as (
+    insert into wallet_entries
+      (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
+    select c.user_id, e.seq, e.kind, e.amount, c.settled, e.held, e.kind || ':' || c.task, c.task, c.trace_id, c.now
+    from c
+    cross join lateral (values
+      ('capture', c.captured, c.held + c.amount - c.captured,
+        c.seq - case when c.captured < c.amount then 1 else 0 end),
+      ('release', c.amount - c.captured, c.held, c.seq)
+    ) as e (kind, amount, held, seq)
+    where case e.kind when 'capture' then c.captured > 0 else c.captured < c.amount or c.amount = 0 end
+  ), written as (
+    update tasks t
+      set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
+      from c
+      where t.id = c.task and t.id = any (array(select task from c)) and t.status in ('pending', 'processing')
+  ), cancelled as (
+    -- Its process may die within the submit; if it does not, it says what became of it
+    update vendor_attempts v set state = 'ambiguous'
+      where v.task_id = any (array(select task from c where epoch is null)) and v.state = 'submitting'
+  )
+  select c.n, c.user_id, c.alert, c.settled - c.held, c.threshold, e.endpoints
+  from (
+    select array_agg(c.event) as ids, array_agg(c.user_id) as users,
+      array_agg(case c.status when 'completed' then 'task.succeeded' else 'task.failed' end) as types,
+      array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace_id) as traces,
+      array_agg(c.now) as times
+    from c
+  ) p
+  cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times) e
+  join c on c.task = e.task_id;
+  select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged
+  from unnest(p_ended) as e (n)
+  cross join lateral jsonb_to_record(p_calls -> e.n) as c (task uuid, captured bigint, now timestamptz)
+  cross join lateral (
+    -- The account behind its adapter; the simulator has none.
+    select split_part(v.account_id, '@', 2) as account from vendor_attempts v
+    where v.task_id = c.task order by v.n desc limit 1
+  ) v
+  where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
 end $$;
 

@@ -1,5 +1,5 @@
--- The money verbs on one wallet. wallet_hold and wallet_settle work on a wallet that the caller has locked and
--- keeps in a variable: `wallet_lock`, any number of verbs, then `wallet_write` once.
+-- The money verbs on one wallet. A caller locks it (`wallet_lock`), keeps it in a variable, and writes it back when it has
+-- done any number of verbs.
 -- docs/reference/wallet.md#invariants
 
 -- Locks a wallet until the end of the transaction. Returns nulls when there is none.
@@ -19,60 +19,26 @@ begin
     where user_id = w.user_id;
 end $$;
 
--- Appends the entry of a hold, a capture or a release: number `w.entry_count`, with the balances of `w`.
-create or replace function ledger_append(
-  w wallets, p_kind text, p_amount bigint, p_subject uuid, p_trace text, p_now timestamptz
-) returns void language plpgsql as $$
-begin
-  insert into wallet_entries
-    (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
-  values
-    (w.user_id, w.entry_count, p_kind, p_amount, w.settled, w.held,
-     p_kind || ':' || p_subject, p_subject, p_trace, p_now);
-end $$;
-
--- Holds p_amount for a task or a call. The caller has checked that it is available; a constraint of the wallet
--- checks it again.
-create or replace function wallet_hold(
-  w wallets, p_id uuid, p_kind text, p_amount bigint, p_trace text, p_now timestamptz
-) returns wallets language plpgsql as $$
-begin
-  w.held := w.held + p_amount;
-  w.entry_count := w.entry_count + 1;
-  insert into holds (id, user_id, kind, amount, created_at) values (p_id, w.user_id, p_kind, p_amount, p_now);
-  perform ledger_append(w, 'hold', p_amount, p_id, p_trace, p_now);
-  return w;
-end $$;
-
--- Settles a hold that the caller has deleted: captures p_captured of it and releases the rest, or all of it.
--- `alert`: balance.low is to be published in this transaction.
-create or replace function wallet_settle(
-  inout w wallets, h holds, p_captured bigint, p_throttle interval, p_trace text, p_now timestamptz,
-  out alert boolean
+-- Settles a hold that the caller has deleted: captures p_captured of it and releases the rest, or all of it. The caller
+-- writes the balances of `w` and the entries. `alert`: balance.low is to be published in this transaction.
+create or replace function wallet_charge(
+  inout w wallets, h holds, p_captured bigint, p_throttle interval, p_now timestamptz, out alert boolean
 ) language plpgsql as $$
 begin
   if p_captured is null or p_captured < 0 or p_captured > h.amount then
     raise exception 'capture % is outside the hold of %', p_captured, h.amount using errcode = 'GW001';
   end if;
   if h.budget_epoch is not null then perform key_budget_settle(h, p_captured); end if;
-  if p_captured > 0 then
-    w.settled := w.settled - p_captured;
-    w.held := w.held - p_captured;
-    w.entry_count := w.entry_count + 1;
-    perform ledger_append(w, 'capture', p_captured, h.id, p_trace, p_now);
-  end if;
-  if p_captured < h.amount or h.amount = 0 then
-    w.held := w.held - (h.amount - p_captured);
-    w.entry_count := w.entry_count + 1;
-    perform ledger_append(w, 'release', h.amount - p_captured, h.id, p_trace, p_now);
-  end if;
+  w.settled := w.settled - p_captured;
+  w.held := w.held - h.amount;
+  w.entry_count := w.entry_count + case when p_captured > 0 and p_captured < h.amount then 2 else 1 end;
   alert := p_captured > 0 and wallet_alert_due(w, p_throttle, p_now);
   if alert then
-    w.state := 'ALERTED';
-    w.last_alert_at := p_now;
-    w.rearmed_by_top_up := false;
-    w.alert_withheld := false;
+    update wallets o set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false, alert_withheld = false
+      where o.user_id = w.user_id returning o.state, o.last_alert_at, o.rearmed_by_top_up, o.alert_withheld
+      into w.state, w.last_alert_at, w.rearmed_by_top_up, w.alert_withheld;
   elsif p_captured > 0 and wallet_alert_throttled(w, p_throttle, p_now) then
+    update wallets o set alert_withheld = true where o.user_id = w.user_id;
     w.alert_withheld := true;
   end if;
 end $$;
@@ -141,13 +107,17 @@ end $$;
 create or replace function wallet_alert_due(w wallets, p_throttle interval, p_now timestamptz)
 returns boolean language plpgsql stable as $$
 begin
-  return w.settled < w.trigger_threshold
+  if w.settled < w.trigger_threshold
     and w.state = 'NORMAL'
     and (w.last_alert_at is null or w.rearmed_by_top_up or w.last_alert_at + p_throttle <= p_now)
-    and exists (
+  then
+    -- Not part of the condition, which would be planned for each charge.
+    return exists (
       select 1 from webhook_endpoints e
       where e.user_id = w.user_id and e.enabled and e.deleted_at is null and 'balance.low' = any (e.events)
     );
+  end if;
+  return false;
 end $$;
 
 -- Whether only the throttle withholds the alert of a charge that left this wallet.
@@ -211,4 +181,65 @@ begin
       update wallets u set alert_withheld = true where u.user_id = crossing.user_id;
     end if;
   end loop;
+end $$;
+
+-- Kept for processes of the release before.
+-- Appends the entry of a hold, a capture or a release: number `w.entry_count`, with the balances of `w`.
+create or replace function ledger_append(
+  w wallets, p_kind text, p_amount bigint, p_subject uuid, p_trace text, p_now timestamptz
+) returns void language plpgsql as $$
+begin
+  insert into wallet_entries
+    (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
+  values
+    (w.user_id, w.entry_count, p_kind, p_amount, w.settled, w.held,
+     p_kind || ':' || p_subject, p_subject, p_trace, p_now);
+end $$;
+
+-- Kept for processes of the release before.
+-- Holds p_amount for a task or a call. The caller has checked that it is available; a constraint of the wallet
+-- checks it again.
+create or replace function wallet_hold(
+  w wallets, p_id uuid, p_kind text, p_amount bigint, p_trace text, p_now timestamptz
+) returns wallets language plpgsql as $$
+begin
+  w.held := w.held + p_amount;
+  w.entry_count := w.entry_count + 1;
+  insert into holds (id, user_id, kind, amount, created_at) values (p_id, w.user_id, p_kind, p_amount, p_now);
+  perform ledger_append(w, 'hold', p_amount, p_id, p_trace, p_now);
+  return w;
+end $$;
+
+-- Kept for processes of the release before.
+-- Settles a hold that the caller has deleted: captures p_captured of it and releases the rest, or all of it.
+-- `alert`: balance.low is to be published in this transaction.
+create or replace function wallet_settle(
+  inout w wallets, h holds, p_captured bigint, p_throttle interval, p_trace text, p_now timestamptz,
+  out alert boolean
+) language plpgsql as $$
+begin
+  if p_captured is null or p_captured < 0 or p_captured > h.amount then
+    raise exception 'capture % is outside the hold of %', p_captured, h.amount using errcode = 'GW001';
+  end if;
+  if h.budget_epoch is not null then perform key_budget_settle(h, p_captured); end if;
+  if p_captured > 0 then
+    w.settled := w.settled - p_captured;
+    w.held := w.held - p_captured;
+    w.entry_count := w.entry_count + 1;
+    perform ledger_append(w, 'capture', p_captured, h.id, p_trace, p_now);
+  end if;
+  if p_captured < h.amount or h.amount = 0 then
+    w.held := w.held - (h.amount - p_captured);
+    w.entry_count := w.entry_count + 1;
+    perform ledger_append(w, 'release', h.amount - p_captured, h.id, p_trace, p_now);
+  end if;
+  alert := p_captured > 0 and wallet_alert_due(w, p_throttle, p_now);
+  if alert then
+    w.state := 'ALERTED';
+    w.last_alert_at := p_now;
+    w.rearmed_by_top_up := false;
+    w.alert_withheld := false;
+  elsif p_captured > 0 and wallet_alert_throttled(w, p_throttle, p_now) then
+    w.alert_withheld := true;
+  end if;
 end $$;

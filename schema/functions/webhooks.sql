@@ -16,31 +16,57 @@ create or replace function id_time(p_id text, p_prefix text) returns timestamptz
     * (('x' || lpad(substr(p_id, length(p_prefix) + 1, 12), 16, '0'))::bit(64)::bigint)
 $$;
 
--- Inserts an event, and a delivery, due now, for each enabled endpoint that subscribes to it. Returns these
--- endpoints, to be notified after the commit. plpgsql, so that its plans are kept.
+-- Inserts events, one place in each array for one, and deliveries of them, due now, for each enabled endpoint that
+-- subscribes. Returns these endpoints, to be notified after the commit. plpgsql, so that its plans are kept.
 -- docs/reference/webhooks.md#delivery
+create or replace function events_publish(
+  p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
+  p_times timestamptz[]
+) returns table (task_id uuid, endpoints text[]) language plpgsql as $$
+#variable_conflict use_column
+declare
+  places bigint[];
+  hooks text[];
+begin
+  insert into events (id, created_at, user_id, type, task_id, body, trace_id)
+    select * from unnest(p_ids, p_times, p_users, p_types, p_tasks, p_bodies, p_traces);
+  select array_agg(e.place), array_agg(o.id) into places, hooks
+    from unnest(p_users, p_types) with ordinality as e (user_id, type, place)
+    cross join lateral (
+      select o.id from webhook_endpoints o
+      where o.user_id = e.user_id and o.enabled and o.deleted_at is null and e.type = any (o.events) offset 0
+    ) o;
+  if hooks is null then
+    return query select task, '{}'::text[] from unnest(p_tasks) task;
+    return;
+  end if;
+  with made as (
+    select time_sorted_id('whd_', p_times[place]) as id, hook, place from unnest(places, hooks) as h (place, hook)
+  ), written as (
+    insert into deliveries
+      (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, task_id, status, updated_at)
+    select id, p_times[place], p_users[place], hook, p_ids[place], p_times[place], p_types[place], p_tasks[place],
+      'pending', p_times[place]
+    from made
+  )
+  insert into delivery_queue (id, created_at, endpoint_id, due_at)
+    select id, p_times[place], hook, p_times[place] from made;
+  return query
+    select e.task, coalesce(h.endpoints, '{}')
+    from unnest(p_tasks) with ordinality as e (task, place)
+    left join (
+      select place, array_agg(hook) as endpoints from unnest(places, hooks) as h (place, hook) group by place
+    ) h on h.place = e.place;
+end $$;
+
+-- Inserts one event and its deliveries.
 create or replace function event_publish(
   p_id text, p_user uuid, p_type text, p_task uuid, p_body bytea, p_trace text, p_now timestamptz,
   out endpoints text[]
 ) language plpgsql as $$
 begin
-  insert into events (id, created_at, user_id, type, task_id, body, trace_id)
-    values (p_id, p_now, p_user, p_type, p_task, p_body, p_trace);
-  select array_agg(e.id) into endpoints from webhook_endpoints e
-    where e.user_id = p_user and e.enabled and e.deleted_at is null and p_type = any (e.events);
-  if endpoints is null then
-    endpoints := '{}';
-    return;
-  end if;
-  with made as (
-    select time_sorted_id('whd_', p_now) as id, endpoint_id from unnest(endpoints) as endpoint_id
-  ), written as (
-    insert into deliveries
-      (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, task_id, status, updated_at)
-    select id, p_now, p_user, endpoint_id, p_id, p_now, p_type, p_task, 'pending', p_now from made
-  )
-  insert into delivery_queue (id, created_at, endpoint_id, due_at)
-    select id, p_now, endpoint_id, p_now from made;
+  select e.endpoints into event_publish.endpoints from events_publish(
+    array[p_id], array[p_user], array[p_type], array[p_task], array[p_body], array[p_trace], array[p_now]) e;
 end $$;
 
 -- How many deliveries each endpoint may be sent now, as the upper bound for delivery_claim: the number asked
