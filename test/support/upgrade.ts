@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { randomBytes } from "node:crypto"
@@ -46,8 +46,20 @@ export const upgraded = Effect.gen(function* () {
     functions("n, 'a'"),
     "lock table turns in exclusive mode"
   )
+  const warnings: Array<string> = []
+  const logger = Logger.make(({ message }) => warnings.push(String(message)))
   const migrateAs = (sql: SqlClient) =>
-    Effect.provideService(Migrations.migrate(folder.options), SqlClient, sql)
+    Migrations.migrate(folder.options).pipe(
+      Effect.provideService(SqlClient, sql),
+      Effect.provide(Logger.layer([logger]))
+    )
+  /** So many tries have failed, and the next one waits for the clock. */
+  const untilWarned = (tries: number) =>
+    Effect.suspend(() => (warnings.length === tries ? Effect.void : Effect.fail("not yet"))).pipe(
+      Effect.retry(Schedule.spaced("20 millis")),
+      Effect.andThen(Effect.sleep("20 millis")),
+      TestClock.withLive
+    )
   const migrate = migrateAs(yield* session)
   yield* migrate
   const other = yield* session
@@ -59,7 +71,17 @@ export const upgraded = Effect.gen(function* () {
       Effect.retry(Schedule.spaced("20 millis")),
       Effect.asVoid
     )
-  return { folder, migrate, migrateAs, other, session, sessionAs, waiting }
+  return {
+    folder,
+    migrate,
+    migrateAs,
+    other,
+    session,
+    sessionAs,
+    untilWarned,
+    waiting,
+    warnings
+  }
 })
 
 /** A role that may use what others own, until the scope closes. Its password is its name. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import {
   colour,
@@ -37,7 +37,7 @@ describe("an upgrade beside other roles and other starters", () => {
 
   it.live("goes on beside calls of a role that it may not cancel, and says so", () =>
     Effect.gen(function* () {
-      const { folder, migrateAs, other, session, sessionAs, waiting } = yield* upgraded
+      const { folder, migrateAs, other, session, sessionAs, waiting, warnings } = yield* upgraded
       folder.write({ "0002_colour.sql": `${colour}; drop table others` })
       folder.writeFunctions(functions("n, 'a', 'red'"))
       const owner = yield* makeRole(other)
@@ -49,15 +49,11 @@ describe("an upgrade beside other roles and other starters", () => {
       }
       const third = yield* session
       const migrator = yield* sessionAs(owner)
-      const logs: Array<unknown> = []
-      const logger = Logger.make(({ message }) => logs.push(message))
       const [migrating, calling] = yield* whileLocked(
         other,
         lockOthers,
         Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(
-            Effect.provide(migrateAs(migrator), Logger.layer([logger]))
-          )
+          const fiber = yield* Effect.forkChild(migrateAs(migrator))
           yield* waiting(1)
           const call = yield* Effect.forkChild(Effect.exit(third`SELECT thing_add(1)`))
           yield* waiting(2)
@@ -67,7 +63,7 @@ describe("an upgrade beside other roles and other starters", () => {
       assert.deepStrictEqual(yield* Fiber.join(migrating), ["0002_colour", "functions/things"])
       yield* Fiber.join(calling)
       assert.match(
-        String(logs),
+        warnings.join(),
         /^Statements of the role \w+ wait for the new schema and cannot be cancelled/u
       )
     })
@@ -75,7 +71,7 @@ describe("an upgrade beside other roles and other starters", () => {
 
   it.effect("one of several processes tries while a table stays locked; the others wait", () =>
     Effect.gen(function* () {
-      const { folder, migrateAs, other, session } = yield* upgraded
+      const { folder, migrateAs, other, session, untilWarned } = yield* upgraded
       folder.write({ "0002_others.sql": "alter table others add column name text" })
       const third = yield* session
       const starters = yield* Effect.all([session, session, session])
@@ -86,7 +82,7 @@ describe("an upgrade beside other roles and other starters", () => {
         Effect.gen(function* () {
           const fibers = yield* Effect.forEach(starters, (sql) => Effect.forkChild(migrateAs(sql)))
           yield* untilTrying(true)
-          yield* untilTrying(false)
+          yield* untilWarned(1)
           for (let round = 0; round < 50; round++) assert.isFalse(yield* isTrying)
           return fibers
         })

@@ -189,7 +189,7 @@ it.effect("DashScope's list shows what became of each job", () =>
     const server = yield* serverOf(subject.vendor, {
       script: [
         MockVendor.result(0),
-        MockVendor.jobFails("CONTENT", "refused"),
+        MockVendor.jobFails("CONTENT", "refused", 0),
         MockVendor.result("1 hour")
       ]
     })
