@@ -16,8 +16,15 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** After what was to be cut off, for the actors, the records and the store. */
-const closingMax = Duration.seconds(5)
+/** After the grace, or a second signal: for the actors, the records and the store. */
+const closingMillisMax = 5000
+
+/**
+ * What cannot be interrupted, or waits for a store that is silent, must not keep the process; the next owner finds it
+ * in the store.
+ */
+const endWithin = (millis: number) =>
+  setTimeout(() => globalThis.process.exit(0), millis + closingMillisMax).unref()
 
 const cutTotal = Metric.counter("gateway_shutdown_cut_total", {
   description: "Work that the end of the process cut off, by kind.",
@@ -43,8 +50,6 @@ const makeDrain = Effect.gen(function* () {
       yield* Metric.update(Metric.withAttributes(cutTotal, { kind }), count)
     }
     yield* Effect.logWarning("The end of the process cuts off work").pipe(Effect.annotateLogs(cut))
-    // What cannot be interrupted must not keep the process; the next owner finds it in the store
-    setTimeout(() => globalThis.process.exit(0), Duration.toMillis(closingMax)).unref()
   })
 
   const drained = Effect.gen(function* () {
@@ -58,6 +63,7 @@ const makeDrain = Effect.gen(function* () {
     yield* listener.stopListening
     yield* atMost(Effect.andThen(listener.idle, drain.idle), shutdownGrace)
     yield* countCut
+    endWithin(Math.max(0, drain.graceEnd() - performance.now()))
     refuseOpen(listener.open())
   })
   return { drained }
@@ -67,6 +73,9 @@ const makeDrain = Effect.gen(function* () {
 const hurryAtSignal = (hurry: Effect.Effect<void>) =>
   Effect.sync(() => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      globalThis.process.on(signal, () => Effect.runFork(hurry))
+      globalThis.process.on(signal, () => {
+        Effect.runFork(hurry)
+        endWithin(0)
+      })
     }
   })

@@ -8,7 +8,7 @@ type Read = () => Promise<{ readonly done: boolean; readonly value?: Uint8Array 
  * The `data` of each server-sent event; comments and other fields are skipped. `read` takes the next piece, `onId`
  * gets the `id` of each block, also of one without data, before its event.
  */
-export async function* eventsOf(
+export async function* dataOf(
   read: Read,
   onId: (id: string) => void = () => {}
 ): AsyncGenerator<string> {
@@ -68,7 +68,7 @@ export async function* openEvents(
         signal?.throwIfAborted()
         return { done: true }
       })
-    yield* eventsOf(read, onId)
+    yield* dataOf(read, onId)
   } finally {
     closing.abort()
     reader?.cancel().catch(() => {})

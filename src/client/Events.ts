@@ -82,6 +82,8 @@ async function* listen(
         const event = eventIn(text)
         if (seen.includes(event.id)) continue
         if (seen.push(event.id) > seenMax) seen.shift()
+        // What goes on by time begins with a repeat, which is no progress
+        retry = 0
         if (position === undefined) from = event.created_at
         yield position === undefined ? event : { ...event, position }
       }

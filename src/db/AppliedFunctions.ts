@@ -70,16 +70,35 @@ const namesOfChange = (
 
 const callOf = (names: ReadonlyArray<string>) => new RegExp(`\\b(?:${names.join("|")})\\(`, "u")
 
+const Waiting = Schema.Array(
+  Schema.Struct({ role: Schema.String, cancelled: Schema.NullOr(Schema.Boolean) })
+)
+
 /**
  * Cancels the calls of these functions that wait for a lock: nearly all wait for this transaction, and would go on with
  * a body of before in the schema of after. Their processes call again, as after a statement that took too long (ADR 0158).
+ * What a role may cancel, and whose statements it sees, is a matter of grants (ADR 0252).
  */
 const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   if (names.length === 0) return
   const sql = yield* SqlClient
-  yield* sql`
-    SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
-    WHERE datname = current_database() AND usename = current_user AND wait_event_type = 'Lock'
-      AND pid <> pg_backend_pid() AND query ~ ${callOf(names).source.replace("\\b", "\\m")}`
-    .unprepared
+  const call = callOf(names).source.replace("\\b", "\\m")
+  const rows = yield* sql`
+    SELECT r.rolname AS role, CASE WHEN a.query ~ ${call} AND (own.rolsuper OR NOT r.rolsuper AND (
+      pg_has_role(r.oid, 'USAGE') OR pg_has_role('pg_signal_backend', 'USAGE')
+    )) THEN pg_cancel_backend(a.pid) END AS cancelled
+    FROM pg_locks l
+    JOIN pg_stat_activity a ON a.pid = l.pid
+    JOIN pg_roles r ON r.oid = a.usesysid
+    JOIN pg_roles own ON own.rolname = current_user
+    WHERE NOT l.granted AND a.datname = current_database() AND a.pid <> pg_backend_pid()
+      AND (a.query ~ ${call} OR a.query = '<insufficient privilege>')`.unprepared
+  const waiting = yield* Effect.orDie(decodeWaiting(rows))
+  const others = new Set(waiting.flatMap((it) => (it.cancelled === null ? [it.role] : [])))
+  if (others.size === 0) return
+  yield* Effect.logWarning(
+    `Statements of the role ${[...others].join(", ")} wait for the new schema and cannot be cancelled: calls among them may fail. Grant that role to the one that migrates`
+  )
 })
+
+const decodeWaiting = Schema.decodeUnknownEffect(Waiting)

@@ -5,7 +5,8 @@ import { Effect, Predicate } from "effect"
 import type { Scope } from "effect"
 import { existsSync, fsyncSync } from "node:fs"
 import { join } from "node:path"
-import type { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
+import { cutRestore } from "./CutRestore.ts"
+import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { lockDataDir } from "./DataDirLock.ts"
 import { makeStore, unusable } from "./NewStore.ts"
 import { compileOnceOnly, startParams } from "./PgliteOptions.ts"
@@ -31,6 +32,9 @@ export const openEmbedded = Effect.fn("Embedded.open")(function* (
     return new PgliteSession(yield* start({ ...loaded, startParams: startParams(false) }))
   }
   yield* lockDataDir(options.dataDir)
+  const cut = cutRestore(options.dataDir)
+  // A new store would stand beside media and a key of another one
+  if (cut !== undefined) return yield* new DatabaseUnavailable({ variable: "DATA_DIR", ...cut })
   const folder = join(options.dataDir, "postgres")
   if (!existsSync(folder)) yield* makeStore(folder, options)
   const fs = options.durable ? new DurableNodeFS(folder) : new NodeFS(folder)

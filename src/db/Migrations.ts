@@ -46,11 +46,14 @@ const busySchedule = Schedule.min([
   Schedule.spaced("30 seconds")
 ])
 
+/** Longest silence between two statements: the longest wait between tries, and more. Whoever is gone gives up its turn. */
+const turnIdleSeconds = 90
+
 /**
  * Applies what is missing in one transaction: migrations in order, then the function files that have changed.
  * Processes of the release before see the schema with their functions, or with those that go with it, and
- * nothing in between (ADR 0158). An advisory lock makes processes that start at once do it once. A table that
- * somebody keeps locked is not waited for in a queue that stops the service. Returns the names of what this
+ * nothing in between (ADR 0158). An advisory lock makes processes that start at once do it once, and try one at
+ * a time. A table that somebody keeps locked is not waited for in a queue that stops the service. Returns the names of what this
  * call applied.
  */
 export const migrate = Effect.fn("Migrations.migrate")(function* (
@@ -64,7 +67,8 @@ export const migrate = Effect.fn("Migrations.migrate")(function* (
     functions: yield* readFunctions(directory)
   }
   if (yield* isUpToDate(files)) return []
-  return yield* sql.withTransaction(apply(files)).pipe(
+  // A savepoint, whose end gives all locks of a try back, save that of the one who tries
+  const tries = sql.withTransaction(apply(files)).pipe(
     Effect.retry({
       while: (error) => error._tag === "MigrationError" && error.fault === formerProcessRuns,
       schedule: Schedule.spaced("1 second"),
@@ -73,6 +77,18 @@ export const migrate = Effect.fn("Migrations.migrate")(function* (
     Effect.tapError((error) => (isBusy(error) ? Effect.logWarning(busyMessage) : Effect.void)),
     Effect.retry({ while: isBusy, schedule: busySchedule })
   )
+  return yield* sql.withTransaction(Effect.andThen(takeTurn, tries))
+})
+
+/** One process tries at a time: each try stops money for as long as it waits for a lock (ADR 0252). */
+const takeTurn = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  // Whatever the role or the database is set to
+  yield* sql`SET LOCAL statement_timeout = 0`.unprepared
+  yield* sql`SET LOCAL lock_timeout = 0`.unprepared
+  yield* sql.unsafe(`SET LOCAL idle_in_transaction_session_timeout = '${turnIdleSeconds}s'`)
+    .unprepared
+  yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.unprepared
 })
 
 const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It is tried again`
@@ -127,10 +143,6 @@ const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
 /** What is missing, in the caller's transaction. */
 const apply = Effect.fnUntraced(function* (files: SchemaFiles) {
   const sql = yield* SqlClient
-  // Whatever the role or the database is set to
-  yield* sql`SET LOCAL statement_timeout = 0`.unprepared
-  yield* sql`SET LOCAL lock_timeout = 0`.unprepared
-  yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.unprepared
   yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockTimeoutSeconds}s'`).unprepared
   yield* createState
   const applied: Array<string> = []

@@ -30,27 +30,38 @@ import { Secrets } from "./Secrets.ts"
 const dead = { seconds: ownerDeadSeconds }
 
 /**
- * A process that cannot read what the others encrypt would sign no webhook, and they not those of its own. One whose
- * heartbeat does not come again was killed, and is waited for: a supervisor may give up after some failed starts.
- * ADR 0147
+ * Writes the first heartbeat. A process that cannot read what the others encrypt would sign no webhook, and they not
+ * those of its own. One whose heartbeat does not come again was killed, and is waited for: a supervisor may give up
+ * after some failed starts. ADR 0147
  */
-const refuseForeignKey = Effect.fnUntraced(function* (
+const enter = Effect.fnUntraced(function* (
+  id: string,
   secrets: Secrets["Service"],
-  store: ProcessStore["Service"],
-  now: DateTime.Utc
+  store: ProcessStore["Service"]
 ) {
-  const foreignSince = (time: DateTime.Utc) =>
-    Effect.map(store.alive(time), (ids) => ids.filter((it) => !isReadable(secrets, it)))
-  if ((yield* foreignSince(DateTime.subtract(now, dead))).length === 0) return
-  const foreign = yield* Effect.repeat(foreignSince(DateTime.add(now, { milliseconds: 1 })), {
-    until: (ids) => ids.length > 0,
-    schedule: Schedule.spaced("1 second"),
-    times: ownerDeadSeconds
+  const clock = yield* DatabaseClock
+  const now = yield* clock.now
+  const isRefused = (other: string) => !isReadable(secrets, other)
+  const enterBeside = Effect.fnUntraced(function* (since: DateTime.Utc) {
+    const time = yield* clock.asParameter
+    return yield* store.enter(id, Option.getOrNull(time), { since, isRefused })
   })
-  if (foreign.length === 0) return
+  if ((yield* enterBeside(DateTime.subtract(now, dead))).length === 0) return
+  const soon = DateTime.add(now, { milliseconds: 1 })
+  // The last look enters, unless one that is refused has come
+  const foreign = yield* Effect.repeat(
+    Effect.map(store.alive(soon), (ids) => ids.filter(isRefused)),
+    {
+      until: (ids) => ids.length > 0,
+      schedule: Schedule.spaced("1 second"),
+      times: ownerDeadSeconds
+    }
+  )
+  const refused = foreign.length === 0 ? yield* enterBeside(soon) : foreign
+  if (refused.length === 0) return
   return yield* fault(
     "MASTER_KEY",
-    `running processes encrypt under a key that is not among these: ${foreign.join(", ")}`,
+    `running processes encrypt under a key that is not among these: ${refused.join(", ")}`,
     "set the value that they have"
   )
 })
@@ -113,13 +124,6 @@ export class Process extends Context.Service<
       const measureSkew = makeMeasureSkew()
       const secrets = yield* Secrets
       const id = makeProcessId(secrets)
-      // One process locks the embedded store's folder: every earlier process is dead
-      if (database._tag === "Embedded") yield* store.deleteAll
-      else {
-        const now = yield* clock.now
-        yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
-        yield* refuseForeignKey(secrets, store, now)
-      }
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
       const local = yield* Clock.Clock
       const fork = yield* makeFiberPlaces
@@ -147,7 +151,16 @@ export class Process extends Context.Service<
         }
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
-      yield* Effect.acquireRelease(beat(false), () => Effect.ignore(leave))
+      // Before it enters: a start that is interrupted leaves no row of a process that lives
+      yield* Effect.addFinalizer(() => Effect.ignore(leave))
+      // One process locks the embedded store's folder: every earlier process is dead
+      if (database._tag === "Embedded") yield* store.deleteAll
+      else {
+        yield* enter(id, secrets, store)
+        const now = yield* clock.now
+        yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
+      }
+      yield* beat(false)
       // One that was alone sends its hints from now on
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(

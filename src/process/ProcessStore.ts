@@ -35,6 +35,11 @@ const heartbeat = `
   SELECT * FROM process_heartbeat(
     $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[])`
 
+/** Any number that nothing else in the database uses as an advisory lock. */
+const entranceLock = 7_305_004_119
+
+const Ids = Schema.Struct({ id: Schema.String })
+
 /** Heartbeats of the processes of the service. */
 export class ProcessStore extends Context.Service<
   ProcessStore,
@@ -53,6 +58,18 @@ export class ProcessStore extends Context.Service<
      * still counts in the sliding minute (ADR 0104).
      */
     readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Writes the first heartbeat, unless a process with a heartbeat since then is refused: then it returns the ids
+     * of these. One process at a time, so that each sees those that have entered. ADR 0147
+     */
+    readonly enter: (
+      id: string,
+      now: DateTime.Utc | null,
+      others: {
+        readonly since: DateTime.Utc
+        readonly isRefused: (id: string) => boolean
+      }
+    ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** The ids of those with a heartbeat at this time or later. */
     readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** Only for a store that one process alone can open. */
@@ -71,7 +88,26 @@ export class ProcessStore extends Context.Service<
           storeFailures(sql.unsafe<object>(statement, parameters)),
         onSome: (direct) => direct.query
       })
+      const alive = (since: DateTime.Utc) =>
+        sql`SELECT id FROM processes WHERE heartbeat_at >= ${toDate(since)} ORDER BY id`.pipe(
+          rowsOf(Ids),
+          Effect.map((rows) => rows.map(({ id }) => id))
+        )
       return ProcessStore.of({
+        enter: Effect.fnUntraced(
+          function* (id, now, { isRefused, since }) {
+            yield* sql`SELECT pg_advisory_xact_lock(${entranceLock})`
+            const refused = (yield* alive(since)).filter(isRefused)
+            if (refused.length > 0) return refused
+            const at = now === null ? null : toDate(now)
+            yield* sql`
+              INSERT INTO processes (id, started_at, heartbeat_at)
+              SELECT ${id}, at, at
+              FROM (SELECT coalesce(${at}::timestamptz, clock_timestamp()) AS at) AS x`
+            return []
+          },
+          (self) => storeFailures(sql.withTransaction(self))
+        ),
         heartbeat: (id, now, duties = []) =>
           query(heartbeat, [
             id,
@@ -84,12 +120,7 @@ export class ProcessStore extends Context.Service<
           sql`
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
             WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
-        alive: (since) =>
-          sql`SELECT id FROM processes WHERE heartbeat_at >= ${toDate(since)} ORDER BY id`.pipe(
-            rowsOf(Schema.Struct({ id: Schema.String })),
-            Effect.map((rows) => rows.map(({ id }) => id)),
-            storeFailures
-          ),
+        alive: (since) => storeFailures(alive(since)),
         deleteAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
         deleteOld: (since) =>
           sql`

@@ -1,6 +1,6 @@
 import { Cause, Effect, Pull, Stream } from "effect"
 import type { Array as Arr, Scope } from "effect"
-import { sniff } from "../catalog/media/Formats.ts"
+import { isServed, mimeOf, sniff } from "../catalog/media/Formats.ts"
 import type { Format } from "../catalog/media/Formats.ts"
 import { resultBytesMax } from "../domain/Limits.ts"
 import type { Download } from "../vendors/VendorClient.ts"
@@ -30,7 +30,7 @@ export const resultStream = Effect.fnUntraced(function* ({
     return yield* lost(head.length === 0 ? "it is empty" : "its host sent something else")
   }
   return {
-    mime: (format === undefined ? undefined : mimes[format]) ?? declared,
+    mime: (format === undefined ? undefined : mimeOf(format)) ?? declared,
     stream: bounded(head, rest)
   }
 })
@@ -59,24 +59,8 @@ const headOf = (
   return more(new Uint8Array())
 }
 
-/** The formats of results, and the type with which they are served. */
-const mimes: { readonly [format in Format]?: string } = {
-  JPEG: "image/jpeg",
-  PNG: "image/png",
-  BMP: "image/bmp",
-  WEBP: "image/webp",
-  GIF: "image/gif",
-  MP4: "video/mp4",
-  WAV: "audio/wav",
-  MP3: "audio/mpeg",
-  Ogg: "audio/ogg",
-  FLAC: "audio/flac"
-}
-
-const known: ReadonlySet<string> = new Set(Object.values(mimes))
-
 /**
- * A download that is declared as an image format of `mimes` must have its signature; one that is
+ * A download that is declared as a known image format must have its signature; one that is
  * declared as another type may be anything but a document.
  */
 const isMedium = (head: Uint8Array, format: Format | undefined, declared: string): boolean => {
@@ -85,7 +69,7 @@ const isMedium = (head: Uint8Array, format: Format | undefined, declared: string
   if (format === "PDF" || format === "ZIP") return false
   if (format !== undefined) return true
   const isText = head[0] === 0x7b || head[0] === 0x5b
-  return !isText && !(declared.startsWith("image/") && known.has(declared))
+  return !isText && !(declared.startsWith("image/") && isServed(declared))
 }
 
 const bounded = (

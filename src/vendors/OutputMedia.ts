@@ -1,20 +1,9 @@
+import { mimeOfExtension } from "../catalog/media/Formats.ts"
 import type { ResultKind } from "../domain/Task.ts"
 import type { ResultItem } from "./VendorClient.ts"
 
-const mimes: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  webp: "image/webp",
-  gif: "image/gif",
-  mp4: "video/mp4",
-  webm: "video/webm",
-  mp3: "audio/mpeg",
-  wav: "audio/wav"
-}
-
 const mimeOf = (url: string): string =>
-  mimes[/\.([a-z0-9]+)$/iu.exec(URL.parse(url)?.pathname ?? "")?.[1]?.toLowerCase() ?? ""] ??
+  mimeOfExtension(/\.([a-z0-9]+)$/iu.exec(URL.parse(url)?.pathname ?? "")?.[1] ?? "") ??
   "application/octet-stream"
 
 /** The usual names of result fields, by kind of result. docs/reference/vendors.md#fal-queue */

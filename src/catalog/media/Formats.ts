@@ -62,11 +62,42 @@ export const mimesOf = {
   MP4: ["video/mp4"]
 } as const satisfies Record<ImageFormat | AudioFormat | VideoFormat, ReadonlyArray<string>>
 
-const extensions: ReadonlyMap<string, string> = new Map(
-  Object.entries(mimesOf).flatMap(([format, mimes]) =>
-    mimes.map((mime) => [mime, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
-  )
+/** The same, and of formats that only results have. */
+const allMimes = new Map<string, ReadonlyArray<string>>(
+  Object.entries({
+    ...mimesOf,
+    GIF: ["image/gif"],
+    Ogg: ["audio/ogg"],
+    FLAC: ["audio/flac", "audio/x-flac"]
+  })
 )
+
+/** The media type with which a result of this format is served; `undefined`: no result has it. */
+export const mimeOf = (format: Format): string | undefined => allMimes.get(format)?.[0]
+
+/** Whether results of a known format are served with this media type. */
+export const isServed = (mime: string): boolean => served.has(mime)
+
+const served: ReadonlySet<string | undefined> = new Set(
+  Array.from(allMimes.values(), ([mime]) => mime)
+)
+
+const extensions: ReadonlyMap<string, string> = new Map([
+  ...Array.from(allMimes).flatMap(([format, mimes]) =>
+    mimes.map((mime) => [mime, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
+  ),
+  // Not known by its first bytes
+  ["video/webm", "webm"]
+])
+
+const mimesByExtension: ReadonlyMap<string, string> = new Map([
+  ["jpeg", mimesOf.JPEG[0]],
+  ...Array.from(extensions, ([mime, extension]) => [extension, mime] as const).toReversed()
+])
+
+/** The media type of a file, by the end of its name. */
+export const mimeOfExtension = (extension: string): string | undefined =>
+  mimesByExtension.get(extension.toLowerCase())
 
 /** The end of a file's name, by its media type. */
 export const extensionOf = (mime: string): string => extensions.get(mime) ?? "bin"

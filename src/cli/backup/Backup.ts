@@ -3,6 +3,7 @@ import { existsSync } from "node:fs"
 import { cp, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
+import { cutRestore, markRestore, unmarkRestore } from "../../db/CutRestore.ts"
 import * as Database from "../../db/Database.ts"
 import { lockDataDir } from "../../db/DataDirLock.ts"
 import { makeFolder } from "../../db/MakeFolder.ts"
@@ -172,6 +173,8 @@ export const restore = Effect.fnUntraced(
     const { artifacts, dataDir } = yield* embedded
     const archive = resolve(file)
     const refuseFull = Effect.gen(function* () {
+      const cut = cutRestore(dataDir)
+      if (cut !== undefined) return yield* failed(cut.fault, cut.remedy)
       for (const folder of [dataDir, ...(artifacts === undefined ? [] : [artifacts])]) {
         if (!(yield* isEmpty(folder))) return yield* overwrites(folder)
       }
@@ -205,9 +208,11 @@ export const restore = Effect.fnUntraced(
         ? { from: yield* mediaBeside(unpacked, artifacts), to: artifacts }
         : undefined
     const move = attempt(dataDir, async () => {
+      await markRestore(dataDir, [dataDir, ...(media === undefined ? [] : [media.to])])
       if (media !== undefined) await moveInto(media.from, media.to)
       await moveInto(data, dataDir)
       await syncPath(dirname(dataDir))
+      await unmarkRestore(dataDir)
     })
     // Else an interrupt would remove what is not moved yet
     yield* Effect.uninterruptible(move)

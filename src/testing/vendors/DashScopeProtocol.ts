@@ -141,7 +141,7 @@ const task = (id: string, vendor: Vendor): Reply => {
   if (vendor.isRunning(job)) {
     return output({ task_status: job.polls === 1 ? "PENDING" : "RUNNING" })
   }
-  const ending = vendor.endingOf(job, isVideo(job) ? "video" : "image")
+  const ending = vendor.endingOf(job, kindOf(job))
   if (ending._tag === "Failed") {
     return output({ task_status: "FAILED", ...jobFailure(ending.kind, ending.message) })
   }
@@ -176,6 +176,14 @@ const clock = (millis: number) =>
 
 const stamp = (millis: number) => clock(millis).slice(0, 19).replaceAll(/\D/gu, "")
 
+const kindOf = (job: Job) => (isVideo(job) ? "video" : "image")
+
+const statusOf = (job: Job, vendor: Vendor) => {
+  if (job.isCancelled) return "CANCELED"
+  if (vendor.isRunning(job)) return job.polls === 0 ? "PENDING" : "RUNNING"
+  return vendor.endingOf(job, kindOf(job))._tag === "Failed" ? "FAILED" : "SUCCEEDED"
+}
+
 const list = ({ query }: VendorRequest, vendor: Vendor): Reply => {
   const all = vendor.listedJobs
     .filter(({ model }) => model === query.get("model_name"))
@@ -185,7 +193,7 @@ const list = ({ query }: VendorRequest, vendor: Vendor): Reply => {
       task_id: job.id,
       request_id: "r",
       model_name: job.model,
-      status: vendor.isRunning(job) ? "RUNNING" : "SUCCEEDED",
+      status: statusOf(job, vendor),
       api_key_id: "1",
       gmt_create: job.createdAt
     }))

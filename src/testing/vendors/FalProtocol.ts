@@ -27,6 +27,11 @@ const failures: ReadonlyMap<VendorErrorClass, readonly [type: string, status: nu
 /** What the model made; a failed job has its failure in the place of the result. */
 const outputOf = (job: Job, ending: Ending): Reply => {
   const headers = { "x-fal-request-id": job.id }
+  if (job.isCancelled) {
+    const [error_type, detail] = ["client_cancelled", "Request was cancelled"]
+    const json = { detail, error_type }
+    return { status: 499, headers: { ...headers, "x-fal-error-type": error_type }, json }
+  }
   if (ending._tag === "Failed") {
     const [type, status] = failures.get(ending.kind) ?? ["internal_server_error", 500]
     const reply =
@@ -172,8 +177,9 @@ export const fal: Protocol = {
     if (verb === undefined) return resultOf(vendor, id)
     if (verb !== "cancel" || method !== "PUT") return undefined
     const job = vendor.jobs.get(id)
-    return job === undefined || !vendor.isRunning(job)
-      ? { status: 400, json: { status: "ALREADY_COMPLETED" } }
-      : { status: 202, json: { status: "CANCELLATION_REQUESTED" } }
+    if (job === undefined) return { status: 404, json: { status: "NOT_FOUND" } }
+    if (!vendor.isRunning(job)) return { status: 400, json: { status: "ALREADY_COMPLETED" } }
+    job.isCancelled = true
+    return { status: 202, json: { status: "CANCELLATION_REQUESTED" } }
   }
 }

@@ -12,6 +12,8 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { writeArchive } from "../../../src/cli/backup/Archive.ts"
+import { openEmbedded } from "../../../src/db/EmbeddedPostgres.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { until } from "../../support/gatewayProcess.ts"
 import { prepareDataDir } from "../../support/stores.ts"
@@ -97,6 +99,34 @@ describe("gateway backup and restore", () => {
         "postgres"
       ])
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "say what to do after a restore that was cut off between its moves",
+    () =>
+      Effect.gen(function* () {
+        const { ARTIFACT_STORE, DATA_DIR, archive, folder } = yield* stopped
+        mkdirSync(join(ARTIFACT_STORE, "lost+found"))
+        writeFileSync(join(ARTIFACT_STORE, "lost+found", "medium"), "bytes")
+        yield* writeArchive(
+          archive,
+          [
+            { name: "data", folder: DATA_DIR, isLeftOut: (it) => it.startsWith("lock") },
+            { name: "artifacts", folder: ARTIFACT_STORE, isLeftOut: () => false }
+          ],
+          { format: 1, created_at: "2026-01-01T00:00:00Z", version: "0.2.0" }
+        )
+        const target = { DATA_DIR: join(folder, "restored"), ARTIFACT_STORE: join(folder, "full") }
+        // In its way, as a kill would be
+        mkdirSync(join(target.ARTIFACT_STORE, "lost+found", "of the disk"), { recursive: true })
+        yield* withEnvironment(target)
+        assert.include((yield* runCommand(["restore", archive])).error, "not empty")
+        const told = `a restore was cut off: there is a part of a backup in ${target.DATA_DIR} and ${target.ARTIFACT_STORE}`
+        assert.include((yield* runCommand(["restore", archive])).error, told)
+        const opened = openEmbedded({ dataDir: target.DATA_DIR, durable: false })
+        assert.strictEqual((yield* Effect.flip(opened)).fault, told)
+      }).pipe(Effect.scoped),
+    120_000
   )
 
   it.live("leave out what a disk has of its own, readable or not", () =>

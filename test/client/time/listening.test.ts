@@ -138,8 +138,24 @@ describe("a listener", () => {
     assert.deepStrictEqual(asked, [
       "0 s task.failed null",
       "0.5 s task.failed null 2026-01-01T00:00:00.000Z",
-      "1.5 s task.failed null 2026-01-01T00:00:00.000Z"
+      "1 s task.failed null 2026-01-01T00:00:00.000Z"
     ])
+  })
+
+  it("begins its waits anew with each event, also at a gateway without positions", async () => {
+    const { asked, cuts } = await heard([
+      lost,
+      lost,
+      lost,
+      stream([block(undefined, 1)]),
+      stream([block(undefined, 2)]),
+      lost
+    ])
+    assert.strictEqual(cuts, 6)
+    assert.deepStrictEqual(
+      asked.map((it) => it.split(" ")[0]),
+      ["0", "0.5", "1.5", "3.5", "4", "4.5", "5.5"]
+    )
   })
 
   it("is refused at once: a wrong key, another service", async () => {

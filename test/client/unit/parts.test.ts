@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "vitest"
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { clientTypes } from "../../../src/cli/client/clientTypes.ts"
-import { eventsOf } from "../../../src/client/EventStream.ts"
+import { dataOf } from "../../../src/client/EventStream.ts"
 import { fileFrom } from "../../../src/client/index.ts"
 import { encodeBody } from "../../../src/client/Media.ts"
 
@@ -121,7 +121,7 @@ describe("a stream of events", () => {
     const left = [...pieces]
     const found: Array<string> = []
     const next = async () => ({ done: left.length === 0, value: left.shift() })
-    for await (const event of eventsOf(next)) found.push(event)
+    for await (const event of dataOf(next)) found.push(event)
     return found
   }
 

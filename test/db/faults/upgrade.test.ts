@@ -1,77 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Duration, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
-import { SqlClient } from "effect/sql/SqlClient"
+import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { layerPostgres } from "../../../src/db/Database.ts"
-import * as Migrations from "../../../src/db/Migrations.ts"
-import { schemaFolder } from "../../support/schemaFolder.ts"
-import { freshDatabase } from "../../support/stores.ts"
-
-/** Puts a row of the table into the table; its callers take turns. */
-const functions = (values: string) => ({
-  "things.sql": `create or replace function thing_row(n int) returns things language plpgsql as $$
-  begin
-    return (${values})::things;
-  end $$;
-create or replace function thing_add(n int) returns int language plpgsql as $$
-  begin
-    perform 1 from turns for update;
-    insert into things select * from thing_row(n);
-    return n;
-  end $$;`
-})
-
-const colour = "alter table things add column colour text"
-
-/** A database of the release before: what the process of a new release does, and sessions of others. */
-const upgraded = Effect.gen(function* () {
-  const url = yield* freshDatabase()
-  const session = Effect.map(
-    Layer.build(layerPostgres({ url: Redacted.make(url.href), maxConnections: 2 })),
-    Context.get(SqlClient)
-  )
-  const folder = yield* schemaFolder(
-    {
-      "0001_things.sql": `create table things (id int, name text);
-        create table turns as select 1 as n; create table others (id int)`
-    },
-    functions("n, 'a'"),
-    "lock table turns in exclusive mode"
-  )
-  const own = yield* session
-  const migrate = Effect.provideService(Migrations.migrate(folder.options), SqlClient, own)
-  yield* migrate
-  const other = yield* session
-  const waiting = (n: number) =>
-    other`
-      SELECT count(*)::int AS n FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`.pipe(
-      Effect.filterOrFail(([row]) => row?.["n"] === n),
-      Effect.retry(Schedule.spaced("20 millis")),
-      Effect.asVoid
-    )
-  return { folder, migrate, other, session, waiting }
-})
-
-/** As pg_dump locks it. */
-const lockOthers = "LOCK TABLE others IN ACCESS SHARE MODE"
-
-/** Keeps what this statement locks, as pg_dump or a forgotten transaction does, until `use` has ended. */
-const whileLocked = <A, E, R>(
-  sql: SqlClient,
-  lock: string,
-  use: Effect.Effect<A, E, R>
-): Effect.Effect<A, unknown, R> =>
-  Effect.flatMap(sql.reserve, (connection) =>
-    Effect.gen(function* () {
-      const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
-      yield* run("BEGIN")
-      yield* run(lock)
-      const result = yield* use
-      yield* run("COMMIT")
-      return result
-    })
-  ).pipe(Effect.scoped)
+import {
+  colour,
+  functions,
+  lockOthers,
+  tryingIn,
+  upgraded,
+  whileLocked
+} from "../../support/upgrade.ts"
 
 describe("an upgrade beside processes of the release before", () => {
   it.live("shows the schema with the functions that go with it, and nothing in between", () =>
@@ -195,29 +132,18 @@ describe("an upgrade beside processes of the release before", () => {
 
   it.effect("tries less and less often while a table stays locked: each try stops money", () =>
     Effect.gen(function* () {
-      const { folder, migrate, other, session } = yield* upgraded
+      const { folder, migrate, other, session, untilWarned } = yield* upgraded
       folder.write({ "0002_others.sql": "alter table others add column name text" })
       const third = yield* session
-      const isTrying = Effect.map(
-        third`
-          SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        (rows) => rows.length > 0
-      )
-      const untilTrying = (wanted: boolean) =>
-        isTrying.pipe(
-          Effect.filterOrFail((is) => is === wanted),
-          Effect.retry(Schedule.spaced("20 millis")),
-          TestClock.withLive
-        )
+      const { isTrying, untilTrying } = tryingIn(third)
       const migrating = yield* whileLocked(
         other,
         lockOthers,
         Effect.gen(function* () {
           const fiber = yield* Effect.forkChild(migrate)
-          for (const seconds of [2, 4]) {
+          for (const [failed, seconds] of [2, 4].entries()) {
             yield* untilTrying(true)
-            yield* untilTrying(false)
+            yield* untilWarned(failed + 1)
             yield* TestClock.adjust(Duration.seconds(seconds - 1))
             // Each round trip lets one more statement of a try finish
             for (let round = 0; round < 9; round++) assert.isFalse(yield* isTrying)

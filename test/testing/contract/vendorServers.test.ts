@@ -169,7 +169,53 @@ describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel 
       assert.strictEqual((yield* account.poll(submitted.handle))._tag, "Done")
     })
   )
+
+  it.effect("of a job that waits ends it without a result", () =>
+    Effect.gen(function* () {
+      const script = [MockVendor.result("1 hour")] as const
+      const server = yield* serverOf(subjects[name].vendor, { script })
+      const account = yield* accountOf(name, server)
+      const submitted = yield* account.submit(orderOf(subjects[name]))
+      assert(submitted._tag === "Accepted")
+      assert.strictEqual(yield* account.cancel(submitted.handle), "Canceled")
+      assert.strictEqual((yield* Effect.flip(account.poll(submitted.handle))).class, "FAILED")
+    })
+  )
 })
+
+it.effect("DashScope's list shows what became of each job", () =>
+  Effect.gen(function* () {
+    const subject = subjects["dashscope-async"]
+    const server = yield* serverOf(subject.vendor, {
+      script: [
+        MockVendor.result(0),
+        MockVendor.jobFails("CONTENT", "refused", 0),
+        MockVendor.result("1 hour")
+      ]
+    })
+    const account = yield* accountOf("dashscope-async", server)
+    const orders = Array.from({ length: 4 }, () => account.submit(orderOf(subject)))
+    const [, , , last] = yield* Effect.all(orders)
+    assert(last?._tag === "Accepted")
+    yield* account.cancel(last.handle)
+    const query = new URLSearchParams({
+      page_no: "1",
+      model_name: subject.model,
+      start_time: "20000101000000",
+      end_time: "29991231235959"
+    })
+    const response = yield* Effect.promise(() =>
+      fetch(`${server.url}/api/v1/tasks/?${query.toString()}`, {
+        headers: { authorization: `Bearer ${server.key}` }
+      })
+    )
+    const { data } = JSON.parse(yield* Effect.promise(() => response.text()))
+    assert.deepStrictEqual(
+      data.map(({ status }: { readonly status: string }) => status),
+      ["SUCCEEDED", "FAILED", "PENDING", "CANCELED"]
+    )
+  })
+)
 
 it("a script that the vendor cannot follow is refused at the start and by failNext", async () => {
   const started = startVendorServer("gemini", { script: [MockVendor.jobFails("LOST", "gone")] })

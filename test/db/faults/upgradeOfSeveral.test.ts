@@ -1,0 +1,95 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  colour,
+  functions,
+  lockOthers,
+  makeRole,
+  tryingIn,
+  upgraded,
+  whileLocked
+} from "../../support/upgrade.ts"
+
+/** ADR 0252 */
+describe("an upgrade beside other roles and other starters", () => {
+  it.live("cancels the calls of another role too", () =>
+    Effect.gen(function* () {
+      const { folder, migrate, other, sessionAs, waiting } = yield* upgraded
+      folder.write({ "0002_colour.sql": `${colour}; drop table others` })
+      folder.writeFunctions(functions("n, 'a', 'red'"))
+      const stranger = yield* sessionAs(yield* makeRole(other))
+      const [migrating, calling] = yield* whileLocked(
+        other,
+        lockOthers,
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(migrate)
+          yield* waiting(1)
+          const call = yield* Effect.forkChild(Effect.flip(stranger`SELECT thing_add(1)`))
+          yield* waiting(2)
+          return [fiber, call] as const
+        })
+      )
+      yield* Fiber.join(migrating)
+      assert.isTrue((yield* Fiber.join(calling)).isRetryable)
+    })
+  )
+
+  it.live("goes on beside calls of a role that it may not cancel, and says so", () =>
+    Effect.gen(function* () {
+      const { folder, migrateAs, other, session, sessionAs, waiting, warnings } = yield* upgraded
+      folder.write({ "0002_colour.sql": `${colour}; drop table others` })
+      folder.writeFunctions(functions("n, 'a', 'red'"))
+      const owner = yield* makeRole(other)
+      for (const table of ["things", "turns", "others", "schema_migrations", "schema_functions"]) {
+        yield* other.unsafe(`ALTER TABLE ${table} OWNER TO ${owner}`)
+      }
+      for (const name of ["thing_row", "thing_add"]) {
+        yield* other.unsafe(`ALTER FUNCTION ${name}(int) OWNER TO ${owner}`)
+      }
+      const third = yield* session
+      const migrator = yield* sessionAs(owner)
+      const [migrating, calling] = yield* whileLocked(
+        other,
+        lockOthers,
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(migrateAs(migrator))
+          yield* waiting(1)
+          const call = yield* Effect.forkChild(Effect.exit(third`SELECT thing_add(1)`))
+          yield* waiting(2)
+          return [fiber, call] as const
+        })
+      )
+      assert.deepStrictEqual(yield* Fiber.join(migrating), ["0002_colour", "functions/things"])
+      yield* Fiber.join(calling)
+      assert.match(
+        warnings.join(),
+        /^Statements of the role \w+ wait for the new schema and cannot be cancelled/u
+      )
+    })
+  )
+
+  it.effect("one of several processes tries while a table stays locked; the others wait", () =>
+    Effect.gen(function* () {
+      const { folder, migrateAs, other, session, untilWarned } = yield* upgraded
+      folder.write({ "0002_others.sql": "alter table others add column name text" })
+      const third = yield* session
+      const starters = yield* Effect.all([session, session, session])
+      const { isTrying, untilTrying } = tryingIn(third)
+      const migrating = yield* whileLocked(
+        other,
+        lockOthers,
+        Effect.gen(function* () {
+          const fibers = yield* Effect.forEach(starters, (sql) => Effect.forkChild(migrateAs(sql)))
+          yield* untilTrying(true)
+          yield* untilWarned(1)
+          for (let round = 0; round < 50; round++) assert.isFalse(yield* isTrying)
+          return fibers
+        })
+      )
+      yield* TestClock.adjust("2 seconds")
+      const applied = yield* Fiber.joinAll(migrating)
+      assert.deepStrictEqual(applied.flat(), ["0002_others"])
+    })
+  )
+})

@@ -1,0 +1,94 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Layer, Result, Schedule, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { randomBytes } from "node:crypto"
+import { AppConfig } from "../../../src/config/Config.ts"
+import type { Database } from "../../../src/db/Database.ts"
+import * as Hints from "../../../src/process/Hints.ts"
+import { Process } from "../../../src/process/Process.ts"
+import { ProcessStore } from "../../../src/process/ProcessStore.ts"
+import { Secrets } from "../../../src/process/Secrets.ts"
+import { adminToken, advance } from "../../support/gateway.ts"
+import { stores } from "../../support/stores.ts"
+
+/** ADR 0147 */
+
+const newKey = () => randomBytes(32).toString("base64")
+
+/** A process that runs until the scope of the test closes. */
+const start = (store: Context.Context<Database>, MASTER_KEY: string) =>
+  Layer.build(Process.layer).pipe(
+    Effect.provide(
+      Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
+        Layer.provideMerge(Layer.succeedContext(store)),
+        Layer.provideMerge(
+          AppConfig.layerOf({
+            MASTER_KEY,
+            ADMIN_TOKEN: adminToken,
+            DATABASE_URL: "postgres://shared.example/gateway"
+          })
+        )
+      ),
+      { local: true }
+    )
+  )
+
+/** Starts these at once: none has written its row before each waits for a lock. Returns what they came to. */
+const startAtOnce = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
+  const store = yield* Layer.build(stores.postgres)
+  const sql = Context.get(store, SqlClient.SqlClient)
+  const allWait = sql`
+    SELECT count(*)::int AS n FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`.pipe(
+    Effect.filterOrFail(([row]) => row?.["n"] === keys.length),
+    Effect.retry(Schedule.spaced("20 millis")),
+    TestClock.withLive
+  )
+  const scope = yield* Effect.scope
+  const starting = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const connection = yield* sql.reserve
+      const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
+      yield* run("BEGIN")
+      yield* run("LOCK TABLE processes IN SHARE ROW EXCLUSIVE MODE")
+      const fibers = yield* Effect.forEach(keys, (key) =>
+        start(store, key).pipe(
+          Effect.provideService(Scope.Scope, scope),
+          Effect.result,
+          Effect.forkIn(scope)
+        )
+      )
+      yield* allWait
+      yield* run("COMMIT")
+      return fibers
+    })
+  )
+  while (starting.some((fiber) => fiber.pollUnsafe() === undefined)) {
+    yield* Effect.provide(advance("1 second"), store)
+  }
+  return yield* Fiber.joinAll(starting)
+})
+
+describe("processes that start at once (postgres)", () => {
+  it.effect("with two master keys: one runs, the other is refused", () =>
+    Effect.gen(function* () {
+      const results = yield* startAtOnce([newKey(), newKey()])
+      assert.lengthOf(results.filter(Result.isSuccess), 1)
+      const refused = results.find(Result.isFailure)
+      assert.match(
+        String(refused?.failure.message),
+        /^MASTER_KEY: running processes encrypt under a key that is not among these: proc_/u
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("with one master key: all run", () =>
+    Effect.gen(function* () {
+      const key = newKey()
+      const results = yield* startAtOnce([key, key, key])
+      assert.lengthOf(results.filter(Result.isSuccess), 3)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+})
