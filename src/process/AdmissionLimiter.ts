@@ -12,7 +12,7 @@ export interface AdmissionBounds {
  * Bounds how much work of one kind waits for this process. Work in hand is what was admitted in this turn
  * of the event loop, and operations on the store: a request that waits for a vendor, its client or the end
  * of a task is none. A request waits for several turns, so that a turn has a bound of its own.
- * O(1), time is given by the caller. ADR 0207, 0250.
+ * O(1), time is given by the caller. ADR 0207, 0249.
  */
 export class AdmissionLimiter {
   readonly #turn: AdaptiveLimit
