@@ -10,13 +10,24 @@ export interface AdmissionService {
 }
 
 /**
- * A turn of the loop with many streams delays each of them in several turns: therefore fewer calls than
- * creates while an overload lasts. Figures in bench/README.md.
+ * So many creates are never refused for a short time, and so many calls. What a call or a stream costs is
+ * spread over turns of the loop, three to five of them; a create waits for one commit of many. Figures in
+ * bench/README.md.
  */
-export const makeAdmission = (): AdmissionService => ({
-  creates: new AdmissionLimiter({ least: 32, usual: 128, most: 512 }),
-  calls: new AdmissionLimiter({ least: 16, usual: 256, most: 1024 })
-})
+export const makeAdmission = (): AdmissionService => {
+  const creates = { usual: 128, most: 512 }
+  const calls = { usual: 256, most: 1024 }
+  return {
+    creates: new AdmissionLimiter({
+      turn: { ...creates, least: 8, delayMillisMax: 4 },
+      store: { ...creates, least: 32, delayMillisMax: 10 }
+    }),
+    calls: new AdmissionLimiter({
+      turn: { ...calls, least: 8, delayMillisMax: 3 },
+      store: { ...calls, least: 16, delayMillisMax: 10 }
+    })
+  }
+}
 
 /** One for the process: it has one event loop and one pool. ADR 0207. */
 export const Admission = Context.Reference<AdmissionService>("gateway/process/Admission", {

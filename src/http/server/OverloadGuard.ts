@@ -94,5 +94,6 @@ const refusedTotal = Metric.counter("gateway_overload_refused_total", {
 })
 
 const delaySeconds = Metric.gauge("gateway_overload_delay_seconds", {
-  description: "How long new work waits for this process and its store, without vendors"
+  description:
+    "Average of a turn of the event loop with new work and of an operation on the store, together"
 })

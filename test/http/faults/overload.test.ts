@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
+import { limiterOf } from "../../support/admission.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
@@ -10,7 +10,7 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
 
 /** Equal, so that no slow machine changes what is admitted. */
 const bounds = { least: 8, usual: 8, most: 8 }
-const limiters = { creates: new AdmissionLimiter(bounds), calls: new AdmissionLimiter(bounds) }
+const limiters = { creates: limiterOf(bounds), calls: limiterOf(bounds) }
 let upstream: MockVendor
 let gateway: TestGateway
 

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
 import { makeOverloadGuard } from "../../../src/http/server/OverloadGuard.ts"
-import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
+import { limiterOf } from "../../support/admission.ts"
 
-const full = () => new AdmissionLimiter({ least: 0, usual: 0, most: 0 })
-const free = () => new AdmissionLimiter({ least: 128, usual: 128, most: 512 })
+const full = () => limiterOf({ least: 0, usual: 0, most: 0 })
+const free = () => limiterOf({ least: 128, usual: 128, most: 512 })
 
 const isAdmitted = (kind: "creates" | "calls", method: string, url: string) => {
   const admission = { creates: free(), calls: free(), [kind]: full() }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "vitest"
-import { AdmissionLimiter, delayMillisMax } from "../../../src/process/AdmissionLimiter.ts"
+import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
+import { delayMillisMax, limiterOf } from "../../support/admission.ts"
 
 /** docs/reference/http.md#overload, ADR 0207 */
 
@@ -10,7 +11,7 @@ const bounds = { least: 16, usual: 64, most: 256 }
  * every 5 ms.
  */
 const processOf = (perSecond: number) => {
-  const limiter = new AdmissionLimiter(bounds)
+  const limiter = limiterOf(bounds)
   const waiting: Array<number> = []
   let now = 0
   let [due, owed] = [0, 0]
@@ -61,7 +62,7 @@ describe("AdmissionLimiter", () => {
   })
 
   it("as many clients as usual, each of which waits for its response, are never refused", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     let now = 0
     for (let round = 0; round < 200; round += 1) {
       for (let n = 0; n < bounds.usual; n += 1) {
@@ -76,7 +77,7 @@ describe("AdmissionLimiter", () => {
   })
 
   it("refusals that lie seconds apart are no overload that lasts", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     for (let now = 0; now < 60_000; now += 2000) {
       for (let at = now; at < now + 300; at += 150) {
         while (limiter.admit()) limiter.begin()
@@ -103,7 +104,7 @@ describe("AdmissionLimiter", () => {
   })
 
   it("takes a burst, and refuses what exceeds it within one turn", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     const admitted = Array.from({ length: 1000 }, () => limiter.admit()).filter((is) => is)
     assert.strictEqual(admitted.length, bounds.most)
     limiter.turn(0, 10)
@@ -113,7 +114,7 @@ describe("AdmissionLimiter", () => {
   })
 
   it("counts a request once whose operation begins in the turn that admitted it", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     for (let n = 0; n < bounds.most; n += 1) {
       assert.isTrue(limiter.admit())
       limiter.begin()
@@ -124,7 +125,7 @@ describe("AdmissionLimiter", () => {
   })
 
   it("admits what waits for a vendor without bound", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     for (let n = 0; n < 2000; n += 1) {
       assert.isTrue(limiter.admit())
       // Its hold is written, and then it is the vendor that delays it
@@ -136,7 +137,7 @@ describe("AdmissionLimiter", () => {
   })
 
   it("takes few requests of a loop whose turns are long, but never fewer than the least", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     let admitted = 0
     for (let n = 1; n <= 20; n += 1) {
       admitted = 0
@@ -147,8 +148,42 @@ describe("AdmissionLimiter", () => {
     assert.isAbove(limiter.delay, delayMillisMax)
   })
 
+  it("a slow store takes nothing from a loop whose turns are short, and long turns nothing from a quick store", () => {
+    const turn = { least: 2, usual: 4, most: 64, delayMillisMax: 3 }
+    const store = { least: 16, usual: 32, most: 64, delayMillisMax: 10 }
+    const lasting = (turnMillis: number, storeMillis: number) => {
+      const limiter = new AdmissionLimiter({ turn, store })
+      let inTurn = 0
+      for (let now = 0; now < 5000; now += 50) {
+        for (inTurn = 0; limiter.admit(); inTurn += 1) limiter.begin()
+        limiter.turn(now, turnMillis)
+        for (let n = 0; n < inTurn; n += 1) limiter.end(now + 1, storeMillis)
+      }
+      return inTurn
+    }
+    assert.strictEqual(lasting(1, 100), store.least)
+    assert.strictEqual(lasting(100, 1), turn.least)
+    assert.strictEqual(lasting(1, 1), turn.most)
+  })
+
+  it("forgets a slow store when a second has had no operation, though requests go on", () => {
+    const limiter = limiterOf(bounds)
+    for (let n = 1; n <= 20; n += 1) {
+      while (limiter.admit()) limiter.begin()
+      for (let k = limiter.limit; k > 0; k -= 1) limiter.end(n * 150, 1000)
+      limiter.turn(n * 150, 1)
+    }
+    const slow = limiter.limit
+    for (let now = 3000; now < 6000; now += 50) {
+      limiter.admit()
+      limiter.turn(now, 1)
+    }
+    assert.isAtMost(slow, bounds.usual)
+    assert.strictEqual(limiter.limit, bounds.most)
+  })
+
   it("keeps nothing of a slow store for longer than a second without work", () => {
-    const limiter = new AdmissionLimiter(bounds)
+    const limiter = limiterOf(bounds)
     for (let n = 1; n <= 20; n += 1) {
       limiter.begin()
       limiter.end(n * 150, 1000)
