@@ -249,22 +249,27 @@ export class GatewayProcess {
   }
 }
 
+/** What a look costs at most when the machine does nothing else. */
+const lookMillis = 50
+
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 /**
- * Repeats the look until it returns something, the longer it takes the more seldom; after the time limit throws what
- * was last seen.
+ * Repeats the look until it returns something, the longer it takes the more seldom, and throws after the time limit.
+ * Of a round that is slower than on a quiet machine only the wait counts, and what a look usually costs.
  */
 export const until = async <A>(
   ask: () => Promise<A | undefined>,
   options: { readonly millis?: number; readonly what?: string } = {}
 ): Promise<A> => {
   const { millis = 20_000, what = "it" } = options
-  const began = performance.now()
-  for (let passed = 0; passed < millis; passed = performance.now() - began) {
+  for (let passed = 0; passed < millis;) {
+    const began = performance.now()
     const answer = await ask()
     if (answer !== undefined) return answer
-    await pause(Math.min(250, Math.max(50, passed / 20)))
+    const wait = Math.min(250, Math.max(50, passed / 20))
+    await pause(wait)
+    passed += Math.min(performance.now() - began, wait + lookMillis)
   }
   throw new Error(`${what} did not come within ${millis} ms`)
 }
