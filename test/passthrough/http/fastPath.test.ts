@@ -474,5 +474,5 @@ describe("the fast path", () => {
     await stopping.stop()
     assert.include([503, "broken"], await response)
     await until("the upstream connection is closed", () => upstream.seen[0]!.aborted !== undefined)
-  }, 30_000)
+  }, 180_000)
 })
