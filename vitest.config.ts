@@ -25,8 +25,9 @@ export default defineConfig({
   test: {
     globalSetup: ["test/support/globalSetup.ts"],
     setupFiles: ["test/support/seed.ts"],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // For a test that hangs: no bound of the product, and of a busy machine many times what a test takes
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
     pool: "forks",
     isolate: false,
     maxWorkers: 6,

@@ -70,7 +70,7 @@ describe("schema/", () => {
         )
         assert.match(stderr, /is valid/)
       }),
-    60_000
+    180_000
   )
 })
 
@@ -225,7 +225,7 @@ describe("a client generated from it by a public generator", () => {
             /^202 (pending|processing|completed) true (undefined|1)$/
           )
         }).pipe(Effect.provide(NodeServices.layer)),
-      60_000
+      180_000
     )
     it.effect("the running service returns the same document", () =>
       Effect.gen(function* () {

@@ -15,7 +15,7 @@ beforeAll(async () => {
   })
   const bytes = await fetch(made.done.json.images[0]).then((it) => it.arrayBuffer())
   picture = `data:image/png;base64,${Buffer.from(bytes).toString("base64")}`
-}, 60_000)
+}, 180_000)
 afterAll(() => gateway.close())
 
 const run = async (path: string, body: unknown) => {
@@ -96,7 +96,7 @@ describe("every model, from its smallest body to its result", () => {
       assert.strictEqual((await gateway.call("POST", other, body)).json.code, 2006)
       const elsewhere = `${other}/${done.json.task_info.id}`
       assert.strictEqual((await gateway.call("GET", elsewhere)).status, 404)
-    }, 60_000)
+    }, 180_000)
   }
 
   it("a text without a documented length is limited too, and nothing is held for a longer one", async () => {

@@ -75,7 +75,7 @@ describe("exact paths", () => {
             }
             assert.deepStrictEqual(wrong, [])
           }),
-        60_000
+        180_000
       )
     }
 

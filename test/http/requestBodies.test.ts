@@ -34,7 +34,7 @@ describe("large bodies that are announced and never sent", () => {
     const answer = await gateway.call("POST", path, { prompt: "x", y: "y".repeat(2 * mebi) })
     assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001])
     for (const socket of sockets) socket.destroy()
-  }, 60_000)
+  }, 180_000)
 })
 
 /** docs/reference/http.md#request-bodies */

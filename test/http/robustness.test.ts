@@ -90,7 +90,7 @@ describe("robustness of the HTTP border", () => {
             )
           )
         }),
-      60_000
+      180_000
     )
 
     it.effect(
@@ -137,7 +137,7 @@ describe("robustness of the HTTP border", () => {
             )
           )
         }),
-      60_000
+      180_000
     )
 
     it.effect("deep nesting, huge numbers, lone surrogates and wrong encodings are 400", () =>
@@ -369,7 +369,7 @@ describe("robustness of the HTTP border", () => {
           yield* rounds
           yield* keepsLessThan(8 * megabyte, before)
         }),
-      60_000
+      180_000
     )
   })
 })

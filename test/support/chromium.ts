@@ -46,7 +46,7 @@ const start = async (folder: string): Promise<void> => {
 
 /** Its port and path, which it writes when it listens. */
 const endpoint = async (folder: string): Promise<string> => {
-  for (let round = 0; round < 1500; round += 1) {
+  for (let round = 0; round < 6000; round += 1) {
     const text = await readFile(join(profile(folder), "DevToolsActivePort"), "utf8").catch(() => "")
     const [port, path] = text.split("\n")
     if (port && path) return `ws://127.0.0.1:${port}${path}`

@@ -66,7 +66,8 @@ export const consolePage = (options: Options = {}) =>
 const watched = async (context: BrowserContext, url: string): Promise<ConsolePage> => {
   const faults: Array<string> = []
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  // For a page that hangs; a story on a busy machine has slow steps
+  page.setDefaultTimeout(60_000)
   await page.addInitScript(watchPolicy)
   page.on("console", (message) => {
     const text = message.text()

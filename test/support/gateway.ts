@@ -207,6 +207,10 @@ export const eventually = <A, E, R>(
     throw new Error("what was waited for did not come")
   })
 
+/** Moves the clock by seconds until it is so. What is drawn, read and sent takes real time, as many seconds as it may be. */
+export const secondsUntil = (is: () => boolean) =>
+  eventually(Effect.andThen(advance("1 second"), Effect.sync(is)), Boolean)
+
 let users = 0
 
 /** A user with credits and a key of both scopes, made through the services. */

@@ -252,14 +252,14 @@ export class GatewayProcess {
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 /**
- * Repeats the look until it returns something, the longer it takes the more seldom; after the time limit throws what
- * was last seen.
+ * Repeats the look until it returns something, the longer it takes the more seldom, and throws after the time limit.
+ * Without one it promises nothing, and ends what hangs.
  */
 export const until = async <A>(
   ask: () => Promise<A | undefined>,
   options: { readonly millis?: number; readonly what?: string } = {}
 ): Promise<A> => {
-  const { millis = 20_000, what = "it" } = options
+  const { millis = 60_000, what = "it" } = options
   const began = performance.now()
   for (let passed = 0; passed < millis; passed = performance.now() - began) {
     const answer = await ask()

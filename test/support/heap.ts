@@ -17,6 +17,13 @@ export const kept = () => {
   return { heap: heapUsed, buffers: arrayBuffers }
 }
 
+/** As `keepsLessThan`, of the JavaScript heap alone: the memory of an embedded store is a buffer. */
+export const heapGrewLessThan = (bytes: number, before: ReturnType<typeof kept>) =>
+  eventually(
+    Effect.sync(() => kept().heap - before.heap),
+    (grown) => grown < bytes
+  )
+
 /**
  * Waits until less than `bytes` more than `before` are kept. What the last requests hold is freed
  * a few turns of the loop after their answers; what leaks is never freed.

@@ -6,6 +6,7 @@ import { acceptBody, inspectMedia, mediaIn } from "../../../src/catalog/media/Me
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { selectRange } from "../../../src/http/server/ByteRanges.ts"
 import { leastBodies } from "../../support/bodies.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
 import { bmp, jpeg, mp3, png, wav, webp } from "../../support/media.ts"
 
 /** For any input a decoder returns a value or faults, never a defect. */
@@ -44,7 +45,7 @@ describe("media inspection", () => {
   const files = [png(), jpeg(), bmp(), webp(), webp({ kind: "lossless" }), wav(5), mp3(200)]
   const rules = Object.values(mediaFields).flatMap((fields) => Object.values(fields))
 
-  it("a file with bytes changed or cut is accepted or refused, never a defect, within a second", () =>
+  it("a file with bytes changed or cut is accepted or refused, never a defect, within a second of the processor", () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...files),
@@ -54,10 +55,10 @@ describe("media inspection", () => {
         async (file, rule, changes, cut) => {
           const bytes = file.slice(0, Math.max(1, file.length - (cut % 7 === 0 ? cut : 0)))
           for (const [at, byte] of changes) if (at < bytes.length) bytes[at] = byte
-          const began = performance.now()
+          const began = cpuMillis()
           const exit = await Effect.runPromiseExit(Effect.result(inspectMedia(bytes, rule)))
           assert.isTrue(Exit.isSuccess(exit))
-          assert.isBelow(performance.now() - began, 1000)
+          assert.isBelow(cpuMillis() - began, 1000)
         }
       ),
       { numRuns: 1000 }

@@ -26,7 +26,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe("gateway as a process", () => {
   it(
     "serves, runs, listens; a backup brings back wallet, tasks and media",
-    { timeout: 180_000 },
+    { timeout: 400_000 },
     async () => {
       const program = await compiled("src/cli/gateway.ts")
       const node = [process.execPath, ...shortLived]

@@ -21,7 +21,7 @@ const programs = [
 ] as const
 
 describe("a signal to stop while the program is loaded", () => {
-  it.each(programs)("ends %s in order", { timeout: 60_000 }, async (_, words, file) => {
+  it.each(programs)("ends %s in order", { timeout: 180_000 }, async (_, words, file) => {
     for (const signal of ["SIGTERM", "SIGINT"]) {
       const options = `--import=${preload(signal, file)}`
       const service = run(process.execPath, words, {

@@ -95,5 +95,5 @@ describe("OTEL_EXPORTER_OTLP_ENDPOINT", () => {
       await gateway.close()
       collector.close()
     }
-  }, 90_000)
+  }, 180_000)
 })

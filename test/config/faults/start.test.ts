@@ -98,7 +98,7 @@ describe("a wrong value stops the start with one line that names the variable, t
     } finally {
       server.close()
     }
-  }, 60_000)
+  }, 180_000)
 
   it("DATA_DIR is in use by another process, which ends with status 0 on SIGTERM", async () => {
     const port = await freePort()
@@ -113,7 +113,7 @@ describe("a wrong value stops the start with one line that names the variable, t
     } finally {
       first.kill("SIGKILL")
     }
-  }, 90_000)
+  }, 180_000)
 })
 
 describe("LOG_FORMAT=json", () => {
@@ -137,5 +137,5 @@ describe("LOG_FORMAT=json", () => {
     assert.match(first, /sk-\S{20,}/)
     assert.notInclude(second, "sk-")
     for (const line of second.trim().split("\n")) assert.doesNotThrow(() => JSON.parse(line), line)
-  }, 90_000)
+  }, 180_000)
 })

@@ -147,7 +147,7 @@ describe("the console bears", () => {
           const own = screen.faults.filter((it) => !it.startsWith("Failed to load resource: net::"))
           assert.deepStrictEqual(own, [])
         }),
-      90_000
+      180_000
     )
 
     it.effect(
@@ -216,7 +216,7 @@ describe("the console bears", () => {
           const unexpected = stranger.faults.filter((it) => !it.includes("status of 403"))
           assert.deepStrictEqual([...unexpected, ...thief.faults], [])
         }),
-      90_000
+      180_000
     )
   })
 })

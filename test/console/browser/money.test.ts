@@ -205,7 +205,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
           })
           assert.deepStrictEqual(screen.faults, [])
         }),
-      90_000
+      180_000
     )
 
     it.effect(
@@ -251,7 +251,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
           })
           assert.deepStrictEqual(screen.faults, [])
         }),
-      90_000
+      180_000
     )
   })
 })

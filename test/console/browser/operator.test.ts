@@ -203,7 +203,7 @@ describe("the operator's pages of the console", () => {
           const own = screen.faults.filter((it) => !it.includes("status of 400"))
           assert.deepStrictEqual([...own, ...owner.faults], [])
         }),
-      90_000
+      180_000
     )
 
     it.effect(
@@ -235,7 +235,7 @@ describe("the operator's pages of the console", () => {
           })
           assert.deepStrictEqual(screen.faults, [])
         }),
-      90_000
+      180_000
     )
   })
 })

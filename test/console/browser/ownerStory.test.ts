@@ -153,7 +153,7 @@ describe("the story of a new owner", () => {
           assert.isAtLeast(same.length, 2)
           assert.strictEqual(same[1]?.body, first?.body)
         }),
-      90_000
+      180_000
     )
   })
 })

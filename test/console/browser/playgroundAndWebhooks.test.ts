@@ -10,7 +10,7 @@ import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
 /** A story has many steps, and the machine other work. */
-const timeout = 90_000
+const timeout = 180_000
 const attack = "<img src=x onerror=alert(1)>"
 const hook = "https://127.0.0.1/hook"
 

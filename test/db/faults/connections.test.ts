@@ -44,7 +44,7 @@ describe("connections of a process", () => {
         }
         assert.strictEqual(most, 3)
       }),
-    60_000
+    180_000
   )
 })
 

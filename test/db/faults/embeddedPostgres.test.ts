@@ -108,7 +108,7 @@ describe("the embedded store in a folder", () => {
             assert.isAtLeast(Number(rows[0]?.last), acknowledged)
           }).pipe(onFolder(path))
         }),
-      60_000
+      180_000
     )
   }
 

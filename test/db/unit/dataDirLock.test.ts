@@ -181,7 +181,7 @@ describe("the lock of the data folder", () => {
         yield* lockDataDir(path)
         assert.isFalse(existsSync(file))
       }),
-    30_000
+    180_000
   )
 
   it.live("a folder that is not writable names the variable and the remedy", () =>

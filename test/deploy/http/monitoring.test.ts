@@ -115,7 +115,7 @@ describe("the queries of the dashboard and of the alerts", () => {
         .filter((line) => line.startsWith("#") || !isUntouched(line))
         .join("\n")
     )
-  }, 60_000)
+  }, 180_000)
   afterAll(() => vendor.close())
 
   /** Every part of the service works, and some of it fails. */

@@ -83,6 +83,6 @@ describe("the samples of", () => {
           : []
       )
       assert.deepEqual(faults, [])
-    }, 90_000)
+    }, 180_000)
   }
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { hideSecrets, sanitize } from "../../../src/domain/VendorText.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
 
 /** docs/reference/errors.md#vendor-messages */
 
@@ -209,9 +210,9 @@ describe("a vendor's text", () => {
     ]
     const times = nasty.map((it) => {
       const text = it.repeat(Math.ceil(64_000 / it.length))
-      const began = performance.now()
+      const began = cpuMillis()
       hideSecrets(text)
-      return [it, performance.now() - began] as const
+      return [it, cpuMillis() - began] as const
     })
     for (const [it, millis] of times) assert.isBelow(millis, 1500, it)
   })

@@ -32,7 +32,10 @@ const paused = async (databaseUrl: string) => {
     while (state.isBusy) statuses.push(await chat(key))
   }
   const busy = Promise.all(Array.from({ length: clients }, client))
-  await until(async () => upstream.seen.length > 300 || undefined)
+  await until(async () => upstream.seen.length > 300 || undefined, {
+    what: "300 calls",
+    millis: 100_000
+  })
   let answer = () => {}
   const gate = new Promise<void>((resolve) => (answer = resolve))
   let held = 0
@@ -76,6 +79,6 @@ describe("a process that was paused for 14 s beside another", () => {
         const { href } = yield* processDatabaseUrl
         yield* Effect.promise(() => paused(href))
       }),
-    120_000
+    300_000
   )
 })

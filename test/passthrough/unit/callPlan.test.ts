@@ -5,6 +5,7 @@ import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
 import { makeUpstreamCatalog, withBuiltIn } from "../../../src/catalog/UpstreamCatalog.ts"
 import { make } from "../../../src/domain/Credits.ts"
 import { planCall } from "../../../src/passthrough/CallPlan.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
 
 const price = {
   per: "million_tokens",
@@ -185,9 +186,9 @@ describe("the hold of a call is the most that it can cost", () => {
       messages: [{ role: "user", content: "x".repeat(500_000) }],
       fallbacks: Array.from({ length: 5000 }, () => ({ model: "m" }))
     }
-    const from = performance.now()
+    const from = cpuMillis()
     assert.isTrue(Result.isSuccess(planOf("messages", body).plan))
-    assert.isBelow(performance.now() - from, 1000)
+    assert.isBelow(cpuMillis() - from, 1000)
   })
 
   it("of many faults the first are listed", () => {

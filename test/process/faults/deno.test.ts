@@ -49,5 +49,5 @@ describe("Deno", () => {
     } finally {
       service.kill("SIGKILL")
     }
-  }, 90_000)
+  }, 180_000)
 })

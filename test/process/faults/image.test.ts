@@ -87,5 +87,6 @@ describe("the image", () => {
     } finally {
       service.kill("SIGKILL")
     }
-  }, 180_000)
+    // Mostly of npm, over the network
+  }, 600_000)
 })

@@ -59,7 +59,7 @@ describe("npm run release -- --dry-run", () => {
     assert.strictEqual(git("tag"), "")
     git("tag", `v${manifest.version}`)
     assert.include(dryRun().text, "missing  v")
-  }, 60_000)
+  }, 180_000)
 })
 
 describe("package-lock.json", () => {

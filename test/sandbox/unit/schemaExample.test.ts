@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { patternExample } from "../../../src/sandbox/PatternExample.ts"
 import { exampleOf, UnsatisfiableSchema } from "../../../src/sandbox/SchemaExample.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
 
 describe("exampleOf", () => {
   it("has the required members in the order of the schema, else all", () => {
@@ -81,7 +82,7 @@ describe("a schema of a client cannot hold the process", () => {
     ["nested groups without content", list({ type: "string", pattern: nested("(()|") })],
     ["a repetition of nothing", list({ type: "string", pattern: "((){5990})" })]
   ])("%s", (_, schema) => {
-    const from = performance.now()
+    const from = cpuMillis()
     let text = ""
     try {
       text = JSON.stringify(exampleOf(schema))
@@ -89,6 +90,6 @@ describe("a schema of a client cannot hold the process", () => {
       assert.isTrue(error instanceof RangeError || error instanceof UnsatisfiableSchema)
     }
     assert.isBelow(text.length, 1_000_000)
-    assert.isBelow(performance.now() - from, 1000)
+    assert.isBelow(cpuMillis() - from, 1000)
   })
 })

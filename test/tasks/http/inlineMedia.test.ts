@@ -135,6 +135,6 @@ describe("media sent in a body", () => {
         const run = Effect.runPromiseWith(yield* Effect.context())
         yield* Effect.promise(() => scenario(database.href, () => run(rows)))
       }),
-    120_000
+    300_000
   )
 })

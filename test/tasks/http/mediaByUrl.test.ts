@@ -219,7 +219,7 @@ describe("inline media", () => {
             yield* keepsLessThan(8 * megabyte, before)
           }
         }),
-      90_000
+      180_000
     )
 
     it.effect(

@@ -47,7 +47,7 @@ describe("a waiting task", () => {
           assert.lengthOf(alive, 0, "requests in memory")
           for (const id of ids) yield* call(`${edit}/${id}`, { method: "DELETE" })
         }).pipe(Effect.scoped),
-      90_000
+      180_000
     )
 
     it.effect(
@@ -88,7 +88,7 @@ describe("a waiting task", () => {
           for (let n = 2; n <= tasks + 1; n += 1) yield* create(n)
           yield* keepsLessThan(grownMax, before)
         }).pipe(Effect.scoped),
-      90_000
+      180_000
     )
   })
 })

@@ -19,6 +19,7 @@ import * as TaskScheduler from "../../../src/tasks/TaskScheduler.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { Acceptance, Claim } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
+import { eventually } from "../../support/gateway.ts"
 
 const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
 const epoch = DateTime.makeUnsafe(0)
@@ -142,8 +143,11 @@ const create = Effect.flatMap(makeAccept, (accept) =>
   )
 )
 
-/** Real time: the scheduler gathers what falls due for some milliseconds. */
+/** Real time, in which something would happen that must not. */
 const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 100)))
+
+/** Real time, bounded: the scheduler gathers what falls due for some milliseconds. */
+const until = (is: () => boolean) => eventually(Effect.sync(is), Boolean)
 
 describe("the scheduler of due tasks", () => {
   it.effect("claims nothing more once the process drains, however many tasks are due", () =>
@@ -154,7 +158,7 @@ describe("the scheduler of due tasks", () => {
         // Tasks that are given back are due again
         claim: (asked) => Effect.as(Deferred.await(draining), many(asked))
       })
-      yield* settle
+      yield* until(() => claims.length > 0)
       yield* Context.get(context, Drain).begin
       yield* Deferred.succeed(draining, undefined)
       yield* settle
@@ -165,15 +169,16 @@ describe("the scheduler of due tasks", () => {
   it.effect("takes what it has claimed from one queue when the claim from another fails", () =>
     Effect.gen(function* () {
       const committed = yield* Deferred.make<void>()
-      const { begun } = yield* start({
+      const { begun, claims } = yield* start({
         queues: ["broken", "q"],
         claim: (asked) =>
           asked.queue === "broken"
             ? Effect.fail(new StoreUnavailable({ cause: "test" }))
             : Effect.as(Deferred.await(committed), many(asked, 1))
       })
-      yield* settle
+      yield* until(() => new Set(claims.map(({ queue }) => queue)).size === 2)
       yield* Deferred.succeed(committed, undefined)
+      yield* until(() => begun.length > 0)
       yield* settle
       assert.deepStrictEqual(
         begun.map(({ queue }) => queue),
@@ -204,11 +209,13 @@ describe("the scheduler of due tasks", () => {
           return Deferred.await(end)
         }
       })
+      yield* until(() => begun.length >= stepsPerQueueMax)
       yield* settle
       assert.deepStrictEqual([begun.length, waiting], [stepsPerQueueMax, 1])
       // One has ended, and the store has not yet returned the task that waits longest
       isSlow = true
       yield* Deferred.succeed(ends[0]!, undefined)
+      yield* until(() => Context.get(context, TaskInbox).room(queue) > 0)
       yield* settle
       assert.strictEqual(Context.get(context, TaskInbox).capacity(queue), 1)
       yield* Effect.provideContext(create, context)
@@ -233,7 +240,7 @@ describe("the scheduler of due tasks", () => {
       assert.deepStrictEqual([claims.length, accepted[0]?.owner], [0, undefined])
       isAlive = true
       Context.get(context, TaskInbox).wake()
-      yield* settle
+      yield* until(() => claims.length > 0)
       yield* Effect.provideContext(create, context)
       assert.deepStrictEqual([claims.length > 0, accepted[1]?.owner], [true, "proc_a"])
     }).pipe(Effect.scoped)
@@ -259,6 +266,7 @@ describe("the scheduler of due tasks", () => {
       assert.isFalse(inbox.admits(queue), "the task that was not admitted waits")
       waiting = 1
       inbox.wake()
+      yield* until(() => waiting === 0)
       yield* settle
       assert.isTrue(inbox.admits(queue))
     }).pipe(Effect.scoped)

@@ -9,7 +9,8 @@ import {
   eventually,
   GatewayHttp,
   layerGateway,
-  makeUser
+  makeUser,
+  secondsUntil
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -116,7 +117,7 @@ const untilCompleted = (user: User, id: string) =>
 /** Looks of the stream until it has sent so many, and two more, which bring nothing twice. */
 const untilSent = (seen: () => number, count: number) =>
   Effect.gen(function* () {
-    for (let round = 0; round < 60 && seen() < count; round += 1) yield* advance("1 second")
+    yield* secondsUntil(() => seen() >= count)
     yield* advance("2 seconds")
   })
 

@@ -8,7 +8,8 @@ import {
   callWith,
   GatewayHttp,
   layerGateway,
-  makeUser
+  makeUser,
+  secondsUntil
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -58,7 +59,7 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: number) =>
   Effect.gen(function* () {
     const count = () => stream.seen().filter((it) => it === "delivery succeeded").length
-    for (let second = 0; second < 120 && count() < times; second += 1) yield* advance("1 second")
+    yield* secondsUntil(() => count() >= times)
     assert.strictEqual(count(), times)
   })
 
@@ -161,7 +162,7 @@ describeStores("events of a user", (database) => {
         const foreign = yield* listen(bearer(stranger.key), events)
         yield* user.call("POST", image, { prompt: "A lighthouse" })
         const got = () => eventsIn(own.state.text).map(({ data }) => data)
-        for (let n = 0; n < 60 && got().length < 3; n += 1) yield* advance("1 second")
+        yield* secondsUntil(() => got().length >= 3)
         yield* advance("3 seconds")
         assert.strictEqual(got()[0].type, "task.created")
         assert.sameMembers(

@@ -7,16 +7,11 @@ import {
 } from "../../../src/domain/SignInLimits.ts"
 import { Passwords } from "../../../src/users/Passwords.ts"
 
-const millisOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const times: Array<number> = []
-    for (let n = 0; n < 5; n += 1) {
-      const start = performance.now()
-      yield* effect
-      times.push(performance.now() - start)
-    }
-    return Math.min(...times)
-  })
+const millisOf = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  const start = performance.now()
+  yield* effect
+  return performance.now() - start
+})
 
 const right = { isRight: true, isOutdated: false }
 const wrong = { isRight: false, isOutdated: false }
@@ -54,8 +49,12 @@ describe("passwords", () => {
       const { hash, verify } = yield* Passwords
       const stored = Option.some(yield* hash("password"))
       assert.deepStrictEqual(yield* verify(Option.none(), "password"), wrong)
-      const known = yield* millisOf(verify(stored, "another"))
-      const unknown = yield* millisOf(verify(Option.none(), "another"))
+      let [known, unknown] = [Infinity, Infinity]
+      // In turn, so that what else the machine does meets both
+      for (let n = 0; n < 5; n += 1) {
+        known = Math.min(known, yield* millisOf(verify(stored, "another")))
+        unknown = Math.min(unknown, yield* millisOf(verify(Option.none(), "another")))
+      }
       // Without a hash it would take a thousandth
       assert.isAbove(unknown, known / 4)
     }).pipe(Effect.provide(Passwords.layer))

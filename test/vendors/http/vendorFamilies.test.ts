@@ -114,7 +114,7 @@ describe("every vendor family", () => {
             assert.strictEqual(before.available - after.available, others)
             assert.strictEqual(after.held, 0)
           }),
-        60_000
+        180_000
       )
     }
   })

@@ -138,7 +138,7 @@ describe("a connection that is killed", () => {
           )
           assert.isAtLeast(kills, 16)
         }),
-      60_000
+      180_000
     )
 
     it.effect(
@@ -170,7 +170,7 @@ describe("a connection that is killed", () => {
           )
           assert.isAtLeast(kills, 20)
         }),
-      60_000
+      180_000
     )
 
     it.effect(
@@ -228,7 +228,7 @@ describe("a connection that is killed", () => {
           )
           assert.isAtLeast(batches, 20)
         }),
-      60_000
+      180_000
     )
   })
 })

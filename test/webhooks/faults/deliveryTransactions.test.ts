@@ -86,7 +86,7 @@ describe("the move's transaction", () => {
         }
         yield* settledCounts
       }).pipe(Effect.provide(layerGateway({ database: stores.postgres }))),
-    60_000
+    180_000
   )
 })
 
@@ -207,7 +207,7 @@ describe("a real process with the real clock", () => {
       [id, id]
     )
     assert.strictEqual(receiver.received[0]?.body, receiver.received[1]?.body)
-  }, 90_000)
+  }, 180_000)
 
   it("the first two retries, after 15 s and 60 s, are exact", async () => {
     await using receiver = await startReceiver((_one, before) => (before.length < 2 ? 500 : 200))
@@ -256,5 +256,5 @@ describe("a real process with the real clock", () => {
       shown.attempts.map((it: { readonly failure: string | null }) => it.failure),
       ["lost", null]
     )
-  }, 90_000)
+  }, 180_000)
 })

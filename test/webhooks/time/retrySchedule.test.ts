@@ -64,7 +64,7 @@ describe("retries", () => {
           assert.strictEqual(request.secret, endpoint.json.secret)
         }
       }).pipe(Effect.provide(layerGateway({ webhook: dead.webhook }))),
-    120_000
+    300_000
   )
 
   const tooLarge: AttemptOutcome = {
