@@ -215,7 +215,7 @@ describe("the scheduler of due tasks", () => {
       // One has ended, and the store has not yet returned the task that waits longest
       isSlow = true
       yield* Deferred.succeed(ends[0]!, undefined)
-      yield* until(() => Context.get(context, TaskInbox).room(queue) > 0)
+      yield* until(() => Context.get(context, TaskInbox).capacity(queue) > 0)
       yield* settle
       assert.strictEqual(Context.get(context, TaskInbox).capacity(queue), 1)
       yield* Effect.provideContext(create, context)
