@@ -196,9 +196,13 @@ export class Batcher<Item, Outcome, E> {
   /** Real time, whatever the clock of a test says: it only spares work. */
   #interval(millis: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const wait = this.#startedAt + millis - performance.now()
-      if (wait > 0) afterMillis(wait, () => resume(Effect.void))
-      else resume(Effect.void)
+      // A timer may fire early: it counts from the beginning of its turn of the loop
+      const look = () => {
+        const wait = this.#startedAt + millis - performance.now()
+        if (wait > 0) afterMillis(Math.ceil(wait), look)
+        else resume(Effect.void)
+      }
+      look()
     })
   }
 

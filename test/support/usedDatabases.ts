@@ -10,8 +10,8 @@ import type { RowCounts } from "../../src/testing/RowCounts.ts"
  * whose schema or initial rows were changed is dropped instead. ADR 0135
  */
 const idle: Array<UsedDatabase> = []
-/** Of one worker: a test seldom has more at once. */
-const idleMax = 4
+/** Of one worker and template: a test seldom has more at once. */
+const idleMax = 3
 
 export interface UsedDatabase {
   readonly template: string
@@ -53,7 +53,8 @@ const known = new Map<string, Initial>()
 export const giveBack = (database: UsedDatabase) =>
   within(database.url, reset(database.initial)).pipe(
     Effect.map((isReset) => {
-      if (!isReset || idle.length >= idleMax) return false
+      const alike = idle.filter(({ template }) => template === database.template)
+      if (!isReset || alike.length >= idleMax) return false
       idle.push(database)
       return true
     }),

@@ -2,7 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { migratedDatabaseUrl, processDatabaseUrl } from "../../support/stores.ts"
 
 /** Makes statements in a database of a test. Returns its name, and the rows of the last one. */
 const used = (...statements: ReadonlyArray<string>) =>
@@ -41,6 +41,16 @@ it("a database that a test has written to is as new for the next one", () =>
     assert.strictEqual(new Set([first, second, third].map((it) => it.pathname)).size, databases)
     assert.notDeepEqual(second.last, first.last)
     assert.deepStrictEqual(third.last, first.last)
+  }).pipe(Effect.runPromise))
+
+it("is used again also when others of another template are kept", () =>
+  Effect.gen(function* () {
+    const others = Effect.scoped(Effect.all(Array.from({ length: 6 }, () => processDatabaseUrl)))
+    yield* Effect.scoped(Effect.andThen(migratedDatabaseUrl, others))
+    const first = yield* used("SELECT 1")
+    const second = yield* used("SELECT 1")
+    const names = new Set([first.pathname, second.pathname])
+    assert.strictEqual(names.size, Math.min(databases, 2))
   }).pipe(Effect.runPromise))
 
 const changes = [
