@@ -101,6 +101,13 @@ const assertUsable = Effect.fnUntraced(function* (data: Data, isLinkValid: boole
   assert.strictEqual(after.at(-1)?.request.secret, data.secret)
 })
 
+/** A process that starts waits by the clock: a second in which it asks the store is none that it has waited. */
+const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
+  eventually(
+    Effect.map(advance("1 second"), () => fiber.pollUnsafe()),
+    (exit) => exit !== undefined
+  )
+
 /** Another process beside those that run. */
 const start = (store: Context.Context<Database>, MASTER_KEY: string) =>
   Layer.build(Process.layer).pipe(
@@ -186,6 +193,7 @@ describeStores("the rotation of the master key", (database) => {
           yield* assertUsable(data, true)
           const starting = yield* Effect.forkChild(Effect.flip(start(built, newKey())))
           yield* advance("4 seconds")
+          yield* untilEnded(starting)
           const started = yield* Fiber.join(starting)
           assert.match(
             started.message,
@@ -236,7 +244,7 @@ describeStores("the rotation of the master key", (database) => {
           const starting = yield* Effect.forkChild(start(built, first))
           yield* advance("9 seconds")
           assert.isUndefined(starting.pollUnsafe())
-          yield* advance("2 seconds")
+          yield* untilEnded(starting)
           yield* Fiber.join(starting)
         }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, Layer.succeedContext(built))))
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
