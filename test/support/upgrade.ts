@@ -121,6 +121,24 @@ export const whileLocked = <A, E, R>(
     })
   ).pipe(Effect.scoped)
 
+/** Begins a call while `migrate` waits for a table, until the call waits for the upgrade. */
+export const callDuring = <A, E, B, E2, R, R2>(
+  { other, waiting }: Pick<Effect.Success<typeof upgraded>, "other" | "waiting">,
+  migrate: Effect.Effect<A, E, R>,
+  call: Effect.Effect<B, E2, R2>
+) =>
+  whileLocked(
+    other,
+    lockOthers,
+    Effect.gen(function* () {
+      const migrating = yield* Effect.forkChild(migrate)
+      yield* waiting(1)
+      const calling = yield* Effect.forkChild(call)
+      yield* waiting(2)
+      return [migrating, calling] as const
+    })
+  )
+
 /** Whether somebody waits for a table, and the wait until it is so, in real time. */
 export const tryingIn = (sql: SqlClient) => {
   const isTrying = Effect.map(

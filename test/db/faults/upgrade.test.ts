@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import {
+  callDuring,
   colour,
   functions,
   lockOthers,
@@ -80,22 +81,17 @@ describe("an upgrade beside processes of the release before", () => {
 
   it.live("a call that has waited for it is repeated, not done with a body of before", () =>
     Effect.gen(function* () {
-      const { folder, migrate, other, session, waiting } = yield* upgraded
+      const beside = yield* upgraded
+      const { folder, migrate, session } = beside
       folder.write({
         "0002_colour.sql": `${colour}; drop table others`
       })
       folder.writeFunctions(functions("n, 'a', 'red'"))
       const third = yield* session
-      const [migrating, calling] = yield* whileLocked(
-        other,
-        lockOthers,
-        Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(migrate)
-          yield* waiting(1)
-          const call = yield* Effect.forkChild(Effect.flip(third`SELECT thing_add(1)`))
-          yield* waiting(2)
-          return [fiber, call] as const
-        })
+      const [migrating, calling] = yield* callDuring(
+        beside,
+        migrate,
+        Effect.flip(third`SELECT thing_add(1)`)
       )
       yield* Fiber.join(migrating)
       const error = yield* Fiber.join(calling)

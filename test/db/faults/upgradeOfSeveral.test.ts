@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import {
+  callDuring,
   colour,
   functions,
   lockOthers,
@@ -15,20 +16,15 @@ import {
 describe("an upgrade beside other roles and other starters", () => {
   it.live("cancels the calls of another role too", () =>
     Effect.gen(function* () {
-      const { folder, migrate, other, sessionAs, waiting } = yield* upgraded
+      const beside = yield* upgraded
+      const { folder, migrate, other, sessionAs } = beside
       folder.write({ "0002_colour.sql": `${colour}; drop table others` })
       folder.writeFunctions(functions("n, 'a', 'red'"))
       const stranger = yield* sessionAs(yield* makeRole(other))
-      const [migrating, calling] = yield* whileLocked(
-        other,
-        lockOthers,
-        Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(migrate)
-          yield* waiting(1)
-          const call = yield* Effect.forkChild(Effect.flip(stranger`SELECT thing_add(1)`))
-          yield* waiting(2)
-          return [fiber, call] as const
-        })
+      const [migrating, calling] = yield* callDuring(
+        beside,
+        migrate,
+        Effect.flip(stranger`SELECT thing_add(1)`)
       )
       yield* Fiber.join(migrating)
       assert.isTrue((yield* Fiber.join(calling)).isRetryable)
@@ -37,7 +33,8 @@ describe("an upgrade beside other roles and other starters", () => {
 
   it.live("goes on beside calls of a role that it may not cancel, and says so", () =>
     Effect.gen(function* () {
-      const { folder, migrateAs, other, session, sessionAs, waiting, warnings } = yield* upgraded
+      const beside = yield* upgraded
+      const { folder, migrateAs, other, session, sessionAs, warnings } = beside
       folder.write({ "0002_colour.sql": `${colour}; drop table others` })
       folder.writeFunctions(functions("n, 'a', 'red'"))
       const owner = yield* makeRole(other)
@@ -49,16 +46,10 @@ describe("an upgrade beside other roles and other starters", () => {
       }
       const third = yield* session
       const migrator = yield* sessionAs(owner)
-      const [migrating, calling] = yield* whileLocked(
-        other,
-        lockOthers,
-        Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(migrateAs(migrator))
-          yield* waiting(1)
-          const call = yield* Effect.forkChild(Effect.exit(third`SELECT thing_add(1)`))
-          yield* waiting(2)
-          return [fiber, call] as const
-        })
+      const [migrating, calling] = yield* callDuring(
+        beside,
+        migrateAs(migrator),
+        Effect.exit(third`SELECT thing_add(1)`)
       )
       assert.deepStrictEqual(yield* Fiber.join(migrating), ["0002_colour", "functions/things"])
       yield* Fiber.join(calling)

@@ -7,7 +7,6 @@ import { randomBytes } from "node:crypto"
 import { rotateStore } from "../../../src/cli/commands/rotateMasterKey.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import type { Database } from "../../../src/db/Database.ts"
-import * as Hints from "../../../src/process/Hints.ts"
 import { MasterKeyRotation } from "../../../src/process/MasterKeyRotation.ts"
 import { Process } from "../../../src/process/Process.ts"
 import { makeProcessId } from "../../../src/process/ProcessId.ts"
@@ -23,6 +22,7 @@ import {
   layerGateway,
   makeUser
 } from "../../support/gateway.ts"
+import { startProcess } from "../../support/startProcess.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/operating.md#rotating-master_key, ADR 0222 */
@@ -108,24 +108,9 @@ const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
     (exit) => exit !== undefined
   )
 
-/** Another process beside those that run. */
+/** Starts another process beside those that run, and ends it. */
 const start = (store: Context.Context<Database>, MASTER_KEY: string) =>
-  Layer.build(Process.layer).pipe(
-    Effect.scoped,
-    Effect.provide(
-      Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
-        Layer.provideMerge(Layer.succeedContext(store)),
-        Layer.provideMerge(
-          AppConfig.layerOf({
-            MASTER_KEY,
-            ADMIN_TOKEN: adminToken,
-            DATABASE_URL: "postgres://shared.example/gateway"
-          })
-        )
-      ),
-      { local: true }
-    )
-  )
+  Effect.scoped(startProcess(store, MASTER_KEY))
 
 describeStores("the rotation of the master key", (database) => {
   it.effect("knows every column with bytes", () =>

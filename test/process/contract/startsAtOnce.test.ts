@@ -4,36 +4,13 @@ import { Context, Effect, Fiber, Layer, Result, Schedule, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { randomBytes } from "node:crypto"
-import { AppConfig } from "../../../src/config/Config.ts"
-import type { Database } from "../../../src/db/Database.ts"
-import * as Hints from "../../../src/process/Hints.ts"
-import { Process } from "../../../src/process/Process.ts"
-import { ProcessStore } from "../../../src/process/ProcessStore.ts"
-import { Secrets } from "../../../src/process/Secrets.ts"
-import { adminToken, advance } from "../../support/gateway.ts"
+import { advance } from "../../support/gateway.ts"
+import { startProcess } from "../../support/startProcess.ts"
 import { stores } from "../../support/stores.ts"
 
 /** ADR 0147 */
 
 const newKey = () => randomBytes(32).toString("base64")
-
-/** A process that runs until the scope of the test closes. */
-const start = (store: Context.Context<Database>, MASTER_KEY: string) =>
-  Layer.build(Process.layer).pipe(
-    Effect.provide(
-      Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
-        Layer.provideMerge(Layer.succeedContext(store)),
-        Layer.provideMerge(
-          AppConfig.layerOf({
-            MASTER_KEY,
-            ADMIN_TOKEN: adminToken,
-            DATABASE_URL: "postgres://shared.example/gateway"
-          })
-        )
-      ),
-      { local: true }
-    )
-  )
 
 /** Starts these at once: none has written its row before each waits for a lock. Returns what they came to. */
 const startAtOnce = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
@@ -54,7 +31,7 @@ const startAtOnce = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
       yield* run("BEGIN")
       yield* run("LOCK TABLE processes IN SHARE ROW EXCLUSIVE MODE")
       const fibers = yield* Effect.forEach(keys, (key) =>
-        start(store, key).pipe(
+        startProcess(store, key).pipe(
           Effect.provideService(Scope.Scope, scope),
           Effect.result,
           Effect.forkIn(scope)

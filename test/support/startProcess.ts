@@ -1,0 +1,27 @@
+import { Effect, Layer } from "effect"
+import type { Context } from "effect"
+import { AppConfig } from "../../src/config/Config.ts"
+import type { Database } from "../../src/db/Database.ts"
+import * as Hints from "../../src/process/Hints.ts"
+import { Process } from "../../src/process/Process.ts"
+import { ProcessStore } from "../../src/process/ProcessStore.ts"
+import { Secrets } from "../../src/process/Secrets.ts"
+import { adminToken } from "./gateway.ts"
+
+/** Another process over this store, which it shares; it runs until the scope closes. */
+export const startProcess = (store: Context.Context<Database>, MASTER_KEY: string) =>
+  Layer.build(Process.layer).pipe(
+    Effect.provide(
+      Layer.mergeAll(ProcessStore.layer, Hints.layer, Secrets.layer).pipe(
+        Layer.provideMerge(Layer.succeedContext(store)),
+        Layer.provideMerge(
+          AppConfig.layerOf({
+            MASTER_KEY,
+            ADMIN_TOKEN: adminToken,
+            DATABASE_URL: "postgres://shared.example/gateway"
+          })
+        )
+      ),
+      { local: true }
+    )
+  )
