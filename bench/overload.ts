@@ -134,7 +134,7 @@ const overload = async ({ pid, port }: Subject, { name, request }: Kind) => {
   await load(closed)
   const { perSecond: capacity } = await load(closed)
   const calm = { port, request, connectionsMax, perSecond: Math.max(5, Math.round(capacity / 4)) }
-  const unloaded = await openLoad({ ...calm, seconds: 4 })
+  const unloaded = await openLoad({ ...calm, seconds: 12 })
   const bound = 3 * quantile(unloaded.accepted, 0.99)
   console.log(
     `${name}: ${capacity}/s by 64 connections; at a quarter of it p50 ${quantile(unloaded.accepted, 0.5)}, ` +

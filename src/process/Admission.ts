@@ -23,7 +23,7 @@ export const makeAdmission = (): AdmissionService => {
       store: { ...creates, least: 32, delayMillisMax: 10 }
     }),
     calls: new AdmissionLimiter({
-      turn: { ...calls, least: 4, delayMillisMax: 2 },
+      turn: { ...calls, least: 4, delayMillisMax: 3 },
       store: { ...calls, least: 16, delayMillisMax: 10 }
     })
   }

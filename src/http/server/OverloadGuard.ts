@@ -23,16 +23,22 @@ export const makeOverloadGuard = (
 ): OverloadGuard => {
   const measured = [measuredBy(admission.creates, "creates"), measuredBy(admission.calls, "calls")]
   let refused: Array<ServerResponse> = []
-  let beganAt: number | undefined
-  /** While refusals are left over, the end of the turn before. */
-  let endedAt: number | undefined
-  const turn = () => {
+  let isMeasured = false
+  let isAsked = false
+  /** The loop runs its immediates when it has handled all that it has read at once. */
+  const measureTurn = () => {
+    isMeasured = true
+    isAsked = false
+    setImmediate(endTurn, performance.now())
+  }
+  const endTurn = (beganAt: number) => {
     const now = performance.now()
-    const took = beganAt === undefined ? 0 : now - beganAt
-    beganAt = undefined
+    const took = now - beganAt
     for (const measure of measured) measure(now, took)
-    const others = endedAt === undefined ? took : now - endedAt
-    if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * others))
+    if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * took))
+    isMeasured = false
+    // In the turn after, what was admitted is worked on before more is read: it is measured whole. ADR 0249
+    if (isAsked || refused.length > 0) measureTurn()
   }
   const refuseSome = (untilMillis: number) => {
     let count = 0
@@ -42,17 +48,12 @@ export const makeOverloadGuard = (
       if (!response.destroyed) refuse(response)
     }
     refused = refused.slice(count)
-    endedAt = refused.length > 0 ? performance.now() : undefined
-    if (refused.length > 0) setImmediate(turn)
   }
   return (request, response) => {
     const limiter = limiterOf(request, admission)
     if (limiter === undefined) return true
-    // The loop runs its immediates when it has handled all requests that it has read at once
-    if (beganAt === undefined) {
-      beganAt = performance.now()
-      if (refused.length === 0) setImmediate(turn)
-    }
+    if (!isMeasured) measureTurn()
+    isAsked = true
     if (limiter.admit()) return true
     refused.push(response)
     return false

@@ -2,14 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
 import { makeOverloadGuard } from "../../../src/http/server/OverloadGuard.ts"
+import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
 import { limiterOf } from "../../support/admission.ts"
 
 const full = () => limiterOf({ least: 0, usual: 0, most: 0 })
 const free = () => limiterOf({ least: 128, usual: 128, most: 512 })
 
+const requestOf = (method: string, url: string) =>
+  Object.assign(new IncomingMessage(new Socket()), { method, url })
+
 const isAdmitted = (kind: "creates" | "calls", method: string, url: string) => {
   const admission = { creates: free(), calls: free(), [kind]: full() }
-  const request = Object.assign(new IncomingMessage(new Socket()), { method, url })
+  const request = requestOf(method, url)
   return makeOverloadGuard(admission, () => {})(request, new ServerResponse(request))
 }
 
@@ -40,5 +44,62 @@ describe("a process without capacity for creates", () => {
       assert.isTrue(isAdmitted("creates", method, url), `${method} ${url}`)
     }
     assert.isFalse(isAdmitted("calls", "POST", "/v1/chat/completions"))
+  })
+})
+
+/** Milliseconds of the turns in which it admitted something. */
+class Measured extends AdmissionLimiter {
+  readonly turns: Array<number> = []
+  #admitted = 0
+  override admit(): boolean {
+    this.#admitted += 1
+    return super.admit()
+  }
+  override turn(nowMillis: number, tookMillis: number): void {
+    if (this.#admitted > 0) this.turns.push(tookMillis)
+    this.#admitted = 0
+    super.turn(nowMillis, tookMillis)
+  }
+}
+
+const immediate = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+const busy = (millis: number) => {
+  for (const until = performance.now() + millis; performance.now() < until; );
+}
+
+/** ADR 0249 */
+describe("the turn of the loop after one that admitted work", () => {
+  it("is measured from its beginning, with what is done before more work is asked for", async () => {
+    const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
+    const calls = new Measured({ turn: bounds, store: bounds })
+    const guard = makeOverloadGuard({ creates: free(), calls }, () => {})
+    const ask = () => {
+      const request = requestOf("POST", "/v1/chat/completions")
+      assert.isTrue(guard(request, new ServerResponse(request)))
+    }
+    ask()
+    await immediate()
+    busy(20)
+    ask()
+    await immediate()
+    assert.lengthOf(calls.turns, 2)
+    assert.isAtLeast(calls.turns[1]!, 20)
+  })
+
+  it("is not waited for once nothing is asked for", async () => {
+    let turns = 0
+    class Counted extends AdmissionLimiter {
+      override turn(nowMillis: number, tookMillis: number): void {
+        turns += 1
+        super.turn(nowMillis, tookMillis)
+      }
+    }
+    const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
+    const calls = new Counted({ turn: bounds, store: bounds })
+    const request = requestOf("POST", "/v1/chat/completions")
+    makeOverloadGuard({ creates: free(), calls }, () => {})(request, new ServerResponse(request))
+    for (let n = 0; n < 10; n += 1) await immediate()
+    assert.strictEqual(turns, 2)
   })
 })
