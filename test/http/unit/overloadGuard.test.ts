@@ -65,7 +65,7 @@ class Measured extends AdmissionLimiter {
 const immediate = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 const busy = (millis: number) => {
-  for (const until = performance.now() + millis; performance.now() < until; );
+  for (const until = performance.now() + millis; performance.now() < until;);
 }
 
 /** ADR 0249 */
