@@ -197,6 +197,31 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
   )
 
+  it.effect(
+    "disabled: what was sent again waits for its retry while something else is changed",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user)
+        const { delivery_id } = yield* sendTest(user, id)
+        const one = `${deliveries}/${delivery_id}`
+        const failures = (count: number) =>
+          eventually(
+            user.call("GET", one),
+            ({ json }) => json.attempts[count - 1]?.failure === "http_status"
+          )
+        yield* failures(1)
+        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+        yield* user.call("POST", `${one}/redeliver`)
+        yield* failures(2)
+        const changed = yield* user.call("PATCH", `${endpoints}/${id}`, { description: "mended" })
+        assert.deepStrictEqual([changed.json.enabled, changed.json.description], [false, "mended"])
+        assert.strictEqual((yield* user.call("GET", one)).json.status, "pending")
+        yield* advance("20 seconds")
+        yield* settled(user, delivery_id, "succeeded")
+      }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 500, 200) })))
+  )
+
   it.effect("disabled while an attempt is under way: its failure is not retried", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
