@@ -222,6 +222,30 @@ describe("webhook endpoints", () => {
       }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 500, 200) })))
   )
 
+  it.effect(
+    "one whose event has been dropped with its day is not sent again, and takes no place",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user)
+        const { delivery_id, event_id } = yield* sendTest(user, id)
+        yield* eventually(
+          user.call("GET", `${deliveries}/${delivery_id}`),
+          ({ json }) => json.attempts[0]?.failure === "http_status"
+        )
+        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+        yield* settled(user, delivery_id, "skipped")
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`DELETE FROM events WHERE id = ${event_id}`
+        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+        assert.deepStrictEqual([again.status, again.json.code], [404, 2005])
+        const since = "1970-01-01T00:00:00Z"
+        yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+        assert.isEmpty(yield* sql`SELECT FROM delivery_queue`)
+        yield* settled(user, delivery_id, "skipped")
+      }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
+  )
+
   it.effect("disabled while an attempt is under way: its failure is not retried", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
