@@ -293,7 +293,8 @@ begin
 end $$;
 
 -- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts
--- continue. Leaves a delivery with a claim alone. Returns the endpoints to notify.
+-- continue. Leaves a delivery with a claim alone, and one whose event has been dropped with its day: there is nothing to
+-- send, and its claim would have no end. Returns the endpoints to notify.
 -- docs/reference/webhooks.md#redelivery
 create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -310,6 +311,9 @@ begin
     insert into delivery_queue (id, created_at, endpoint_id, due_at, seq, manual)
     select d.id, d.created_at, d.endpoint_id, p_now, w.seq, true
     from requested w join deliveries d on d.id = w.id and d.created_at = w.created_at
+    cross join lateral (
+      select from events e where e.id = d.event_id and e.created_at = d.event_created_at offset 0
+    ) e
     on conflict (id) do update set due_at = excluded.due_at, manual = true where delivery_queue.owner is null
     returning id, created_at, endpoint_id
   ), updated as (

@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { Credits, ExactCreditsFromString, zero } from "../domain/Credits.ts"
+import { bounded, Credits, ExactCreditsFromString, zero } from "../domain/Credits.ts"
 import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 
@@ -81,7 +81,7 @@ interface Priced {
 }
 
 const times = (amount: Credits, count: number): Credits =>
-  Credits.make(amount * BigInt(Math.max(0, Math.trunc(count))))
+  bounded(amount * BigInt(Math.max(0, Math.trunc(count))))
 
 const perSecond = (price: typeof SecondPrice.Type, body: PricedBody): Credits => {
   const tier = body.resolution ?? tierOfSize(body.size ?? "")

@@ -6,15 +6,21 @@ import { TeardownOfProcess } from "./commands/serve.ts"
 import { run, teardown } from "./Program.ts"
 import { exitCode } from "./terminal/Fault.ts"
 
-/** Who read the output is gone, such as `head`: the command ends as SIGPIPE ends one. A service goes on. */
-const brokenPipe = (error: Error): void => {
-  if (!("code" in error) || error.code !== "EPIPE") throw error
-  globalThis.process.exit(exitCode.brokenPipe)
+const { stderr, stdout } = globalThis.process
+
+/**
+ * Who read the output is gone, such as `head`: the command ends as SIGPIPE ends one. What cannot be written for
+ * another reason, such as a full disk, is lost. A service goes on.
+ */
+const endOn = (output: NodeJS.WriteStream) => (error: Error) => {
+  if ("code" in error && error.code === "EPIPE") globalThis.process.exit(exitCode.brokenPipe)
+  if (output === stdout) {
+    stderr.write(`Error: The output cannot be written (${error.message}). What was done, is done\n`)
+  }
+  globalThis.process.exit(exitCode.failed)
 }
 if (globalThis.process.argv[2] !== "serve") {
-  for (const output of [globalThis.process.stdout, globalThis.process.stderr]) {
-    output.on("error", brokenPipe)
-  }
+  for (const output of [stdout, stderr]) output.on("error", endOn(output))
 }
 
 let end = teardown

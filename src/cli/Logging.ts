@@ -1,5 +1,6 @@
 import { Cause, Effect, Exit, Layer, Logger, Option, References, Runtime, Schema } from "effect"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
+import { lackedRight } from "../db/DatabaseUnavailable.ts"
 import { formatJson, formatPretty } from "./PrettyLog.ts"
 
 /** `LOG_LEVEL` and `LOG_FORMAT`. docs/reference/configuration.md#logging */
@@ -17,9 +18,8 @@ const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const listenFault = explainListen(error)
   if (listenFault !== undefined) return listenFault
-  return error instanceof ConfigFault || isOperatorFault(error)
-    ? error.message
-    : Cause.pretty(cause)
+  if (error instanceof ConfigFault || isOperatorFault(error)) return error.message
+  return lackedRight(error)?.message ?? Cause.pretty(cause)
 }
 
 const isOperatorFault = (error: unknown): error is Error =>

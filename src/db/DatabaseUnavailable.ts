@@ -80,7 +80,7 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
     const remedy = "Create it with createdb or correct the name"
     return unavailable(`the database "${address.database}" does not exist at ${at}`, remedy)
   }
-  if (error.reason._tag === "AuthenticationError" || has("42501")) {
+  if (error.reason._tag === "AuthenticationError" || has(insufficientPrivilege)) {
     return unavailable(
       `the server at ${at} refuses the user "${address.user}"`,
       "Correct user and password, or allow the user in"
@@ -121,6 +121,22 @@ const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
   if (!(error instanceof Error) || depth > 5) return []
   const below = error instanceof AggregateError ? [...error.errors, error.cause] : [error.cause]
   return [error, ...below.flatMap((cause) => causes(cause, depth + 1))]
+}
+
+/** SQLSTATE of a statement that the role may not run. */
+const insufficientPrivilege = "42501"
+
+/** The role of the URL may not read or change the schema; undefined: the failure is another one. */
+export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => {
+  const said = causes(error).findLast(
+    (cause) => "code" in cause && cause.code === insufficientPrivilege
+  )
+  return said === undefined
+    ? undefined
+    : unavailable(
+        `its role lacks a right (${said.message})`,
+        "Connect as the role that owns the database and its tables, or grant the role what it lacks"
+      )
 }
 
 /** What a start waits for: a server that starts, stops or is full, or one that may be about to start. */

@@ -5,6 +5,8 @@ import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { adopt, formerProcessRuns, isFormer } from "./AdoptedSchema.ts"
 import { applyFunctions, changedFunctions, labelOf } from "./AppliedFunctions.ts"
+import { lackedRight } from "./DatabaseUnavailable.ts"
+import type { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import {
   migrationFault,
   readFunctions,
@@ -27,6 +29,14 @@ interface SchemaFiles {
   readonly migrations: ReadonlyArray<Migration>
   readonly functions: ReadonlyArray<FunctionFile>
 }
+
+type SchemaFailure = MigrationError | DatabaseUnavailable | SqlError
+
+/** What the role of the URL may not do is said in words: the operator grants it. */
+const namingRights = <A, E, R>(
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | DatabaseUnavailable, R> =>
+  Effect.mapError(self, (error) => (isSqlError(error) ? (lackedRight(error) ?? error) : error))
 
 /** What an upgrade begins with. */
 const upgradeFile = "upgrade.sql"
@@ -56,7 +66,12 @@ const turnIdleSeconds = 90
  * a time. A table that somebody keeps locked is not waited for in a queue that stops the service. Returns the names of what this
  * call applied.
  */
-export const migrate = Effect.fn("Migrations.migrate")(function* (
+export const migrate = (
+  options?: MigrationsOptions
+): Effect.Effect<ReadonlyArray<string>, SchemaFailure, SqlClient> =>
+  namingRights(migrateWith(options))
+
+const migrateWith = Effect.fn("Migrations.migrate")(function* (
   options?: MigrationsOptions
 ): Effect.fn.Return<ReadonlyArray<string>, MigrationError | SqlError, SqlClient> {
   const sql = yield* SqlClient
@@ -105,7 +120,12 @@ const isBusy = (error: MigrationError | SqlError): boolean => {
  * What `migrate` would apply, by name; nothing: the store is up to date. Changes nothing. Fails for a store that a
  * newer program has migrated.
  */
-export const inspect = Effect.fn("Migrations.inspect")(function* (
+export const inspect = (
+  options?: MigrationsOptions
+): Effect.Effect<ReadonlyArray<string>, SchemaFailure, SqlClient> =>
+  namingRights(inspectWith(options))
+
+const inspectWith = Effect.fn("Migrations.inspect")(function* (
   options?: MigrationsOptions
 ): Effect.fn.Return<ReadonlyArray<string>, MigrationError | SqlError, SqlClient> {
   const directory = options?.directory ?? schemaDirectory
@@ -124,9 +144,8 @@ export const inspect = Effect.fn("Migrations.inspect")(function* (
 })
 
 /** Migrates when the layer is built. */
-export const layer = (
-  options?: MigrationsOptions
-): Layer.Layer<never, MigrationError | SqlError, SqlClient> => Layer.effectDiscard(migrate(options))
+export const layer = (options?: MigrationsOptions): Layer.Layer<never, SchemaFailure, SqlClient> =>
+  Layer.effectDiscard(migrate(options))
 
 /** The usual start needs no lock: everything is there. Faults are found here too. */
 const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {

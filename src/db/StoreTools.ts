@@ -32,14 +32,26 @@ export const migrateStore = Effect.gen(function* () {
   return { store, applied }
 })
 
-const Now = Schema.Struct({ now: Time })
+const Session = Schema.Struct({
+  now: Time,
+  mayMigrate: Schema.Boolean,
+  mayWrite: Schema.Boolean
+})
 
-/** What `migrateStore` would apply, and how far the clock of this machine is ahead of the store's. Changes nothing. */
+/**
+ * What `migrateStore` would apply, whether the role may make tables and write tasks, and how far the clock of this
+ * machine is ahead of the store's. Changes nothing.
+ */
 export const inspectStore = Effect.gen(function* () {
   const pending = yield* Migrations.inspect()
   const sql = yield* SqlClient
   const before = DateTime.toEpochMillis(yield* DateTime.now)
-  const { now } = yield* sql`SELECT clock_timestamp() AS now`.pipe(rowOf(Now))
+  const { now, ...rights } = yield* sql`
+    SELECT clock_timestamp() AS now,
+      coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_migrate,
+      coalesce(has_table_privilege(to_regclass('tasks')::oid, 'INSERT'), true) AS may_write`.pipe(
+    rowOf(Session)
+  )
   const after = DateTime.toEpochMillis(yield* DateTime.now)
-  return { pending, skewMillis: (before + after) / 2 - DateTime.toEpochMillis(now) }
+  return { pending, ...rights, skewMillis: (before + after) / 2 - DateTime.toEpochMillis(now) }
 }).pipe((look) => Effect.flatMap(connection, (store) => Effect.provide(look, store)))

@@ -14,10 +14,22 @@ export const make = (micro: bigint): Credits => Credits.make(micro)
 
 export const zero: Credits = make(0n)
 
+const cent = microPerCredit / 100n
+
+/** Whole cents, rounded towards negative infinity. */
+const centsOf = (amount: bigint): bigint =>
+  amount / cent - (amount < 0n && amount % cent !== 0n ? 1n : 0n)
+
+/**
+ * By how much a balance changes as it is shown, before and after: what a ledger shows of a change, so that its
+ * rows add up. Of a change with two decimals that is the change. ADR 0256
+ */
+export const shownChange = (before: bigint, after: bigint): Credits =>
+  make((centsOf(after) - centsOf(before)) * cent)
+
 /** Two decimals, rounded down (towards negative infinity): a balance is never shown higher than it is. */
 export const format = (amount: Credits): string => {
-  const cent = microPerCredit / 100n
-  const floored = amount / cent - (amount < 0n && amount % cent !== 0n ? 1n : 0n)
+  const floored = centsOf(amount)
   const sign = floored < 0n ? "-" : ""
   const absolute = floored < 0n ? -floored : floored
   return `${sign}${absolute / 100n}.${(absolute % 100n).toString().padStart(2, "0")}`
@@ -36,6 +48,9 @@ export const formatExact = (amount: Credits): string => {
 const decimal = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/
 
 const max = balanceCreditsMax * microPerCredit
+
+/** The most that a wallet can be asked for: more than it can hold, so that a larger amount is refused likewise. */
+export const bounded = (amount: bigint): Credits => make(amount > max ? max + 1n : amount)
 
 /** Reads a decimal string of credits with up to six decimals. */
 export const parse = (text: string): Option.Option<Credits> => {
@@ -72,3 +87,8 @@ export const CreditsFromString = amountShownBy(format)
 
 /** The same with all its decimals. */
 export const ExactCreditsFromString = amountShownBy(formatExact)
+
+/** An amount that somebody sends and that is kept: it is shown as it was sent. ADR 0256 */
+export const SentCredits = CreditsFromString.check(
+  Schema.makeFilter<bigint>((amount) => amount % cent === 0n || "Expected at most two decimals")
+)

@@ -107,9 +107,18 @@ export class CatalogVersions extends Context.Service<
   ).pipe(Layer.provide(CatalogStore.layer))
 }
 
-const versionOf = Effect.fnUntraced(function* ({ hash, id, text }: StoredCatalog) {
+/** `told`: what has been logged. A job whose catalog cannot be read asks for it each minute. */
+const versionOf = Effect.fnUntraced(function* (
+  { hash, id, text }: StoredCatalog,
+  told = new Set<string>()
+) {
   const read = readStored(hash, text)
-  if (Result.isSuccess(read)) return Option.some(makeVersion(read.success, id))
+  if (Result.isSuccess(read)) {
+    told.delete(hash)
+    return Option.some(makeVersion(read.success, id))
+  }
+  if (told.has(hash)) return Option.none<CatalogVersion>()
+  told.add(hash)
   yield* Effect.logError(
     `The catalog ${hash} cannot be used: ${read.failure}. Remedy: run the same release everywhere`
   )
@@ -178,6 +187,7 @@ const makeEarlier = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore
   const kept = new Map<number, CatalogVersion>()
+  const unreadable = new Set<string>()
 
   const keep = (version: CatalogVersion): CatalogVersion => {
     if (version.id === null) return version
@@ -193,7 +203,7 @@ const makeEarlier = Effect.gen(function* () {
   const read = (stored: StoredCatalog) => {
     const found = known(({ id }) => id === stored.id)
     return found === undefined
-      ? Effect.map(versionOf(stored), Option.map(keep))
+      ? Effect.map(versionOf(stored, unreadable), Option.map(keep))
       : Effect.succeedSome(found)
   }
   const readSome = (found: Option.Option<StoredCatalog>) =>

@@ -16,6 +16,7 @@ import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
 import { WalletStore } from "./WalletStore.ts"
 import type { WalletRow } from "./WalletStore.ts"
 
+export { shownAmount } from "./WalletEntryStore.ts"
 export type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
 export type { WalletRow } from "./WalletStore.ts"
 

@@ -3,6 +3,7 @@ import { DateTime, Option, Schema } from "effect"
 import { scanList, when } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import { shownChange } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { ledgerSkewMinutes } from "../domain/Limits.ts"
@@ -19,6 +20,29 @@ export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time
 }) {}
+
+/**
+ * The amount of an entry as it is shown: what it does to the settled balance, or a hold and a release to the held one,
+ * as these are shown. docs/reference/wallet.md#amounts
+ */
+export const shownAmount = ({
+  amount,
+  heldAfter,
+  kind,
+  settledAfter
+}: Pick<EntryRow, "amount" | "heldAfter" | "kind" | "settledAfter">): Credits => {
+  switch (kind) {
+    case "top_up":
+    case "adjustment":
+      return shownChange(settledAfter - amount, settledAfter)
+    case "capture":
+      return shownChange(settledAfter, settledAfter + amount)
+    case "hold":
+      return shownChange(heldAfter - amount, heldAfter)
+    case "release":
+      return shownChange(heldAfter, heldAfter + amount)
+  }
+}
 
 /** A page of the ledger: entries before this number, newest first, that match every filter given. */
 export interface EntryPage {

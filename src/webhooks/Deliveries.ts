@@ -83,10 +83,10 @@ export class Deliveries extends Context.Service<
 
       const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
         const row = yield* log.find(userId, id)
-        return yield* Effect.mapError(Effect.fromOption(row), () =>
-          problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
-        )
+        return yield* Effect.mapError(Effect.fromOption(row), () => notKept(id))
       })
+      const notKept = (id: DeliveryId) =>
+        problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
 
       return Deliveries.of({
         search: log.search,
@@ -104,6 +104,8 @@ export class Deliveries extends Context.Service<
               `The endpoint ${row.endpointId} of this delivery was deleted`
             )
           }
+          // Events are dropped with their day before deliveries are
+          if (Option.isNone(yield* log.body(id))) return yield* notKept(id)
           yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
           return yield* find(userId, id)
         }),

@@ -157,7 +157,8 @@ function writes(sql: PgClient.PgClient) {
           rowsOf(EndpointRow),
           Effect.map(Array.head)
         )
-        if (Option.isSome(found) && !found.value.enabled) yield* skipPending(sql, id, now)
+        // What was sent again while it is disabled stays when something else of it changes
+        if (Option.isSome(found) && change.enabled === false) yield* skipPending(sql, id, now)
         return found
       }).pipe(audited(sql, Option.flatMap(named)), sql.withTransaction, storeFailures),
     rotate: (

@@ -41,7 +41,7 @@ export const id = (name: string, description: string) =>
   Argument.String(name).pipe(
     Argument.withDescription(description),
     Argument.filter(
-      (it) => /^[\w./:-]{1,200}$/u.test(it),
+      (it) => /^(?!\.{1,2}$)[\w./:-]{1,200}$/u.test(it),
       () => `Expected ${description}`
     )
   )

@@ -61,6 +61,7 @@ export const redeliver = Command.make(
     const [first] = refused
     if (first !== undefined) {
       return yield* new CommandFault({
+        code: first.fault.code ?? 1,
         remedy: first.fault.remedy,
         problem: first.fault.problem,
         message: [

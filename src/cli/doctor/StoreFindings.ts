@@ -21,18 +21,30 @@ export const storeFindings = Effect.gen(function* () {
     return [folder, storeSays("ok", `no store yet: the first start makes one in ${dataDir}`)]
   }
   const name = yield* nameOfStore
-  const { pending, skewMillis } = yield* inspectStore
+  const { mayMigrate, mayWrite, pending, skewMillis } = yield* inspectStore
   const schema = finding("schema")
   return [
     folder,
-    storeSays("ok", `${name} can be used`),
+    mayWrite
+      ? storeSays("ok", `${name} can be used`)
+      : storeSays(
+          "broken",
+          `the role of DATABASE_URL may only read ${name}`,
+          "Connect as the role that owns its tables"
+        ),
     pending.length === 0
       ? schema("ok", "up to date")
-      : schema(
-          "warning",
-          `not applied yet: ${pending.join(", ")}`,
-          "Run `gateway migrate`, or start the service"
-        ),
+      : mayMigrate
+        ? schema(
+            "warning",
+            `not applied yet: ${pending.join(", ")}`,
+            "Run `gateway migrate`, or start the service"
+          )
+        : schema(
+            "broken",
+            "it is to be changed, and the role of DATABASE_URL may make no tables",
+            "Connect as the role that owns the database, or grant the role CREATE on its schema"
+          ),
     ...(isEmbedded ? [] : [clockFinding(skewMillis)])
   ]
 }).pipe(

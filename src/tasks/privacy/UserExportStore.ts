@@ -62,8 +62,13 @@ const parts: ReadonlyArray<Part> = [
     key: "seq",
     type: "bigint",
     first: "0",
-    columns:
-      "seq::float8 AS seq, kind, amount, settled_after, held_after, subject_id AS task_id, note, trace_id, created_at"
+    // As `shownAmount` of the ledger: balances are never below zero
+    columns: `seq::float8 AS seq, kind, 10000 * CASE kind
+      WHEN 'hold' THEN held_after / 10000 - (held_after - amount) / 10000
+      WHEN 'release' THEN (held_after + amount) / 10000 - held_after / 10000
+      WHEN 'capture' THEN (settled_after + amount) / 10000 - settled_after / 10000
+      ELSE settled_after / 10000 - (settled_after - amount) / 10000 END AS amount,
+      settled_after, held_after, subject_id AS task_id, note, trace_id, created_at`
   },
   {
     ...byUuid,

@@ -8,7 +8,7 @@ import type { PolledTask } from "../OwnedTask.ts"
 
 /**
  * The catalog entry of the model that a task is at, as it was when the task was accepted, whatever was reloaded
- * since.
+ * since. Without it nothing is submitted, and a job that was submitted waits. ADR 0255
  */
 export const entryWith =
   (versions: CatalogVersions["Service"]) =>
@@ -16,8 +16,10 @@ export const entryWith =
     Effect.flatMap(retryStore(versions.withId(task.catalogId)), (catalog) => {
       const { model, vendor } = modelAt(task)
       const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, task.action))
-      return Effect.mapError(
-        Effect.fromOption(entry),
-        () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
-      )
+      return Effect.mapError(Effect.fromOption(entry), () => {
+        const message = Option.isNone(catalog)
+          ? `the catalog ${task.catalogId} cannot be read`
+          : `${vendor}/${model} left the catalog`
+        return new VendorError({ class: "OPERATOR", message })
+      })
     })

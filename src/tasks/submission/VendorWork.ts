@@ -1,9 +1,10 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
 import { retryStore } from "../../db/StoreFailures.ts"
 import { modelAt } from "../../domain/Candidate.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { AccountKeys } from "../../process/AccountKeys.ts"
 import { CatalogVersions } from "../../process/CatalogVersions.ts"
+import { countOperatorFault } from "../../vendors/accounts/OperatorFaultsTotal.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
 import type { Progress, VendorAccount, VendorResult } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
@@ -42,7 +43,7 @@ export class VendorWork extends Context.Service<
     Effect.gen(function* () {
       const entryOf = entryWith(yield* CatalogVersions)
       const waitIn = waitWith(yield* TaskStore)
-      const { poll, reportFaults, waitForAccount } = yield* makePolling
+      const { poll, reportFaults, waitForAccount, waitForCatalog } = yield* makePolling
       const submit = yield* makeSubmit(reportFaults)
       const reconcile = yield* Reconcile
       const paid = yield* PaidSubmit
@@ -76,12 +77,15 @@ export class VendorWork extends Context.Service<
       const goOnAt = (account: VendorAccount, owned: OwnedJob) => {
         const done = doneIn(owned.job.handle)
         if (Option.isSome(done)) return Effect.succeed(isDone(account, done.value))
-        return Effect.flatMap(entryOf(owned.task), ({ upstreamModel }) => {
-          const rate = ratedQueue(account, "poll", upstreamModel)
-          // Its claim was no permit: a limit that is new
-          return rate !== undefined && rate.name !== owned.queue
-            ? waitIn(owned, rate)
-            : poll(account, upstreamModel, owned)
+        return Effect.matchEffect(entryOf(owned.task), {
+          onFailure: (error) => waitForCatalog(owned, error),
+          onSuccess: ({ upstreamModel }) => {
+            const rate = ratedQueue(account, "poll", upstreamModel)
+            // Its claim was no permit: a limit that is new
+            return rate !== undefined && rate.name !== owned.queue
+              ? waitIn(owned, rate)
+              : poll(account, upstreamModel, owned)
+          }
         })
       }
 
@@ -179,24 +183,49 @@ const makePolling = Effect.gen(function* () {
     })
   }
 
+  const tellOfCatalog = makeTellOfCatalog()
+
+  const waitAMinute = Effect.fnUntraced(function* ({ epoch, queue, task }: Owned) {
+    const now = yield* DateTime.now
+    const until = DateTime.addDuration(now, pollIntervalMax)
+    const next = { dueAt: until, queue: { name: queue } }
+    yield* endPoll({ taskId: task.id, epoch, next, now }, until)
+    return waits(until)
+  })
+
   return {
     reportFaults,
     /** The job was paid for, and the operator can put its account back. ADR 0186. */
-    waitForAccount: Effect.fnUntraced(function* (
-      { epoch, queue, task }: Owned,
+    waitForAccount: (
+      owned: Owned,
       { accountId }: Pick<NewestAttempt, "accountId">,
       error: VendorError
-    ) {
-      yield* faults.report(accountId, modelAt(task).model, error)
-      const now = yield* DateTime.now
-      const until = DateTime.addDuration(now, pollIntervalMax)
-      const next = { dueAt: until, queue: { name: queue } }
-      yield* endPoll({ taskId: task.id, epoch, next, now }, until)
-      return waits(until)
-    }),
+    ) =>
+      Effect.andThen(
+        faults.report(accountId, modelAt(owned.task).model, error),
+        waitAMinute(owned)
+      ),
+    /** The job was paid for, and another process, or a release that knows more, may read the catalog. ADR 0255 */
+    waitForCatalog: (owned: OwnedJob, error: VendorError) =>
+      Effect.andThen(tellOfCatalog(owned, error), waitAMinute(owned)),
     poll
   }
 })
+
+/** The operator is told each minute at most: so many jobs may wait. */
+const makeTellOfCatalog = () => {
+  let toldAtMillis = -Infinity
+  return Effect.fnUntraced(function* ({ job, task }: OwnedJob, error: VendorError) {
+    yield* countOperatorFault(job.accountId, "catalog")
+    const millis = yield* Clock.currentTimeMillis
+    if (millis - toldAtMillis < Duration.toMillis(pollIntervalMax)) return
+    toldAtMillis = millis
+    yield* Effect.logError(
+      `Jobs at ${job.accountId} wait, among them that of task ${task.id}: ${error.message}. Remedy: run the ` +
+        "release that accepted them, or restore the row of the table catalogs"
+    )
+  })
+}
 
 const isDone = (account: VendorAccount, result: VendorResult): VendorStep => ({
   _tag: "Done",

@@ -2,12 +2,17 @@ import { Metric } from "effect"
 
 const total = Metric.counter("gateway_vendor_operator_faults_total", {
   description:
-    "Vendor responses that blame the service's own account: key, bill, model not enabled or gone"
+    "Faults that the operator repairs: key, bill, model not enabled or gone; polls that wait for a catalog"
 })
 
 /** What a fault concerns: the whole account, one model, or a model that the vendor withdrew. */
 export type OperatorFaultCause = "account" | "model" | "gone_model"
 
+/** The catalog that a running job was bought by cannot be read. ADR 0255 */
+type CatalogFaultCause = "catalog"
+
 /** Counts a fault that the operator has to repair. docs/operating.md#gatewayvendorrefuses */
-export const countOperatorFault = (account: string, cause: OperatorFaultCause) =>
-  Metric.update(Metric.withAttributes(total, { account, cause }), 1)
+export const countOperatorFault = (
+  account: string,
+  cause: OperatorFaultCause | CatalogFaultCause
+) => Metric.update(Metric.withAttributes(total, { account, cause }), 1)

@@ -26,6 +26,13 @@ describe("quote", () => {
   it.effect("text-to-image-max costs 7.50 credits an image, which is 0.075 US dollars", () =>
     Effect.map(quoteOf("text-to-image-max"), (amount) => assert.strictEqual(amount, "7.50"))
   )
+  it("is never more than an amount that no wallet can hold", () => {
+    const price = { per: "second", amount: make(9_000_000_000_000_000_000n) } as const
+    for (const duration of [1, 10, 1_000_000]) {
+      const amount = quote({ price }, { duration })
+      assert.isTrue(amount >= price.amount && amount < 2n ** 63n, String(amount))
+    }
+  })
   it.effect("n multiplies the price of an image, the default n too", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* quoteOf("image-edit"), "12.00")

@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process"
 import {
+  closeSync,
   copyFileSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -86,6 +88,20 @@ describe("gateway as a process", () => {
       assert.strictEqual(piped.ran.error, "")
       listening.child.kill("SIGINT")
       assert.strictEqual(await listening.ended, 130)
+
+      // Its output goes to a full disk
+      const full = openSync("/dev/full", "w")
+      const unwritten = spawn(node[0]!, [...node.slice(1), program, "models", "list"], {
+        env,
+        stdio: ["ignore", full, "pipe"]
+      })
+      killAtExit(unwritten)
+      let said = ""
+      unwritten.stderr!.on("data", (chunk: Buffer) => (said += chunk.toString()))
+      const code = await new Promise((resolve) => unwritten.once("close", resolve))
+      closeSync(full)
+      assert.strictEqual(code, 1)
+      assert.match(said, /^Error: The output cannot be written \(ENOSPC.*\n$/u)
 
       const held = await gateway("backup", join(folder, "a.tar.gz"))
       assert.deepStrictEqual([held.code, held.out], [1, ""])

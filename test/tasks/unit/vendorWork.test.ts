@@ -146,15 +146,17 @@ const job = { accountId: "a", handle: { job: "j" } }
 const away = Effect.fail(new StoreUnavailable({ cause: "test" }))
 
 /** Work at account `a`, with a store and an inbox of the test. */
-const workAt = (account: Partial<VendorAccount>, store: Partial<TaskStore["Service"]>) =>
+const workAt = (
+  account: Partial<VendorAccount>,
+  store: Partial<TaskStore["Service"]>,
+  withId: CatalogVersions["Service"]["withId"] = () =>
+    Effect.succeedSome({ find: () => Option.some(entry) } as never)
+) =>
   Effect.gen(function* () {
     const woken: Array<number | undefined> = []
     const own = { ...accountOf("a", false), ...account }
     const stubs = Layer.mergeAll(
-      Layer.mock(CatalogVersions, {
-        current: () => ({}) as never,
-        withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
-      }),
+      Layer.mock(CatalogVersions, { current: () => ({}) as never, withId }),
       Layer.mock(AccountKeys, { ownerOf: () => Effect.succeed(own) }),
       Layer.mock(TaskStore, store),
       Layer.mock(TaskInbox, {
@@ -209,6 +211,32 @@ describe("a poll of a job that goes on", () => {
       yield* TestClock.adjust("1 second")
       written()
       assert.deepStrictEqual(wakes, [10])
+    }).pipe(Effect.scoped)
+  )
+})
+
+/** docs/catalog.md#a-catalog-that-cannot-be-read */
+describe("a task whose catalog cannot be read", () => {
+  it.effect("and whose job is not bought fails by the operator's fault, and keeps no slot", () =>
+    Effect.gen(function* () {
+      const { work } = yield* workAt({}, {}, () => Effect.succeedNone)
+      const error = yield* Effect.flip(work.next(woken))
+      assert.strictEqual(error._tag === "VendorError" && error.class, "OPERATOR")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("and whose job is at the vendor is due again a minute later, in its queue", () =>
+    Effect.gen(function* () {
+      const ends: Array<unknown> = []
+      const { work } = yield* workAt(
+        {},
+        { endPoll: ({ next }) => Effect.sync(() => void ends.push(next)) },
+        () => Effect.succeedNone
+      )
+      const { deadlineAt, startsAt, task } = woken
+      yield* work.next({ task, epoch: 3, deadlineAt, queue: "polls", startsAt, job })
+      const dueAt = DateTime.add(epoch, { minutes: 1 })
+      assert.deepStrictEqual(ends, [{ dueAt, queue: { name: "polls" } }])
     }).pipe(Effect.scoped)
   )
 })

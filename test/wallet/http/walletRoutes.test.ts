@@ -240,7 +240,7 @@ describe("the wallet over HTTP", () => {
         const other = yield* change("top-ups", { amount: "11.00", note: "first" }, "k")
         assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
         assert.strictEqual(
-          (yield* change("adjustments", { amount: "-2.505", note: "n" })).status,
+          (yield* change("adjustments", { amount: "-2.51", note: "n" })).status,
           201
         )
         assert.deepInclude(yield* walletOf(user), { settled_balance: "7.49" })
@@ -248,6 +248,7 @@ describe("the wallet over HTTP", () => {
         assert.deepInclude(entry, { kind: "adjustment", amount: "-2.51", note: "n" })
         for (const [kind, body, status, code] of [
           ["adjustments", { amount: "-100.00", note: "n" }, 409, 2010],
+          ["adjustments", { amount: "-2.505", note: "n" }, 400, 2001],
           ["adjustments", { amount: "0.00", note: "n" }, 400, 2001],
           ["adjustments", { amount: "1.00" }, 400, 2001],
           ["top-ups", { amount: "0.00" }, 400, 2001],

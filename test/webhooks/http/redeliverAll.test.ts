@@ -105,8 +105,13 @@ describeStores("the operator's view of the queues", (database) => {
         assert.deepInclude(busy.json.deliveries, { unfinished: 3, due: 0, lateness_ms: 0 })
         assert.strictEqual(busy.json.wallets.drift, 0)
         assert.deepStrictEqual(busy.json.wallets.drifting_user_ids, [])
-        // A step that nobody takes while the clock stands
         const sql = yield* SqlClient.SqlClient
+        // The end of the submit writes when the next step is due
+        yield* eventually(
+          sql`SELECT FROM vendor_attempts WHERE state = 'submitted'`,
+          (submitted) => submitted.length === 1
+        )
+        // A step that nobody takes while the clock stands
         const due = new Date(DateTime.toEpochMillis(yield* DateTime.now) - 2500)
         yield* sql`UPDATE runs SET owner = NULL, due_at = ${due}`
         const late = yield* queues

@@ -197,6 +197,55 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
   )
 
+  it.effect(
+    "disabled: what was sent again waits for its retry while something else is changed",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user)
+        const { delivery_id } = yield* sendTest(user, id)
+        const one = `${deliveries}/${delivery_id}`
+        const failures = (count: number) =>
+          eventually(
+            user.call("GET", one),
+            ({ json }) => json.attempts[count - 1]?.failure === "http_status"
+          )
+        yield* failures(1)
+        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+        yield* user.call("POST", `${one}/redeliver`)
+        yield* failures(2)
+        const changed = yield* user.call("PATCH", `${endpoints}/${id}`, { description: "mended" })
+        assert.deepStrictEqual([changed.json.enabled, changed.json.description], [false, "mended"])
+        assert.strictEqual((yield* user.call("GET", one)).json.status, "pending")
+        yield* advance("20 seconds")
+        yield* settled(user, delivery_id, "succeeded")
+      }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 500, 200) })))
+  )
+
+  it.effect(
+    "one whose event has been dropped with its day is not sent again, and takes no place",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user)
+        const { delivery_id, event_id } = yield* sendTest(user, id)
+        yield* eventually(
+          user.call("GET", `${deliveries}/${delivery_id}`),
+          ({ json }) => json.attempts[0]?.failure === "http_status"
+        )
+        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+        yield* settled(user, delivery_id, "skipped")
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`DELETE FROM events WHERE id = ${event_id}`
+        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+        assert.deepStrictEqual([again.status, again.json.code], [404, 2005])
+        const since = "1970-01-01T00:00:00Z"
+        yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+        assert.isEmpty(yield* sql`SELECT FROM delivery_queue`)
+        yield* settled(user, delivery_id, "skipped")
+      }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
+  )
+
   it.effect("disabled while an attempt is under way: its failure is not retried", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
-import { CreditsFromString } from "../../../domain/Credits.ts"
+import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import { keyGraceDays } from "../../../domain/Limits.ts"
 import { Scope } from "../../../domain/Scope.ts"
@@ -78,7 +78,7 @@ export const ApiKeyChange = Schema.Struct({
   name: Schema.optionalKey(Name),
   spend_limit: Schema.optionalKey(
     Schema.NullOr(
-      CreditsFromString.check(
+      SentCredits.check(
         Schema.isGreaterThanOrEqualToBigInt(0n, {
           message: "Expected an amount that is not negative"
         })

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Text } from "../../../catalog/bodies/Fields.ts"
-import { CreditsFromString } from "../../../domain/Credits.ts"
+import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { created, manageErrors as error } from "../ManageErrors.ts"
@@ -46,11 +46,11 @@ export const UserChange = Schema.Struct({
   concurrent_tasks: Schema.optionalKey(Schema.NullOr(Limit))
 }).annotate({ identifier: "UserChange" })
 
-const PositiveAmount = CreditsFromString.check(
+const PositiveAmount = SentCredits.check(
   Schema.isGreaterThanBigInt(0n, { message: "Expected an amount above zero" })
 )
 
-const NonZeroAmount = CreditsFromString.check(
+const NonZeroAmount = SentCredits.check(
   Schema.makeFilter<bigint>((amount) => amount !== 0n || "Expected an amount other than zero")
 )
 

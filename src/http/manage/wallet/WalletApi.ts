@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { CreditsFromString } from "../../../domain/Credits.ts"
+import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
@@ -15,7 +15,7 @@ export const WalletView = Schema.Struct({
   state: Schema.Literals(["NORMAL", "ALERTED"])
 }).annotate({ identifier: "Wallet" })
 
-export const Threshold = CreditsFromString.check(
+export const Threshold = SentCredits.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 

@@ -1,6 +1,7 @@
 import { DateTime } from "effect"
 import type { Stream } from "effect"
 import * as Credits from "../../../domain/Credits.ts"
+import { shownAmount } from "../../../wallet/Wallet.ts"
 import type { EntryRow } from "../../../wallet/Wallet.ts"
 import { csvResponse, textCell } from "../Csv.ts"
 
@@ -20,7 +21,7 @@ const line = (row: EntryRow): ReadonlyArray<string> => [
   String(row.seq),
   DateTime.formatIso(row.createdAt),
   row.kind,
-  Credits.format(row.amount),
+  Credits.format(shownAmount(row)),
   Credits.format(row.settledAfter),
   Credits.format(row.heldAfter),
   row.subjectId ?? "",

@@ -3,7 +3,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Credits from "../../../domain/Credits.ts"
 import type { UserId } from "../../../domain/Ids.ts"
-import { Wallet } from "../../../wallet/Wallet.ts"
+import { shownAmount, Wallet } from "../../../wallet/Wallet.ts"
 import type { EntryRow, WalletRow } from "../../../wallet/Wallet.ts"
 import { requireOperator, requireReader, requireUser } from "../../server/Authentication.ts"
 import { Api } from "../Api.ts"
@@ -77,7 +77,7 @@ export const showWallet = (row: WalletRow) => ({
 export const showEntry = (row: EntryRow) => ({
   seq: Number(row.seq),
   kind: row.kind,
-  amount: row.amount,
+  amount: shownAmount(row),
   settled_after: row.settledAfter,
   held_after: row.heldAfter,
   task_id: row.subjectId,

@@ -1,0 +1,123 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+
+/** docs/catalog.md#a-catalog-that-cannot-be-read, ADR 0255 */
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+const operator = (method: string, route: string) =>
+  callWith(adminToken)(method, `/manage/v1${route}`)
+
+/** Changes the stored text of all catalogs that are not adopted now. */
+const rewrite = (from: string, to: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* Effect.andThen(
+      sql`SET LOCAL session_replication_role = replica`,
+      sql`UPDATE catalogs SET text = replace(text, ${from}, ${to})
+        WHERE id <> (SELECT catalog_id FROM catalog_adoptions ORDER BY id DESC LIMIT 1)`
+    ).pipe(sql.withTransaction)
+  })
+
+const spoil = rewrite('"price"', '"prize"')
+const repair = rewrite('"prize"', '"price"')
+
+/** A gateway whose vendor has one slot; its tasks are accepted by a catalog that is then replaced. */
+const gateway = (env: Record<string, string> = {}) => {
+  const asked = { submits: 0, polls: 0, cancels: 0 }
+  const vendor = {
+    submit: () => {
+      asked.submits += 1
+      const pollAfter = Duration.seconds(2)
+      return Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter })
+    },
+    poll: () =>
+      Effect.sync(() => {
+        asked.polls += 1
+        const items = [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] as const
+        return { _tag: "Done" as const, result: { items } }
+      }),
+    cancel: () => {
+      asked.cancels += 1
+      return Effect.succeed("Canceled" as const)
+    }
+  }
+  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  writeFileSync(file, "{}")
+  const replace = Effect.suspend(() => {
+    const price = { per: "image", amount: "9.00" }
+    writeFileSync(file, JSON.stringify({ change: { "text-to-image-max": { price } } }))
+    return operator("POST", "/catalog/reload")
+  })
+  return { asked, replace, layer: layerGateway({ vendor, env: { CATALOG_FILE: file, ...env } }) }
+}
+
+const create = Effect.gen(function* () {
+  const user = yield* makeUser()
+  const created = yield* user.call("POST", path, { prompt: "x" })
+  assert.strictEqual(created.status, 202, created.text)
+  const task = `${path}/${created.json.task_info.id}`
+  const info = Effect.map(user.call("GET", task), ({ json }) => json.task_info)
+  const wallet = Effect.map(user.call("GET", "/manage/v1/wallet"), ({ json }) => json)
+  return { user, info, wallet }
+})
+
+describe("a task whose catalog cannot be read any more", () => {
+  it.effect("waits while its job is at the vendor, and ends when the catalog is read again", () => {
+    const { asked, layer, replace } = gateway()
+    return Effect.gen(function* () {
+      const { info, user, wallet } = yield* create
+      yield* advance("1 second", "100 millis")
+      yield* eventually(info, () => asked.submits === 1)
+      assert.strictEqual((yield* replace).status, 200)
+      yield* spoil
+      yield* advance("3 minutes", "20 seconds")
+      assert.strictEqual((yield* info).status, "processing")
+      assert.strictEqual((yield* wallet).held_balance, "7.50")
+      assert.deepStrictEqual(asked, { submits: 1, polls: 0, cancels: 0 })
+      const metrics = yield* (yield* GatewayHttp).fetch("/metrics", {
+        headers: { authorization: `Bearer ${adminToken}` }
+      })
+      assert.match(
+        yield* Effect.promise(() => metrics.text()),
+        /^gateway_vendor_operator_faults_total\{(?=.*account="scripted").*cause="catalog".*\} [1-9]/mu
+      )
+      const other = yield* user.call("POST", `${path}?dry_run=true`, { prompt: "y" })
+      assert.deepStrictEqual([other.status, other.json.quote.amount], [200, "9.00"])
+      yield* repair
+      yield* advance("80 seconds", "20 seconds")
+      yield* eventually(info, ({ status }) => status === "completed")
+      assert.strictEqual((yield* wallet).settled_balance, "992.50")
+      assert.strictEqual(asked.submits, 1)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("until its deadline: 4005, the hold is released and the job cancelled", () => {
+    const { asked, layer, replace } = gateway({ TASK_DEADLINE: "5 minutes" })
+    return Effect.gen(function* () {
+      const { info, wallet } = yield* create
+      yield* advance("1 second", "100 millis")
+      yield* eventually(info, () => asked.submits === 1)
+      yield* replace
+      yield* spoil
+      yield* advance("320 seconds", "20 seconds")
+      const ended = yield* eventually(info, ({ status }) => status === "failed")
+      assert.strictEqual(ended.error.code, 4005)
+      assert.strictEqual((yield* wallet).held_balance, "0.00")
+      assert.deepStrictEqual(asked, { submits: 1, polls: 0, cancels: 1 })
+    }).pipe(Effect.provide(layer))
+  })
+})
