@@ -3,9 +3,9 @@ import { Effect, Layer, Option, Stream } from "effect"
 import type { BucketAccess } from "../domain/Bucket.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { ArtifactBlobs } from "./ArtifactBlobs.ts"
+import { ArtifactBlobs, RemovalRefused } from "./ArtifactBlobs.ts"
 import type { ByteRange } from "./ArtifactBlobs.ts"
-import { faultOf, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
+import { faultOf, isTransient, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
 import type { BucketFault, Place } from "./S3Bucket.ts"
 import { probe } from "./S3Probe.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
@@ -44,7 +44,9 @@ export const layer = (options: BucketAccess) =>
         remove: Effect.fn("S3Blobs.remove")(function* (id) {
           yield* send((s3, init) => s3.deleteObject(at(id), init)).pipe(
             Effect.catchIf(isMissing, () => Effect.void),
-            Effect.mapError(unavailable)
+            Effect.mapError((fault) =>
+              isTransient(fault) ? unavailable(fault) : new RemovalRefused({ cause: fault })
+            )
           )
         }),
         // Unfinished uploads of dead processes are aborted at the start

@@ -410,6 +410,35 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("a folder of the day before that cannot be removed is reported, others are removed", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const day = 24 * 3_600_000
+      const folders = [1, 2].map((days) => join(folder, makeArtifactId(days * day).slice(4, 11)))
+      for (const it of folders) mkdirSync(it)
+      const refused = PlatformError.systemError({
+        _tag: "PermissionDenied",
+        module: "FileSystem",
+        method: "remove"
+      })
+      const files = Effect.map(FileSystem.FileSystem, (fs) =>
+        FileSystem.FileSystem.of({
+          ...fs,
+          remove: (path, options) =>
+            path === folders[0] ? Effect.fail(refused) : fs.remove(path, options)
+        })
+      )
+      const error = yield* Effect.flatMap(ArtifactBlobs, ({ removeOlder }) =>
+        Effect.flip(removeOlder(DateTime.makeUnsafe(10 * day)))
+      ).pipe(
+        Effect.provide(ArtifactBlobs.layerDirectory(folder)),
+        Effect.provideServiceEffect(FileSystem.FileSystem, files)
+      )
+      assert.strictEqual(error.cause, refused)
+      assert.deepStrictEqual(folders.map(existsSync), [true, false])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("media of the layout before ADR 0150 are read and removed", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
