@@ -76,6 +76,7 @@ import * as UserLayers from "./users/Layers.ts"
 import { ManageReplays } from "./users/ManageReplays.ts"
 import { Accounts } from "./vendors/accounts/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
+import { NamedHosts } from "./vendors/NamedHosts.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
 import * as UsageRebuild from "./wallet/UsageRebuild.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
@@ -133,6 +134,11 @@ export const stores = Layer.mergeAll(
   WalletStore.layer
 )
 
+const namedHosts = Layer.effect(
+  NamedHosts,
+  Effect.flatMap(EgressGuard, (guard) => guard.dispatcher())
+)
+
 /** Everything that calls other systems or reads files. */
 export const adapters = Layer.unwrap(
   Effect.gen(function* () {
@@ -159,7 +165,7 @@ export const adapters = Layer.unwrap(
       LiveVendors.layer({
         delay: config.simulatorDelay,
         mayDisableInspection: config.dashScopeInspectionOptOut
-      }).pipe(Layer.provideMerge(Accounts.layer(config.accounts)))
+      }).pipe(Layer.provide(namedHosts), Layer.provideMerge(Accounts.layer(config.accounts)))
     ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )

@@ -1,16 +1,16 @@
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "vitest"
 import { startTestGateway } from "../../src/testing/index.ts"
 import { freePort, killAtExit } from "../../test/support/spawnService.ts"
+import { temporaryFolder } from "../../test/support/temporaryFolder.ts"
 import { docsBlock } from "../../test/support/webhookDocs.ts"
 
 const source = join(import.meta.dirname, "main.go")
 const isGoHere = spawnSync("go", ["version"]).status === 0
-const folder = mkdtempSync(join(tmpdir(), "go-receiver-"))
+const folder = temporaryFolder("go-receiver")
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Compiles the receiver and starts it. Returns its address and what it prints. */

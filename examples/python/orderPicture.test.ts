@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { readFile, rm } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "vitest"
 import { MockVendor, startTestGateway } from "../../src/testing/index.ts"
+import { temporaryFolder } from "../../test/support/temporaryFolder.ts"
 
 it("order_picture.py orders a picture and saves it, also when a connection breaks and when it is asked to come again", async () => {
   const server = createServer().listen(0, "127.0.0.1")
@@ -31,7 +31,7 @@ it("order_picture.py orders a picture and saves it, also when a connection break
     response.writeHead(answer.status, Object.fromEntries(answer.headers))
     response.end(new Uint8Array(await answer.arrayBuffer()))
   })
-  const folder = await mkdtemp(join(tmpdir(), "order-picture-"))
+  const folder = temporaryFolder("order-picture")
   try {
     const file = join(folder, "picture.png")
     const program = join(import.meta.dirname, "order_picture.py")

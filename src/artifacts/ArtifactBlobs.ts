@@ -27,6 +27,14 @@ export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusa
   { message: Schema.String }
 ) {}
 
+/**
+ * The store refuses to remove this one medium: a lock of the bucket, a missing right. It responds, and may remove
+ * others.
+ */
+export class RemovalRefused extends Schema.TaggedError<RemovalRefused>()("RemovalRefused", {
+  cause: Schema.Defect()
+}) {}
+
 /** A part of a medium: bytes from `start` to `end`, both included. */
 export interface ByteRange {
   readonly start: number
@@ -57,7 +65,7 @@ export class ArtifactBlobs extends Context.Service<
       range: ByteRange
     ) => Effect.Effect<Option.Option<Stream.Stream<Uint8Array, StoreUnavailable>>, StoreUnavailable>
     /** Succeeds when there is no such medium. */
-    readonly remove: (id: ArtifactId) => Effect.Effect<void, StoreUnavailable>
+    readonly remove: (id: ArtifactId) => Effect.Effect<void, StoreUnavailable | RemovalRefused>
     /** Removes what is left of media with older ids, such as half-written ones of a dead process. */
     readonly removeOlder: (than: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
@@ -110,11 +118,11 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
             { discard: true }
           )
         ),
-        orFailed
+        Effect.mapError((cause) => new RemovalRefused({ cause }))
       ),
     removeOlder: Effect.fnUntraced(function* (than) {
       const names = yield* orFailed(fs.readDirectory(directory))
-      const [failures] = yield* Effect.partition(
+      const [, failures] = yield* Effect.partition(
         names.filter((name) => isOlder(name, than)),
         (name) => fs.remove(path.join(directory, name), { recursive: true, force: true })
       )

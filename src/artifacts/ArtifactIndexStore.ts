@@ -6,6 +6,7 @@ import { groupCommit, hex, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
+import { artifactHours } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** Metadata of a stored medium; the bytes are in the artifact store. */
@@ -28,10 +29,19 @@ export class ArtifactIndexStore extends Context.Service<
     /** Rows that are added together are committed together. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
+    /** Whose removal is due, the longest due first. */
     readonly expired: (
       now: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
+    /**
+     * Puts the next try of a removal off for as long as it has been due, half an hour at least and 12 hours at most:
+     * others come first. What is read of the artifact stays as it was. ADR 0258.
+     */
+    readonly postpone: (
+      ids: ReadonlyArray<ArtifactId>,
+      now: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/ArtifactIndexStore") {
@@ -48,7 +58,11 @@ export class ArtifactIndexStore extends Context.Service<
         add: (row) => Effect.asVoid(call(row)),
         find: (id) =>
           // Without a hash it was left by a process that died, of a program before ADR 0150
-          sql`SELECT * FROM artifacts WHERE id = ${id} AND sha256 <> ''`.pipe(
+          // `expires_at` is when its removal is due, which may have been put off
+          sql`
+            SELECT id, user_id, task_id, role, mime, bytes, sha256, created_at,
+              created_at + ${lifetime}::interval AS expires_at
+            FROM artifacts WHERE id = ${id} AND sha256 <> ''`.pipe(
             rowsOf(ArtifactRow),
             Effect.map(Array.head),
             storeFailures
@@ -59,6 +73,11 @@ export class ArtifactIndexStore extends Context.Service<
             Effect.map(Array.map((row) => row.id)),
             storeFailures
           ),
+        postpone: (ids, now) =>
+          sql`
+            UPDATE artifacts SET expires_at = ${toDate(now)}::timestamptz + LEAST(interval '12 hours', GREATEST(
+              interval '30 minutes', ${toDate(now)}::timestamptz - (created_at + ${lifetime}::interval)))
+            WHERE id = ANY(${ids}::text[])`.pipe(retryDeadlock, Effect.asVoid, storeFailures),
         remove: (ids) =>
           sql`DELETE FROM artifacts WHERE id = ANY(${ids}::text[])`.pipe(
             Effect.asVoid,
@@ -68,6 +87,8 @@ export class ArtifactIndexStore extends Context.Service<
     })
   )
 }
+
+const lifetime = `${artifactHours} hours`
 
 const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<ArtifactRow>) =>
   sql`

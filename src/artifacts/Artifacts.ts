@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, Stream } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Metric, Option, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { AppConfig } from "../config/Config.ts"
 import { makeArtifactId } from "../domain/Ids.ts"
@@ -76,7 +76,7 @@ export class Artifacts extends Context.Service<
 
       const signed = (id: string, expires: string) => `${id}.${expires}`
 
-      const { putStream, remove } = makeStorage(blobs, index)
+      const { putStream, remove, removeExpired } = makeStorage(blobs, index)
 
       return Artifacts.of({
         put: ({ bytes, ...artifact }) => putStream(artifact, Stream.succeed(bytes)),
@@ -108,12 +108,7 @@ export class Artifacts extends Context.Service<
         find: index.find,
         read: blobs.get,
         remove: (ids) => Effect.asVoid(remove(ids)),
-        removeExpired: Effect.gen(function* () {
-          const expired = yield* index.expired(yield* DateTime.now, removedAtOnceMax)
-          const removed = yield* remove(expired)
-          return removed > 0 && expired.length === removedAtOnceMax
-        }).pipe(
-          Effect.repeat({ while: (hasMore) => hasMore }),
+        removeExpired: removeExpired.pipe(
           Effect.andThen(DateTime.now),
           Effect.flatMap((now) =>
             blobs.removeOlder(DateTime.subtract(now, { hours: artifactHours + 1 }))
@@ -127,23 +122,46 @@ export class Artifacts extends Context.Service<
 
 /** Stores and removes media: bytes and rows together. */
 const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
-  /**
-   * An artifact whose bytes cannot be removed keeps its row; the others
-   * are removed. Returns how many.
-   */
+  /** An artifact whose bytes cannot be removed keeps its row; the others are removed. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
-    if (ids.length === 0) return 0
     const [removed, failures] = yield* Effect.partition(
       ids,
-      (id) => Effect.as(blobs.remove(id), id),
+      (id) =>
+        blobs.remove(id).pipe(
+          Effect.as(id),
+          Effect.mapError((error) => ({ id, error }))
+        ),
       { concurrency: 8 }
     )
-    if (failures[0] !== undefined) {
-      yield* Effect.logWarning(`${failures.length} media could not be removed`, failures[0])
+    if (removed.length > 0) yield* index.remove(removed)
+    const [first] = failures
+    if (first !== undefined) {
+      yield* Effect.logWarning(`${failures.length} media could not be removed`, first.error)
     }
-    yield* index.remove(removed)
-    return removed.length
+    return { removed, failures }
   })
+
+  /** What cannot be removed is put off, so that it keeps no other one from removal. ADR 0258. */
+  const removeDue = Effect.fnUntraced(function* (began: DateTime.Utc) {
+    const due = yield* index.expired(began, removedAtOnceMax)
+    const { failures, removed } = yield* remove(due)
+    if (failures.length > 0) {
+      const refused = failures.filter(({ error }) => error._tag === "RemovalRefused").length
+      yield* countFailed("refused", refused)
+      yield* countFailed("unavailable", failures.length - refused)
+      yield* index.postpone(
+        failures.map(({ id }) => id),
+        yield* DateTime.now
+      )
+      // Of a store that does not respond the next round, an hour later, may get more
+      if (removed.length === 0 && refused === 0) return false
+    }
+    return due.length === removedAtOnceMax
+  })
+
+  const removeExpired = Effect.flatMap(DateTime.now, (began) =>
+    Effect.repeat(removeDue(began), { while: (hasMore) => hasMore })
+  )
 
   const putStream = Effect.fn("Artifacts.putStream")(function* <E>(
     artifact: Omit<NewArtifact, "bytes">,
@@ -172,8 +190,16 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
     return yield* Effect.onError(blobs.put(id, counted, record), () => Effect.ignore(remove([id])))
   })
 
-  return { putStream, remove }
+  return { putStream, remove, removeExpired }
 }
+
+const failedTotal = Metric.counter("gateway_artifact_removals_failed_total", {
+  description: "Expired media that the artifact store refused to remove or did not respond for",
+  incremental: true
+})
+
+const countFailed = (cause: "refused" | "unavailable", media: number) =>
+  media === 0 ? Effect.void : Metric.update(Metric.withAttributes(failedTotal, { cause }), media)
 
 /** How many expired artifacts are removed at a time. */
 const removedAtOnceMax = 500

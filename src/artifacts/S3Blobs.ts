@@ -1,12 +1,12 @@
 import type { GetObjectCommandOutput } from "@aws-sdk/client-s3"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Duration, Effect, Layer, Option, Stream } from "effect"
 import type { BucketAccess } from "../domain/Bucket.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { ArtifactBlobs } from "./ArtifactBlobs.ts"
+import { ArtifactBlobs, RemovalRefused } from "./ArtifactBlobs.ts"
 import type { ByteRange } from "./ArtifactBlobs.ts"
-import { faultOf, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
-import type { BucketFault, Place } from "./S3Bucket.ts"
+import { BucketFault, faultOf, isTransient, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
+import type { Place } from "./S3Bucket.ts"
 import { probe } from "./S3Probe.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
 
@@ -44,7 +44,9 @@ export const layer = (options: BucketAccess) =>
         remove: Effect.fn("S3Blobs.remove")(function* (id) {
           yield* send((s3, init) => s3.deleteObject(at(id), init)).pipe(
             Effect.catchIf(isMissing, () => Effect.void),
-            Effect.mapError(unavailable)
+            Effect.mapError((fault) =>
+              isTransient(fault) ? unavailable(fault) : new RemovalRefused({ cause: fault })
+            )
           )
         }),
         // Unfinished uploads of dead processes are aborted at the start
@@ -55,25 +57,34 @@ export const layer = (options: BucketAccess) =>
 
 const isMissing = ({ status }: BucketFault): boolean => Option.contains(status, 404)
 
-const wholeOf = ({ Body: body }: GetObjectCommandOutput) =>
-  Effect.tryPromise({
-    try: async () => (await body?.transformToByteArray()) ?? new Uint8Array(),
-    catch: (cause) => unavailable(faultOf(cause))
+/** The longest wait for the next bytes of a body, as for other downloads. */
+const silenceMax = Duration.seconds(30)
+
+const silent = unavailable(new BucketFault({ status: Option.none(), code: "SilentBody" }))
+
+/** The bytes as they come. The connection is closed with the stream. */
+const bytesOf = ({
+  Body: body
+}: GetObjectCommandOutput): Stream.Stream<Uint8Array, StoreUnavailable> => {
+  if (body === undefined) return Stream.empty
+  const bytes = Stream.fromReadableStream<Uint8Array, StoreUnavailable>({
+    evaluate: () => body.transformToWebStream(),
+    onError: (cause) => unavailable(faultOf(cause))
   })
+  const onSilence = { duration: silenceMax, orElse: () => Effect.fail(silent) }
+  return Stream.transformPull(bytes, (pull) =>
+    Effect.succeed(Effect.timeoutOrElse(pull, onSilence))
+  )
+}
+
+const wholeOf = (found: GetObjectCommandOutput) =>
+  Effect.map(Stream.runCollect(bytesOf(found)), (pieces) => new Uint8Array(Buffer.concat(pieces)))
 
 /** The bytes of a range in pieces; some services return more than the range. */
 const part = (
   found: GetObjectCommandOutput,
   { end, start }: ByteRange
-): Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, StoreUnavailable> => {
-  const { Body: body, ContentRange: range } = found
-  if (body !== undefined && range?.startsWith(`bytes ${start}-${end}/`) === true) {
-    return Effect.succeed(
-      Stream.fromReadableStream<Uint8Array, StoreUnavailable>({
-        evaluate: () => body.transformToWebStream(),
-        onError: (cause) => unavailable(faultOf(cause))
-      })
-    )
-  }
-  return Effect.map(wholeOf(found), (bytes) => Stream.succeed(bytes.slice(start, end + 1)))
-}
+): Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, StoreUnavailable> =>
+  found.ContentRange?.startsWith(`bytes ${start}-${end}/`) === true
+    ? Effect.succeed(bytesOf(found))
+    : Effect.map(wholeOf(found), (bytes) => Stream.succeed(bytes.slice(start, end + 1)))

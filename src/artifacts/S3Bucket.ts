@@ -96,7 +96,8 @@ export interface Place {
 export const keyOf = ({ prefix }: BucketAccess, name: string): string =>
   prefix === "" ? name : `${prefix}/${name}`
 
-const isTransient = ({ status }: BucketFault): boolean =>
+/** Whether another try may help: no response, an error of the service, too many requests. */
+export const isTransient = ({ status }: BucketFault): boolean =>
   Option.match(status, {
     onNone: () => true,
     onSome: (it) => (it >= 500 && it !== notImplemented) || it === 429

@@ -4,6 +4,7 @@ import { aliasKey, nameOf, vendorOf } from "./Alias.ts"
 import type { Alias } from "./Alias.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+import { quote } from "./Price.ts"
 
 /** A model of an alias, with its weight if the alias has weights. */
 export interface Target<Model> {
@@ -110,10 +111,13 @@ export const inOrderOf = <Model extends { readonly vendor: string; readonly mode
     .toSorted((a, b) => a.place - b.place)
     .map(({ model }) => model)
 
-/** An alias as a model is shown: under its own name, at the price of its dearest model. */
+/**
+ * An alias as a model is shown: under its own name, at the price of its dearest model. Prices of different units are
+ * compared by one result of the shortest length; what is held goes by the body.
+ */
 export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): CatalogEntry => {
   const dearest = targets.reduce(
-    (most, { model }) => (model.price.amount > most.price.amount ? model : most),
+    (most, { model }) => (quote(model, {}) > quote(most, {}) ? model : most),
     first
   )
   const { action, adapter, artifacts, label, price, result, upstreamModel } = dearest

@@ -19,6 +19,8 @@ import { EgressRefused } from "./EgressRules.ts"
 export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("MediaFetchFailed", {
   /** `too-large` breaks a rule of the model (400); `unreachable` is a failed download (4002). */
   reason: Schema.Literals(["unreachable", "too-large"]),
+  /** Another try may succeed: the host or the way to it is disturbed. */
+  isTransient: Schema.Boolean,
   detail: Schema.String
 }) {
   override get message(): string {
@@ -67,7 +69,7 @@ const make = Effect.fnUntraced(function* (options: {
   const within = <A, R>(work: Effect.Effect<A, MediaFetchFailed, R>) =>
     Effect.timeoutOrElse(work, {
       duration: Duration.seconds(mediaFetchSeconds),
-      orElse: () => Effect.fail(unreachable(`it took longer than ${mediaFetchSeconds} seconds`))
+      orElse: () => Effect.fail(disturbed(`it took longer than ${mediaFetchSeconds} seconds`))
     })
   return MediaFetch.of({
     fetch: Effect.fn("MediaFetch.fetch")((request: MediaFetchRequest) =>
@@ -82,8 +84,8 @@ const make = Effect.fnUntraced(function* (options: {
       const { announced, body } = yield* within(follow(request, undefined, mediaRedirectsMax))
       const stream = bodyStream(body, {
         silenceMax: Duration.seconds(mediaFetchSeconds),
-        onSilence: () => unreachable(`its host sent nothing for ${mediaFetchSeconds} seconds`),
-        onBroken: (cause) => unreachable(whyOf(cause))
+        onSilence: () => disturbed(`its host sent nothing for ${mediaFetchSeconds} seconds`),
+        onBroken: failureOf
       })
       return { stream, ...(announced === undefined ? {} : { announced }) }
     })
@@ -121,7 +123,7 @@ const makeFollow = Effect.fnUntraced(function* (options: {
             bodyTimeout: socketTimeoutMillis,
             signal
           }),
-        catch: (cause) => unreachable(whyOf(cause))
+        catch: failureOf
       }),
       discard,
       { interruptible: true }
@@ -179,7 +181,10 @@ const readResponse = ({
   if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
     return Result.succeed({ location })
   }
-  if (statusCode !== 200) return Result.fail(unreachable(`its host answered ${statusCode}`))
+  if (statusCode !== 200) {
+    const isTransient = statusCode === 429 || statusCode >= 500
+    return Result.fail(unreachable(`its host answered ${statusCode}`, isTransient))
+  }
   if ((header("content-encoding") ?? "identity") !== "identity") {
     return Result.fail(unreachable("its host sent it compressed"))
   }
@@ -206,24 +211,35 @@ const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
       }
       return whole ?? Buffer.concat(chunks, size)
     },
-    catch: (cause) => (cause instanceof MediaFetchFailed ? cause : unreachable(whyOf(cause)))
+    catch: (cause) => (cause instanceof MediaFetchFailed ? cause : failureOf(cause))
   })
 
-const unreachable = (why: string): MediaFetchFailed =>
-  new MediaFetchFailed({ reason: "unreachable", detail: `The URL could not be downloaded: ${why}` })
+const unreachable = (why: string, isTransient = false): MediaFetchFailed =>
+  new MediaFetchFailed({
+    reason: "unreachable",
+    isTransient,
+    detail: `The URL could not be downloaded: ${why}`
+  })
+
+const disturbed = (why: string) => unreachable(why, true)
 
 const tooLarge = (bytesMax: number): MediaFetchFailed =>
   new MediaFetchFailed({
     reason: "too-large",
+    isTransient: false,
     detail: `Expected at most ${bytesMax / 1024 / 1024} MB (${bytesMax} bytes), the URL has more`
   })
 
-const whyOf = (cause: unknown): string => {
-  if (cause instanceof EgressRefused) return "its host has no public address, or one that is not"
-  if (cause instanceof NameNotResolved) return "its host has no address"
-  if (cause instanceof ConnectionFailed) {
-    if (cause.timedOut) return "its host did not answer in time"
-    return cause.phase === "tls" ? "the TLS handshake failed" : "its host cannot be connected to"
+const failureOf = (cause: unknown): MediaFetchFailed => {
+  if (cause instanceof EgressRefused) {
+    return unreachable("its host has no public address, or one that is not")
   }
-  return "the connection broke before the end"
+  if (cause instanceof NameNotResolved) return disturbed("its host has no address")
+  if (cause instanceof ConnectionFailed) {
+    if (cause.timedOut) return disturbed("its host did not answer in time")
+    return disturbed(
+      cause.phase === "tls" ? "the TLS handshake failed" : "its host cannot be connected to"
+    )
+  }
+  return disturbed("the connection broke before the end")
 }

@@ -20,6 +20,7 @@ import { modelAt, priceAt } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
+import type { MediaFetchFailed } from "../egress/MediaFetch.ts"
 import { CatalogVersions } from "../process/CatalogVersions.ts"
 import type {
   Download,
@@ -63,12 +64,13 @@ export class TaskOutput extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
      * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the
-     * others if the catalog says so (`artifacts`). Fails when there is no result, as
-     * `LOST` when a URL cannot be read.
+     * others if the catalog says so (`artifacts`). Of several those that cannot be copied are left out and not
+     * paid (ADR 0259). Fails when there is no result, as `LOST` when none can be copied.
      */
     readonly persistResults: (
       task: TaskRow,
-      job: JobResult
+      job: JobResult,
+      deadlineAt: DateTime.Utc
     ) => Effect.Effect<PersistedOutput, VendorError>
   }
 >()("gateway/tasks/TaskOutput") {
@@ -100,7 +102,8 @@ export class TaskOutput extends Context.Service<
       const urlOf = Effect.fnUntraced(function* (
         task: TaskRow,
         account: VendorAccount,
-        item: ResultItem
+        item: ResultItem,
+        until: DateTime.Utc
       ) {
         if (item._tag === "Kept") return item.url
         if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
@@ -108,6 +111,7 @@ export class TaskOutput extends Context.Service<
         return artifacts.urlOf(
           yield* copy(task, account, item).pipe(
             Effect.retry({ schedule: downloadBackoff, times: 3, while: isDownloadedAgain }),
+            Effect.retry({ schedule: disturbedPause, while: isDisturbedBefore(until) }),
             retryStoring,
             Effect.mapError(resultLost)
           )
@@ -127,25 +131,41 @@ export class TaskOutput extends Context.Service<
         }),
         persistResults: Effect.fn("TaskOutput.persistResults")(function* (
           task,
-          { account, result }
+          { account, result },
+          deadlineAt
         ) {
           const items = yield* quotedItems(task, result)
-          if (items.length === 0) {
-            return yield* new VendorError({
-              class: "FAILED",
-              message: "The upstream reported success without any result"
-            })
-          }
-          const urls = yield* Effect.forEach(items, (item) => urlOf(task, account, item))
-          return {
-            urls,
-            captured: chargeHeld(priceAt(task), requestedOf(task.body), items.length)
-          }
+          const until = yield* lastTry(deadlineAt)
+          return yield* outputOf(
+            task,
+            ...(yield* Effect.partition(items, (item) => urlOf(task, account, item, until)))
+          )
         })
       })
     })
   )
 }
+
+/** Of what could be copied; fails when nothing could. ADR 0259. */
+const outputOf = (
+  task: TaskRow,
+  urls: ReadonlyArray<string>,
+  failures: ReadonlyArray<VendorError>
+): Effect.Effect<PersistedOutput, VendorError> => {
+  const [failure = noResult] = failures
+  if (urls.length === 0) return Effect.fail(failure)
+  const captured = chargeHeld(priceAt(task), requestedOf(task.body), urls.length)
+  const lostOnes = `Task ${task.id} lost ${failures.length} results: ${failure.message}`
+  return Effect.as(failures.length === 0 ? Effect.void : Effect.logWarning(lostOnes), {
+    urls,
+    captured
+  })
+}
+
+const noResult = new VendorError({
+  class: "FAILED",
+  message: "The upstream reported success without any result"
+})
 
 /** As the catalog said of the model when the task was accepted. */
 const isCopiedWith = (versions: CatalogVersions["Service"]) =>
@@ -184,6 +204,28 @@ const downloadBackoff = Schedule.exponential("1 second")
 
 const isDownloadedAgain = (error: VendorError | StoreUnavailable): boolean =>
   error._tag === "VendorError" && error.class !== "OPERATOR" && error.class !== "FAILED"
+
+/** Between tries of a host that is disturbed. */
+const disturbedPause = Schedule.spaced(Duration.seconds(15))
+
+/** How long a host may be disturbed: a restart or a failover takes no longer, and the client waits as long. */
+const disturbedMax = Duration.minutes(1)
+
+/** A minute before the deadline, so that what was copied can still be delivered. */
+const lastTry = (deadlineAt: DateTime.Utc) =>
+  Effect.map(DateTime.now, (now) =>
+    DateTime.min(
+      DateTime.addDuration(now, disturbedMax),
+      DateTime.subtract(deadlineAt, { minutes: 1 })
+    )
+  )
+
+const isDisturbedBefore = (until: DateTime.Utc) => (error: VendorError | StoreUnavailable) =>
+  Effect.map(
+    DateTime.now,
+    (now) =>
+      error._tag === "VendorError" && error.class === "RETRYABLE" && DateTime.isLessThan(now, until)
+  )
 
 /** A result that cannot be downloaded is `LOST`, whatever the response of its host was. */
 const resultLost = (error: VendorError): VendorError =>
@@ -230,12 +272,9 @@ const openWith = (web: MediaFetch["Service"]) =>
     if (Option.isSome(own)) return own.value
     if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
     const from = { url: item.url, schemes: ["https", "http"] } as const
-    const { stream, ...found } = yield* Effect.mapError(web.open(from), ({ detail }) =>
-      lost(detail)
-    )
-    return {
-      ...found,
-      mime: item.mime,
-      stream: Stream.mapError(stream, ({ detail }) => lost(detail))
-    }
+    const { stream, ...found } = yield* Effect.mapError(web.open(from), notFetched)
+    return { ...found, mime: item.mime, stream: Stream.mapError(stream, notFetched) }
   })
+
+const notFetched = ({ detail, isTransient }: MediaFetchFailed): VendorError =>
+  isTransient ? new VendorError({ class: "RETRYABLE", message: detail }) : lost(detail)

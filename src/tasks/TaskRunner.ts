@@ -119,7 +119,7 @@ const makeAdvance = Effect.gen(function* () {
 
   const complete = (owned: Owned, job: JobResult) =>
     Effect.flatMap(rowOf(owned), (row) =>
-      Effect.flatMap(output.persistResults(row, job), ({ captured, urls }) =>
+      Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), ({ captured, urls }) =>
         retryStore(completion.complete(row, Option.some(owned.epoch), urls, captured))
       )
     )

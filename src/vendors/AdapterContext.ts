@@ -8,6 +8,8 @@ export interface AdapterContext {
   /** Stored with every attempt: `<adapter>@<account id>`. */
   readonly accountId: string
   readonly http: VendorHttp
+  /** To a host that the vendor's response named, and that is not the account's own. */
+  readonly toNamed: VendorHttp
   /** The headers that carry the key. */
   readonly auth: Readonly<Record<string, string>>
   /** The vendor allows the account to switch the inspection of content off. */

@@ -7,6 +7,7 @@ import type { NoAccountFree } from "./accounts/Accounts.ts"
 import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
+import { sendToNamed } from "./NamedHosts.ts"
 import { SecretMask } from "./upstream/SecretMask.ts"
 import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
@@ -102,6 +103,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
 }: VendorOptions) {
   const accounts = yield* Accounts
   const http = yield* VendorHttp.make()
+  const toNamed = yield* sendToNamed
   const downloads = yield* Download.make
   return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
     const auth = adapter.auth(Redacted.value(account.key))
@@ -114,6 +116,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       accountId,
       auth,
       http: masked(http, SecretMask.of(account)),
+      toNamed: masked(toNamed, SecretMask.of(account)),
       observeResponse,
       mayDisableInspection
     }

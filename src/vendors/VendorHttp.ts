@@ -46,8 +46,11 @@ export const make = Effect.fnUntraced(function* (
   options: {
     /** PEM certificates that are trusted in place of the system's, for tests. */
     readonly ca?: string
+    /** Sends everything, in place of connections of its own. */
+    readonly dispatcher?: Dispatcher
   } = {}
 ): Effect.fn.Return<VendorHttp, never, Scope.Scope> {
+  const { dispatcher, ...trusted } = options
   const reused = yield* Effect.acquireRelease(
     Effect.sync(
       () =>
@@ -56,13 +59,13 @@ export const make = Effect.fnUntraced(function* (
           bodyTimeout: 0,
           allowH2: false,
           connections: 32,
-          connect: { timeout: connectMillis, ...options }
+          connect: { timeout: connectMillis, ...trusted }
         })
     ),
     (agent) => Effect.promise(() => agent.destroy())
   )
   const single = yield* Effect.acquireRelease(
-    Effect.sync(() => new SingleConnections({ connectMillis, ...options })),
+    Effect.sync(() => new SingleConnections({ connectMillis, ...trusted })),
     (connections) => Effect.sync(() => connections.closeAll())
   )
   const scope = yield* Effect.scope
@@ -74,6 +77,7 @@ export const make = Effect.fnUntraced(function* (
   const perform = (call: VendorRequest, deadline: Deadline, clock: Clock.Clock) => {
     const url = new URL(call.url)
     const exchange = new Exchange(call)
+    if (dispatcher !== undefined) return exchange.outcome(dispatcher, url, deadline, clock)
     if (call.method === "GET") return exchange.outcome(reused, url, deadline, clock)
     const client = single.open(url)
     return Effect.onExit(exchange.outcome(client, url, deadline, clock), () =>

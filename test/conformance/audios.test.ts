@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import { advance, eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** A catalog with a model that makes audio. */
-const catalogFile = join(mkdtempSync(join(tmpdir(), "gateway-audios-")), "catalog.json")
+const catalogFile = join(temporaryFolder("audios"), "catalog.json")
 writeFileSync(
   catalogFile,
   JSON.stringify({ change: { "text-to-image-max": { result: "audios" } } })

@@ -2,14 +2,14 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { OpenApi } from "effect/http-api"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { providerVariables } from "../../src/domain/Provider.ts"
 import { Api } from "../../src/http/manage/Api.ts"
 import { documents } from "../support/samples/documents.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -89,7 +89,7 @@ describe("the example of docs/catalog.md", () => {
     Effect.gen(function* () {
       const json =
         /```json\n([\s\S]*?)```/u.exec(section(read("docs/catalog.md"), "Catalog file"))?.[1] ?? ""
-      const folder = mkdtempSync(join(tmpdir(), "gateway-catalog-"))
+      const folder = temporaryFolder("catalog")
       const file = join(folder, "catalog.json")
       writeFileSync(file, json)
       const catalog = yield* Catalog.pipe(

@@ -1,14 +1,14 @@
 import { Duration, Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { SubmitRequest, VendorAccount } from "../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../src/vendors/VendorError.ts"
 import type { VendorErrorClass } from "../../src/vendors/VendorError.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
 
 /** A catalog file with this content. */
 export const catalogFile = (content: object): string => {
-  const file = join(mkdtempSync(join(tmpdir(), "aliases-")), "catalog.json")
+  const file = join(temporaryFolder("aliases"), "catalog.json")
   writeFileSync(file, JSON.stringify(content))
   return file
 }

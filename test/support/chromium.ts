@@ -63,7 +63,10 @@ const connect = async (): Promise<Browser> => {
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
   }
-  return chromium.connectOverCDP(await endpoint(folder))
+  // In the folder of the run, because nobody closes the connection
+  return chromium.connectOverCDP(await endpoint(folder), {
+    artifactsDir: join(folder, "artifacts")
+  })
 }
 
 let connected: Promise<Browser> | undefined

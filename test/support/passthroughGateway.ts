@@ -1,8 +1,6 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { rm } from "node:fs/promises"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -17,6 +15,7 @@ import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { adminToken } from "./gateway.ts"
 import { startedDatabase } from "./stores.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
 
 /** The parts of a JSON response that the tests read. */
 interface JsonBody {
@@ -69,7 +68,7 @@ export const startGateway = async (
   const http = Routes.serve.pipe(
     Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port: 0 }))
   )
-  const dataDir = await mkdtemp(join(tmpdir(), "gateway-passthrough-"))
+  const dataDir = temporaryFolder("passthrough")
   const layer = http.pipe(
     Layer.provideMerge(Gateway.core),
     Layer.provide(Secrets.layerTest),

@@ -1,6 +1,7 @@
 import * as fc from "fast-check"
 import { setFlagsFromString } from "node:v8"
-import { beforeAll, beforeEach } from "vitest"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import { removeTemporaryFolders } from "./temporaryFolder.ts"
 
 /** The seed of all generated cases. `TEST_SEED` sets another one. */
 const seed = Number(process.env.TEST_SEED ?? 20_261_122)
@@ -17,3 +18,6 @@ beforeAll(() => {
     setFlagsFromString(flag)
   }
 })
+
+// The last hook of each file
+afterAll(removeTemporaryFolders)

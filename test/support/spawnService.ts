@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { randomInt } from "node:crypto"
 import { once } from "node:events"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,8 +12,6 @@ import { compileCache } from "./compiled.ts"
 
 /** The root folder of the project. */
 export const projectFolder = fileURLToPath(new URL("../../", import.meta.url))
-
-export const temporaryFolder = (name: string) => mkdtempSync(join(tmpdir(), `gateway-${name}-`))
 
 /** Ports outside the system's ephemeral range: no connection and no listener on port 0 receives one. */
 const reservedPorts = { first: 15_000, count: 15_000 }

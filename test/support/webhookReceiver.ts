@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { makeAuthority } from "./certificates.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
 
 /** One received delivery. */
 export interface Received {
@@ -25,7 +25,7 @@ export const startReceiver = async (
     200
 ) => {
   const authority = await makeAuthority()
-  const folder = await mkdtemp(join(tmpdir(), "gateway-receiver-"))
+  const folder = temporaryFolder("receiver")
   const caFile = join(folder, "ca.pem")
   await writeFile(caFile, authority.ca)
   const received: Array<Received> = []

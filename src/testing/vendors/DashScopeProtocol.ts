@@ -212,7 +212,8 @@ const list = ({ query }: VendorRequest, vendor: Vendor): Reply => {
   }
 }
 
-const policy = (vendor: Vendor): Reply => ({
+/** The permission to upload. */
+export const policy = (vendor: Pick<Vendor, "url">): Reply => ({
   status: 200,
   json: {
     request_id: "r",

@@ -64,7 +64,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     ordered: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
     const request = inRegion(account, ordered)
-    const upload = urlOrUpload(context.http, calls, request.upstreamModel)
+    const upload = urlOrUpload(context, calls, request.upstreamModel)
     const at = yield* mediaTexts(request, mediaForm(request.model, upload))
     const { body, path } = yield* Bodies.asyncBody(request, at)
     const isUploaded = request.media.some(({ pointer }) => at(pointer)?.startsWith("oss://"))

@@ -1,9 +1,11 @@
 import { Duration, Effect, Schema } from "effect"
 import { extensionOf } from "../../catalog/media/Formats.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
+import { isSameOrigin } from "../BaseUrl.ts"
 import { responseError, noResponseError } from "../Faults.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { multipart } from "../Multipart.ts"
-import type { VendorHttp } from "../VendorHttp.ts"
+import { VendorError } from "../VendorError.ts"
 import type { Calls } from "./DashScopeCalls.ts"
 
 const Policy = Schema.Struct({
@@ -18,14 +20,24 @@ const Policy = Schema.Struct({
   })
 })
 
+const noAddress = new VendorError({
+  class: "FAILED",
+  message: "The upstream named no address for uploads"
+})
+
 const uploadTimeout = Duration.seconds(120)
 
 /**
  * For media that the upstream accepts as URLs only: the client's URL, else an upload to DashScope's
- * temporary store, which only this account can read. docs/reference/vendors.md#dashscope-uploads
+ * temporary store, which only this account can read. The vendor names the store, so it is called through the egress
+ * guard. docs/reference/vendors.md#dashscope-uploads
  */
 export const urlOrUpload =
-  (http: VendorHttp, calls: Calls, upstreamModel: string): MediumText =>
+  (
+    { account, http, toNamed }: Pick<AdapterContext, "account" | "http" | "toNamed">,
+    calls: Calls,
+    upstreamModel: string
+  ): MediumText =>
   (medium) =>
     medium.sourceUrl === undefined
       ? Effect.gen(function* () {
@@ -34,6 +46,8 @@ export const urlOrUpload =
             path: `/uploads?action=getPolicy&model=${encodeURIComponent(upstreamModel)}`,
             schema: Policy
           })
+          const isOwn = isSameOrigin(account.baseUrl, data.upload_host)
+          if (!isOwn && URL.parse(data.upload_host)?.protocol !== "https:") return yield* noAddress
           const name = `${medium.pointer.replaceAll(/[^a-z0-9]+/giu, "")}.${extensionOf(medium.mime)}`
           const key = `${data.upload_dir}/${name}`
           const form = yield* multipart([
@@ -47,7 +61,7 @@ export const urlOrUpload =
             ["x-oss-content-type", medium.mime],
             ["file", { name, mime: medium.mime, bytes: yield* medium.bytes }]
           ])
-          const response = yield* http({
+          const response = yield* (isOwn ? http : toNamed)({
             method: "POST",
             url: data.upload_host,
             headers: { "content-type": form.contentType },

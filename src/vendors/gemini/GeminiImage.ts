@@ -163,7 +163,11 @@ const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
   }
 })
 
-/** Failures are reported inside a 200. Without an image that is not a thought the call has failed. */
+/**
+ * Failures are reported inside a 200. Without an image that is not a thought the call has failed. Of several the last
+ * is the final one, and stands first here: a call is paid for one image, what follows it is surplus.
+ * docs/reference/vendors.md#gemini-images
+ */
 const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>, VendorError> => {
   const [candidate] = generated.candidates ?? []
   const items = (candidate?.content?.parts ?? []).flatMap(
@@ -180,7 +184,9 @@ const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>,
   )
   const blocked = generated.promptFeedback
   const code = candidate?.finishReason ?? blocked?.blockReason
-  if (items.length > 0 && (code === undefined || code === "STOP")) return Effect.succeed(items)
+  if (items.length > 0 && (code === undefined || code === "STOP")) {
+    return Effect.succeed(items.toReversed())
+  }
   const requestId = generated.responseId
   const reason = candidate?.finishMessage ?? blocked?.blockReasonMessage
   const message = reason ?? `No image was made: ${code ?? "none told why"}`

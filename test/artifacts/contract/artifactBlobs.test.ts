@@ -13,12 +13,14 @@ import {
   Schedule,
   Stream
 } from "effect"
+import { TestClock } from "effect/testing"
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingHttpHeaders, RequestListener, Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
 import { inspect } from "node:util"
 import S3rver from "s3rver"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
@@ -64,6 +66,16 @@ const listening = (handler: RequestListener) =>
     ),
     (server) => Effect.sync(() => server.close())
   ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+
+/** In real time, in which the test's clock moves by `step` alone. */
+const until = (is: () => boolean, step: Effect.Effect<void> = Effect.void) =>
+  Effect.repeat(
+    Effect.andThen(
+      step,
+      Effect.promise(() => pause(5))
+    ),
+    { until: is, times: 1000 }
+  )
 
 const bucketOptions = (endpoint: string): BucketAccess => ({
   bucket: "media",
@@ -335,6 +347,38 @@ describe("S3Blobs, its requests", () => {
     })
   )
 
+  it.effect("end when the bucket is silent for 30 seconds in the middle of a medium", () =>
+    Effect.gen(function* () {
+      let closed = 0
+      let sent = 0
+      const url = yield* listening((request, response) => {
+        if (request.url?.includes("/art_") !== true) return response.writeHead(404).end()
+        const range = /^bytes=(\d+)-(\d+)$/u.exec(request.headers.range ?? "")
+        response.on("close", () => (closed += 1))
+        response.writeHead(range === null ? 200 : 206, {
+          "content-length": "10",
+          ...(range === null ? {} : { "content-range": `bytes ${range[1]}-${range[2]}/10` })
+        })
+        return response.write("half", () => (sent += 1))
+      })
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(16)
+        const reads = [Effect.asVoid(blobs.get(id)), Effect.asVoid(read(id, 0, 9))]
+        for (const [index, reading] of reads.entries()) {
+          const fiber = yield* Effect.forkChild(Effect.flip(reading))
+          yield* until(() => sent > index)
+          yield* until(() => fiber.pollUnsafe() !== undefined, TestClock.adjust("10 seconds"))
+          assert.isDefined(fiber.pollUnsafe(), "waits for ever")
+          const error = yield* Fiber.join(fiber)
+          assert.include(String(error.cause), "SilentBody")
+          // The connection is given up, not left to the bucket
+          yield* until(() => closed > index)
+        }
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+    })
+  )
+
   it.live("for a range get that range, even from a service that returns the whole", () =>
     Effect.gen(function* () {
       const { objects, url } = yield* Effect.acquireRelease(
@@ -407,6 +451,35 @@ describe("ArtifactBlobs.layerDirectory", () => {
       assert.deepStrictEqual(files.map(existsSync), [false, true])
       assert.isFalse(existsSync(dirname(files[0]!)))
       assert.deepStrictEqual(others.map(existsSync), [true, true, true])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a folder of the day before that cannot be removed is reported, others are removed", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const day = 24 * 3_600_000
+      const folders = [1, 2].map((days) => join(folder, makeArtifactId(days * day).slice(4, 11)))
+      for (const it of folders) mkdirSync(it)
+      const refused = PlatformError.systemError({
+        _tag: "PermissionDenied",
+        module: "FileSystem",
+        method: "remove"
+      })
+      const files = Effect.map(FileSystem.FileSystem, (fs) =>
+        FileSystem.FileSystem.of({
+          ...fs,
+          remove: (path, options) =>
+            path === folders[0] ? Effect.fail(refused) : fs.remove(path, options)
+        })
+      )
+      const error = yield* Effect.flatMap(ArtifactBlobs, ({ removeOlder }) =>
+        Effect.flip(removeOlder(DateTime.makeUnsafe(10 * day)))
+      ).pipe(
+        Effect.provide(ArtifactBlobs.layerDirectory(folder)),
+        Effect.provideServiceEffect(FileSystem.FileSystem, files)
+      )
+      assert.strictEqual(error.cause, refused)
+      assert.deepStrictEqual(folders.map(existsSync), [true, false])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

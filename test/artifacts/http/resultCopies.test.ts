@@ -2,8 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
@@ -11,13 +10,14 @@ import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { jpeg } from "../../support/media.ts"
 import { call, finishedTask, json, Running, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const preview = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const video = "/vendors/service/v1/text-to-video-spark/generation"
 const prompt = { prompt: "A lighthouse", n: 1 }
 
-const folder = mkdtempSync(join(tmpdir(), "copies-"))
+const folder = temporaryFolder("copies")
 const catalog = join(folder, "catalog.json")
 writeFileSync(
   catalog,

@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Stream } from "effect"
-import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
+import { DateTime, Effect, Exit, Layer, Metric, Stream } from "effect"
+import { ArtifactBlobs, RemovalRefused } from "../../../src/artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "../../../src/artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
@@ -64,38 +64,94 @@ describe("a stored artifact", () => {
 })
 
 describe("the removal of expired artifacts", () => {
+  const ids = Array.from({ length: 1100 }, (_, n) =>
+    ArtifactId.make(`art_${String(n).padStart(32, "0")}`)
+  )
+  const refused = new RemovalRefused({ cause: "it is locked" })
+  const silent = new StoreUnavailable({ cause: "it does not respond" })
+
+  /** A round over 1100 media, and what was left of them. */
+  const round = Effect.fnUntraced(function* (
+    failureOf: (id: ArtifactId) => RemovalRefused | StoreUnavailable | undefined
+  ) {
+    const due = new Set(ids)
+    const blobs = new Set(ids)
+    const tried: Array<ArtifactId> = []
+    const postponed: Array<ArtifactId> = []
+    const older: Array<number> = []
+    const takeOut = (some: ReadonlyArray<ArtifactId>) => some.forEach((id) => due.delete(id))
+    const stubs = Layer.mergeAll(
+      Layer.mock(ArtifactIndexStore, {
+        expired: (_now, limit) => Effect.sync(() => [...due].slice(0, limit)),
+        postpone: (some) =>
+          Effect.sync(() => {
+            takeOut(some)
+            postponed.push(...some)
+          }),
+        remove: (some) => Effect.sync(() => takeOut(some))
+      }),
+      Layer.mock(ArtifactBlobs, {
+        remove: (id) => {
+          tried.push(id)
+          const failure = failureOf(id)
+          return failure === undefined
+            ? Effect.sync(() => void blobs.delete(id))
+            : Effect.fail(failure)
+        },
+        removeOlder: (than) => Effect.sync(() => void older.push(DateTime.toEpochMillis(than)))
+      }),
+      Secrets.layerTest,
+      AppConfig.layerOf({})
+    )
+    const { removeExpired } = yield* Effect.provide(
+      Artifacts,
+      Artifacts.layer.pipe(Layer.provide(stubs))
+    )
+    yield* removeExpired
+    return { left: [...blobs], tried, postponed, older }
+  }, Effect.provide(NodeServices.layer))
+
   it.effect("continues when the store refuses to delete one (a bucket's object lock)", () =>
     Effect.gen(function* () {
-      const ids = Array.from({ length: 1100 }, (_, n) =>
-        ArtifactId.make(`art_${String(n).padStart(32, "0")}`)
-      )
       const locked = ids[3]!
-      const rows = new Set(ids)
-      const blobs = new Set(ids)
-      const older: Array<number> = []
-      const stubs = Layer.mergeAll(
-        Layer.mock(ArtifactIndexStore, {
-          expired: (_now, limit) => Effect.sync(() => [...rows].slice(0, limit)),
-          remove: (removed) => Effect.sync(() => removed.forEach((id) => rows.delete(id)))
-        }),
-        Layer.mock(ArtifactBlobs, {
-          remove: (id) =>
-            id === locked
-              ? Effect.fail(new StoreUnavailable({ cause: "it is locked" }))
-              : Effect.sync(() => void blobs.delete(id)),
-          removeOlder: (than) => Effect.sync(() => void older.push(DateTime.toEpochMillis(than)))
-        }),
-        Secrets.layerTest,
-        AppConfig.layerOf({})
-      )
-      const { removeExpired } = yield* Effect.provide(
-        Artifacts,
-        Artifacts.layer.pipe(Layer.provide(stubs))
-      )
-      yield* removeExpired
-      assert.deepStrictEqual([...blobs], [locked])
-      assert.deepStrictEqual([...rows], [locked])
+      const { left, older, postponed } = yield* round((id) => (id === locked ? refused : undefined))
+      assert.deepStrictEqual(left, [locked])
+      assert.deepStrictEqual(postponed, [locked])
       assert.deepStrictEqual(older, [-25 * 3_600_000])
-    }).pipe(Effect.provide(NodeServices.layer))
+    })
   )
+
+  it.effect("goes past any number of media that cannot be removed, and tries each once", () =>
+    Effect.gen(function* () {
+      const locked = new Set(ids.slice(0, 1050))
+      const before = yield* refusals
+      const { left, postponed, tried } = yield* round((id) =>
+        locked.has(id) ? refused : undefined
+      )
+      assert.deepStrictEqual(left, [...locked])
+      assert.deepStrictEqual(postponed, [...locked])
+      assert.deepStrictEqual(tried, ids)
+      assert.strictEqual((yield* refusals) - before, 1050)
+    })
+  )
+
+  it.effect("ends when the store does not respond, and puts off what it has tried", () =>
+    Effect.gen(function* () {
+      const { postponed, tried } = yield* round(() => silent)
+      assert.deepStrictEqual(tried, ids.slice(0, 500))
+      assert.deepStrictEqual(postponed, tried)
+      // A medium that fails whenever it is tried ends no round
+      const { left } = yield* round((id) => (id === ids[0] ? silent : undefined))
+      assert.deepStrictEqual(left, [ids[0]])
+    })
+  )
+})
+
+/** The metric, over all tests of this process. */
+const refusals = Effect.map(Metric.snapshot, (metrics) => {
+  const found = metrics.find(
+    ({ attributes, id }) =>
+      id === "gateway_artifact_removals_failed_total" && attributes?.["cause"] === "refused"
+  )
+  return found?.type === "Counter" ? Number(found.state.count) : 0
 })

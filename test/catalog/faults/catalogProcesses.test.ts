@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#reload, docs/catalog.md#after-a-restart */
 
@@ -15,7 +15,7 @@ const priced = (amount: string) => ({
 
 /** A catalog file of a process's own. */
 const newFile = (content: unknown) => {
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   const write = (content: unknown) =>
     writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
   write(content)

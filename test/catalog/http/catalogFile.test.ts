@@ -1,15 +1,15 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#catalog-file: the service serves what the file lists, without code. */
 
 const fileOf = (content: unknown): string => {
-  const file = join(mkdtempSync(join(tmpdir(), "catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
   return file
 }

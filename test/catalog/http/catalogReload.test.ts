@@ -1,7 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import {
   adminToken,
@@ -12,6 +11,7 @@ import {
   makeUser
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#reload */
 
@@ -35,7 +35,7 @@ const teller = (more: object) => ({
 const question = { model: "teller", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
 
 describeStores("the catalog of a running gateway", (database) => {
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   const write = (content: unknown) =>
     writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
   const adopt = (content: unknown) =>

@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { FileSystem } from "effect"
-import { inOrderOf } from "../../../src/catalog/AliasTargets.ts"
+import { inOrderOf, shownEntry } from "../../../src/catalog/AliasTargets.ts"
 import { makeVersion, readStored } from "../../../src/catalog/CatalogContent.ts"
 import { builtIn, readFile } from "../../../src/catalog/CatalogSource.ts"
 
@@ -86,6 +86,32 @@ it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
         ["#/aliases/0/to", "#/aliases/1/to/0/weight", "#/aliases/2/to/0/model", "#/aliases/3/to"]
       )
       assert.match(faults[0]!, /at least one model/u)
+    })
+  )
+
+  it.effect("are shown at the dearest price, whatever the units", () =>
+    Effect.gen(function* () {
+      const video = { label: "text-to-video-spark", vendor: "fal", adapter: "fal-queue" }
+      const film = (model: string, price: object) => ({
+        ...video,
+        model,
+        upstreamModel: model,
+        price
+      })
+      const models = [
+        film("clip", { per: "call", amount: "30.00" }),
+        film("reel", { per: "second", amount: "10.00" }),
+        film("short", { per: "second", amount: "5.00" })
+      ]
+      const shownFor = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+        const aliases = [{ alias: "film", to: names.map((name) => ({ model: `fal/${name}` })) }]
+        const version = makeVersion(yield* read({ add: models, aliases }), 1)
+        const found = Option.getOrThrow(version.findAlias("fal", "film", "generation"))
+        return shownEntry(found).price.per
+      })
+      // 5 seconds are 50.00 and 25.00
+      assert.strictEqual(yield* shownFor(["clip", "reel"]), "second")
+      assert.strictEqual(yield* shownFor(["short", "clip"]), "call")
     })
   )
 

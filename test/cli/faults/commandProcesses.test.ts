@@ -2,7 +2,6 @@ import { spawn } from "node:child_process"
 import {
   closeSync,
   copyFileSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   readdirSync,
@@ -11,7 +10,6 @@ import {
   truncateSync,
   writeFileSync
 } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, describe, it } from "vitest"
 import { heapFlags } from "../../../src/cli/HeapFlags.ts"
@@ -19,10 +17,11 @@ import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { killAtExit } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md, docs/operating.md#backup, ADR 0221. One run, because each process costs a second. */
 
-const folder = mkdtempSync(join(tmpdir(), "gateway-commands-"))
+const folder = temporaryFolder("commands")
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("gateway as a process", () => {

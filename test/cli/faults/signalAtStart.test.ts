@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
-import { freePort, run, temporaryFolder } from "../../support/spawnService.ts"
+import { freePort, run } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** Runs before the program: a signal comes while this module of it is loaded. */
 const preload = (signal: string, file: string) =>

@@ -1,19 +1,18 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { readdirSync, rmSync } from "node:fs"
 import { createServer, request as send } from "node:http"
 import type { RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { runCommand } from "../../support/commandLine.ts"
 import { until } from "../../support/gatewayProcess.ts"
 import { Running, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md: what `run` and `listen` do when the way to the service breaks */
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-broken-"))),
+  Effect.sync(() => temporaryFolder("broken")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 

@@ -1,9 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { listenerBounds } from "../../../src/http/server/Listener.ts"
@@ -13,6 +12,7 @@ import { adminToken, masterKey } from "../../support/gateway.ts"
 import { until } from "../../support/gatewayProcess.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { prepareDataDir } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** Every sample of docs/cli.md prints what the page says. */
 
@@ -46,7 +46,7 @@ const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/gu)].map(([, quoted, word]) => quoted ?? word ?? "")
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-docs-"))),
+  Effect.sync(() => temporaryFolder("docs")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 

@@ -3,8 +3,7 @@ import formats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect } from "effect"
 import type { Command } from "effect/cli"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gateway as program } from "../../../src/cli/Program.ts"
 import { listenerBounds } from "../../../src/http/server/Listener.ts"
@@ -13,11 +12,12 @@ import { runCommand } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md#json: what `--json` prints of the API is what the service's own OpenAPI document says. */
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-json-"))),
+  Effect.sync(() => temporaryFolder("json")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 

@@ -1,21 +1,21 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
 import { runCommand } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { until } from "../../support/gatewayProcess.ts"
 import { Running, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md */
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-cli-"))),
+  Effect.sync(() => temporaryFolder("cli")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 

@@ -1,22 +1,22 @@
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { mkdtempSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { createServer } from "node:http"
 import type { RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe } from "vitest"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
 import { until } from "../../support/gatewayProcess.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md#doctor: what `gateway doctor` asks over the network, also where nothing responds */
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-doctor-"))),
+  Effect.sync(() => temporaryFolder("doctor")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 

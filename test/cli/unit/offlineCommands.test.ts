@@ -1,18 +1,18 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe } from "vitest"
 import { table } from "../../../src/cli/terminal/Table.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md#the-service, docs/cli.md#doctor */
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "gateway-offline-"))),
+  Effect.sync(() => temporaryFolder("offline")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 

@@ -2,10 +2,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { transform } from "esbuild"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { GatewayClient as EffectClient } from "../../../src/client/effect.ts"
 import * as Client from "../../../src/client/index.ts"
@@ -23,6 +22,7 @@ import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.t
 import { clientOptions, gatewayFetch, settled, testClient } from "../../support/clientGateway.ts"
 import { whileTimePasses } from "../../support/clientGateway.ts"
 import { dataUri, png } from "../../support/media.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const prompt = "A lighthouse at dawn"
 const adminToken = "operator-token-of-the-tests"
@@ -506,7 +506,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
   it.effect("runs the samples of docs/client.md, from top to bottom", () =>
     Effect.gen(function* () {
       const options = yield* clientOptions
-      const folder = mkdtempSync(join(tmpdir(), "gateway-client-"))
+      const folder = temporaryFolder("client")
       const picture = join(folder, "lighthouse.png")
       writeFileSync(picture, png({ width: 400, height: 400 }))
       const logged: Array<string> = []

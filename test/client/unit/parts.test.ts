@@ -1,8 +1,7 @@
 import { build } from "esbuild"
 import * as fc from "fast-check"
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -13,6 +12,7 @@ import { clientTypes } from "../../../src/cli/client/clientTypes.ts"
 import { dataOf } from "../../../src/client/EventStream.ts"
 import { fileFrom } from "../../../src/client/index.ts"
 import { encodeBody } from "../../../src/client/Media.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../../../", import.meta.url))
@@ -103,7 +103,7 @@ console.log(JSON.stringify([images, sent.length, first === second, key === again
 
 describe("the built client", () => {
   it("runs on Node and on Deno alike, with files", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "gateway-client-"))
+    const folder = temporaryFolder("client")
     const { contents } = await bundled("src/client/index.ts")
     writeFileSync(join(folder, "client.mjs"), contents)
     const main = join(folder, "main.mjs")
@@ -177,7 +177,7 @@ describe("media in a body", () => {
   })
 
   it("of a file are its bytes; all else stays as it is", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "gateway-client-"))
+    const folder = temporaryFolder("client")
     const path = join(folder, "a.png")
     writeFileSync(path, "abc")
     assert.strictEqual(await encodeBody({ image: await fileFrom(path) }), `{"image":"YWJj"}`)

@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { assert, beforeAll, describe, it } from "vitest"
 import { compiled, shortLived } from "../../support/compiled.ts"
-import { freePort, run, temporaryFolder, until, untilReady } from "../../support/spawnService.ts"
+import { freePort, run, until, untilReady } from "../../support/spawnService.ts"
 import { prepareDataDir } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = temporaryFolder("start")
 const aFile = join(folder, "file")

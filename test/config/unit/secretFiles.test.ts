@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { providerVariables } from "../../../src/domain/Provider.ts"
-import { temporaryFolder } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 type Settings = AppConfig["Service"]
 

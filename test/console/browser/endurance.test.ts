@@ -1,7 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
@@ -11,6 +10,7 @@ import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Running } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** What the console bears: strangers, thieves, hostile texts, a stream that fails, no network. */
 
@@ -22,7 +22,7 @@ vendor.script = (_, response) =>
 afterAll(vendor.close)
 
 // A picture that is made by a vendor whose every answer is hostile
-const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+const file = join(temporaryFolder("catalog"), "catalog.json")
 const hostileModel = {
   label: "text-to-image-preview",
   model: "hostile",

@@ -1,7 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
@@ -11,11 +10,12 @@ import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Running } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const vendor = await mockOpenAi()
 afterAll(vendor.close)
 
-const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+const file = join(temporaryFolder("catalog"), "catalog.json")
 const write = (content: unknown) => writeFileSync(file, JSON.stringify(content))
 write({})
 

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { layerPostgres } from "../../../src/db/Database.ts"
@@ -13,6 +12,7 @@ import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { startSilentProxy } from "../../support/silentProxy.ts"
 import type { Swallows } from "../../support/silentProxy.ts"
 import { freshDatabase } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import {
   accept,
   breaches,
@@ -118,10 +118,7 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
   it.live("does not end a migration that takes long", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
-      const folder = yield* Effect.acquireRelease(
-        Effect.promise(() => mkdtemp(join(tmpdir(), "gateway-slow-"))),
-        (it) => Effect.promise(() => rm(it, { recursive: true }))
-      )
+      const folder = temporaryFolder("slow")
       const slow = "SELECT pg_sleep(1.5);\nCREATE TABLE made (n int);\n"
       yield* Effect.promise(async () => {
         for (const part of ["migrations", "functions"]) await mkdir(join(folder, part))

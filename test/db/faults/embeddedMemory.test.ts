@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { readFileSync, rmSync } from "node:fs"
 import { startFlags } from "../../../bench/startFlags.ts"
 import { compileCache } from "../../support/compiled.ts"
 import { pause, until } from "../../support/gatewayProcess.ts"
 import { freePort, killAtExit } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** In MB, of /proc. */
 const memory = (pid: number) => {
@@ -47,7 +46,7 @@ const residentMax = 310
 
 describe("the memory of the service on the embedded store", () => {
   it("is small after the start, of a new store and of an existing one, without a peak", async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), "embedded-memory-"))
+    const dataDir = temporaryFolder("embedded-memory")
     try {
       for (const store of ["new", "existing"]) {
         const { highest, resident } = await memoryAfterStart(dataDir)

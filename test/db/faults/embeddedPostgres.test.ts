@@ -5,15 +5,15 @@ import { TestClock } from "effect/testing"
 import { spawn } from "node:child_process"
 import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { layerEmbedded } from "../../../src/db/Database.ts"
 import { migratedTemplate } from "../../../src/testing/StoreTemplates.ts"
 import { compileCache, compiled } from "../../support/compiled.ts"
 import { prepareDataDir } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(join(tmpdir(), "embedded-"))),
+  Effect.sync(() => temporaryFolder("embedded")),
   (path) => Effect.sync(() => fs.rmSync(path, { recursive: true }))
 )
 

@@ -1,14 +1,13 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { spawn } from "node:child_process"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { rm } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { layerEmbedded } from "../../../src/db/Database.ts"
 import { compileCache, compiled } from "../../support/compiled.ts"
 import { prepareDataDir } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const child = await compiled("test/db/faults/embeddedChild.ts")
 const hook = fileURLToPath(new URL("../../faults/chaos/powerCut.ts", import.meta.url))
@@ -46,7 +45,7 @@ const rowsIn = (dataDir: string) =>
 describe("an embedded store whose power is cut: every write that was not synced is lost", () => {
   let dataDir: string
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), "power-cut-"))
+    dataDir = temporaryFolder("power-cut")
     await prepareDataDir(dataDir)
   }, 120_000)
   afterAll(() => rm(dataDir, { recursive: true }))

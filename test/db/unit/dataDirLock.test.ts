@@ -3,7 +3,6 @@ import { Effect, Exit, Fiber, Scope } from "effect"
 import { spawn } from "node:child_process"
 import {
   existsSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
@@ -11,12 +10,12 @@ import {
   utimesSync,
   writeFileSync
 } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { lockDataDir } from "../../../src/db/DataDirLock.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "lock-"))),
+  Effect.sync(() => temporaryFolder("lock")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true }))
 )
 

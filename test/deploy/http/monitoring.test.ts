@@ -1,16 +1,27 @@
 import { assert, describe, it } from "@effect/vitest"
 import { PrometheusRule } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1"
-import { Effect, Schema } from "effect"
-import { readFileSync } from "node:fs"
+import { DateTime, Effect, Schema } from "effect"
+import { mkdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { parse } from "yaml"
+import { ArtifactIndexStore, ArtifactRow } from "../../../src/artifacts/ArtifactIndexStore.ts"
+import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
+import { makeArtifactId, makeTaskId } from "../../../src/domain/Ids.ts"
 import { listenerBounds } from "../../../src/http/server/Listener.ts"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { eventually } from "../../support/gateway.ts"
 import { scrapedOf, selectedBy } from "../../support/promQl.ts"
 import type { Scraped } from "../../support/promQl.ts"
-import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
+import {
+  call,
+  finishedTask,
+  json,
+  metricsText,
+  Running,
+  runningGateway
+} from "../../support/running.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/operating.md#monitoring, ADR 0223 */
@@ -136,11 +147,36 @@ describe("the queries of the dashboard and of the alerts", () => {
     const chat = yield* call("/v1/chat/completions", json({ model: "gpt-4o", messages }))
     assert.strictEqual(chat.status, 502)
     yield* call("/manage/v1/wallet", { headers: { authorization: "Bearer nobody" } })
+    yield* refusedRemoval
     const after = yield* Effect.repeat(metricsText, {
       until: (text) => scrapedOf(text).has("gateway_delivery_attempts_total"),
       times: 500
     })
     return [before, after] as const
+  })
+
+  /** Of an expired medium: no store can remove a file that is a folder. */
+  const refusedRemoval = Effect.gen(function* () {
+    const { dataDir, userId } = yield* Running
+    const expiresAt = DateTime.subtract(yield* DateTime.now, { hours: 2 })
+    const createdAt = DateTime.subtract(expiresAt, { hours: 24 })
+    const millis = DateTime.toEpochMillis(createdAt)
+    const id = makeArtifactId(millis)
+    mkdirSync(join(dataDir, "artifacts", id.slice(4, 11), id, "full"), { recursive: true })
+    yield* (yield* ArtifactIndexStore).add(
+      new ArtifactRow({
+        id,
+        userId,
+        taskId: makeTaskId(millis),
+        role: "output",
+        mime: "image/png",
+        bytes: 1n,
+        sha256: new Uint8Array(32),
+        createdAt,
+        expiresAt
+      })
+    )
+    yield* (yield* Artifacts).removeExpired
   })
 
   it("name metrics and labels that a service at work shows, and treat them as what they are", () => {

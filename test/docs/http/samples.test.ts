@@ -1,6 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { readResult } from "../../support/gateway.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
@@ -10,6 +9,7 @@ import type { Step } from "../../support/samples/SamplePage.ts"
 import { answerFaults } from "../../support/samples/Shape.ts"
 import type { Bindings } from "../../support/samples/Shape.ts"
 import { freePort } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { notRun, samplePages } from "../notRun.ts"
 
 /**
@@ -18,7 +18,7 @@ import { notRun, samplePages } from "../notRun.ts"
  * came. Each page has a user of its own with 1000 credits; the first one has the key of the first start.
  */
 
-const folder = mkdtempSync(join(tmpdir(), "gateway-samples-"))
+const folder = temporaryFolder("samples")
 let gateway: GatewayProcess
 let adminToken = ""
 const pages = new Map<string, SamplePage>()

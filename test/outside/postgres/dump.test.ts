@@ -18,7 +18,7 @@ import {
 } from "../../support/gateway.ts"
 import { newServer, stopServer } from "../../support/postgresProcess.ts"
 import type { Binaries } from "../../support/postgresProcess.ts"
-import { temporaryFolder } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/operating.md#backup */
 

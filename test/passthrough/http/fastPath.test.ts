@@ -1,8 +1,7 @@
 import { Effect, Option } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
@@ -12,6 +11,7 @@ import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** ADR 0113: the fast path serves ordinary calls; its responses equal those of the routes. */
 let upstream: MockVendor
@@ -332,7 +332,7 @@ describe("the fast path", () => {
   })
 
   it("the path of a task is served by the tasks, whatever routes a catalog opens", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "gateway-fast-path-"))
+    const folder = temporaryFolder("fast-path")
     const file = join(folder, "catalog.json")
     const route = {
       vendor: "openai",

@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
@@ -10,6 +9,7 @@ import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 let upstream: MockVendor
 let gateway: TestGateway
@@ -23,7 +23,7 @@ const bytes = JSON.stringify(chat).length
 
 beforeAll(async () => {
   upstream = await mockOpenAi()
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   writeFileSync(
     file,
     JSON.stringify({

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { adminToken } from "../../support/gateway.ts"
@@ -7,12 +6,13 @@ import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#reload, on the fast path and for keys that draw on a reservation. */
 
 let upstream: MockVendor
 let gateway: TestGateway
-const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+const file = join(temporaryFolder("catalog"), "catalog.json")
 const speech = "/vendors/openai/v1/audio/speech"
 
 /** Credits for a million tokens and for a call. */

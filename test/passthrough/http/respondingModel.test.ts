@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { anthropicUsage } from "../../support/mockAnthropic.ts"
@@ -9,6 +8,7 @@ import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/reference/wallet.md#the-model-that-responded */
 
@@ -25,7 +25,7 @@ const flat = (vendor: string, model: string, price: string) => ({
 
 beforeAll(async () => {
   upstream = await mockOpenAi()
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   const prices = [
     ["big", "1000"],
     ["small", "100"]

@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#token-prices */
 
@@ -40,7 +40,7 @@ const page = async (query: string) => {
 }
 
 beforeAll(async () => {
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   const limits = { outputTokensMax: 10, inputTokensMax: 20 }
   writeFileSync(
     file,
@@ -153,7 +153,7 @@ describe("a token model of the list", () => {
 
 describe("a catalog file", () => {
   it("with a day that is none stops the start", async () => {
-    const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+    const file = join(temporaryFolder("catalog"), "catalog.json")
     const wrong = {
       vendor: "openai",
       model: "m",

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
@@ -11,6 +10,7 @@ import { events, json, mockVendor } from "../../support/mockVendors.ts"
 import type { Script } from "../../support/mockVendors.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 /** Longer than a process without a heartbeat counts as alive. */
@@ -85,7 +85,7 @@ const ended = (gateway: GatewayProcess, ids: ReadonlyArray<string>) =>
 
 const skewed = async (databaseUrl: string, offsetMillis: number) => {
   const upstream = await mockVendor(slow)
-  const folder = await mkdtemp(join(tmpdir(), "clock-skew-"))
+  const folder = temporaryFolder("clock-skew")
   await writeFile(join(folder, "catalog.json"), JSON.stringify(catalog))
   await using receiver = await startReceiver()
   const env = {

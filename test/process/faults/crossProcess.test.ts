@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const median = (values: ReadonlyArray<number>) =>
@@ -69,7 +69,7 @@ const cancelling = async (databaseUrl: string) => {
   // Else the second poll ends a job, before the last cancel of a slow machine
   upstream.runningPolls = 1_000_000
   upstream.runningPolls = Infinity
-  const folder = await mkdtemp(join(tmpdir(), "cross-process-"))
+  const folder = temporaryFolder("cross-process")
   await writeFile(join(folder, "catalog.json"), JSON.stringify(catalog))
   const env = {
     CATALOG_FILE: join(folder, "catalog.json"),

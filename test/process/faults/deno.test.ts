@@ -2,14 +2,8 @@ import { decode } from "fast-png"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "vitest"
-import {
-  assertConsole,
-  freePort,
-  run,
-  temporaryFolder,
-  until,
-  untilReady
-} from "../../support/spawnService.ts"
+import { assertConsole, freePort, run, until, untilReady } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const packageFolder = dirname(createRequire(import.meta.url).resolve("deno/package.json"))
 const deno = join(packageFolder, process.platform === "win32" ? "deno.exe" : "deno")

@@ -1,14 +1,13 @@
 import { Effect, Exit, Scope } from "effect"
-import { mkdtempSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { Agent, request as httpRequest } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
 const blocking = "/vendors/google/v1/image-edit-pro/edit"
@@ -53,7 +52,7 @@ const idOf = ({ status, text }: Response): string => {
   return JSON.parse(text).task_info.id
 }
 
-const artifacts = mkdtempSync(join(tmpdir(), "drain-"))
+const artifacts = temporaryFolder("drain")
 let vendor: Awaited<ReturnType<typeof startSlowVendor>>
 let database: Client
 let databaseUrl: string

@@ -6,9 +6,9 @@ import {
   freePort,
   projectFolder,
   run,
-  temporaryFolder,
   untilReady
 } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const dockerfile = readFileSync(join(projectFolder, "Dockerfile"), "utf8").replaceAll("\\\n", " ")
 

@@ -1,13 +1,12 @@
 import { Effect, Exit, Scope } from "effect"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { rmSync } from "node:fs"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startBalancer } from "../../support/balancers.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 /** By the simulator, and by a vendor whose submit blocks for 2 seconds. */
@@ -19,7 +18,7 @@ const picture =
 const scope = Scope.makeUnsafe()
 let databaseUrl: string
 let database: Client
-const artifacts = mkdtempSync(join(tmpdir(), "rolling-restart-"))
+const artifacts = temporaryFolder("rolling-restart")
 let vendor: Awaited<ReturnType<typeof startSlowVendor>>
 
 beforeAll(async () => {

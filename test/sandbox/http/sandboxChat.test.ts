@@ -1,18 +1,18 @@
 import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import OpenAI, { NotFoundError } from "openai"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 let gateway: TestGateway
 let openai: OpenAI
 let anthropic: Anthropic
 
 beforeAll(async () => {
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const file = join(temporaryFolder("catalog"), "catalog.json")
   const price = { per: "million_tokens", input: "1", output: "1" }
   writeFileSync(
     file,

@@ -36,6 +36,7 @@ export const accountAt = Effect.fnUntraced(function* (
     accountId,
     auth,
     http,
+    toNamed: http,
     observeResponse,
     mayDisableInspection: false,
     ...more

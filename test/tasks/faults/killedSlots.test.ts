@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const tooLong = 120_000
@@ -28,7 +28,7 @@ describe("an account with two slots, when the process is killed at any moment", 
   let folder: string
   beforeAll(async () => {
     upstream = await Upstream.start(fal)
-    folder = await mkdtemp(join(tmpdir(), "slots-"))
+    folder = temporaryFolder("slots")
     await writeFile(join(folder, "catalog.json"), JSON.stringify(catalog))
     gateway = await GatewayProcess.start({
       env: {

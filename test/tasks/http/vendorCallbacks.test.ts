@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { TaskId } from "../../../src/domain/Ids.ts"
@@ -28,6 +27,7 @@ import {
 } from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { startedDatabase } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol } from "../../support/upstreams/Upstream.ts"
 
@@ -80,7 +80,7 @@ for (const vendor of vendors) {
     let folder: string
     beforeAll(async () => {
       upstream = await Upstream.start(vendor.protocol)
-      folder = await mkdtemp(join(tmpdir(), "callbacks-"))
+      folder = temporaryFolder("callbacks")
       const entry = {
         label: "text-to-image-preview",
         vendor: vendor.name,

@@ -36,7 +36,9 @@ const world = () => {
       Effect.suspend(() => {
         state.asked += 1
         return state.isDown
-          ? Effect.fail(new MediaFetchFailed({ reason: "unreachable", detail: "down" }))
+          ? Effect.fail(
+              new MediaFetchFailed({ reason: "unreachable", isTransient: true, detail: "down" })
+            )
           : Effect.succeed(new TextEncoder().encode(state.published))
       })
   })

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import {
@@ -13,6 +12,7 @@ import {
 } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
 const tooLong = 600_000
@@ -122,7 +122,7 @@ interface Order {
 describe("a job is paid for once, by the service and by the client, when the process is killed at any moment", () => {
   let folder: string
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "vendors-"))
+    folder = temporaryFolder("vendors")
     await writeFile(join(folder, "catalog.json"), JSON.stringify(catalogOfFamilies))
   })
   afterAll(() => rm(folder, { recursive: true }))

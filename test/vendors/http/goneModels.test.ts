@@ -1,15 +1,15 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { bodyOf, families, startUpstreams, vendorEnv } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
 import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import type { Reply } from "../../support/upstreams/Upstream.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "gone-models-"))
+const folder = temporaryFolder("gone-models")
 const catalog = join(folder, "catalog.json")
 const entryOf = ({ action, adapter, input, label, result }: Family, upstreamModel: string) => ({
   label,

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import {
@@ -15,11 +14,12 @@ import {
 import type { Upstreams } from "../../support/families.ts"
 import { call, endedTask, json, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import type { Fault } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#reconciliation, ADR 0194: the process lives, and the response to its submit was lost. */
 
-const folder = mkdtempSync(join(tmpdir(), "lost-submits-"))
+const folder = temporaryFolder("lost-submits")
 const bought: ReadonlyArray<Fault> = ["drop-after", "garbage", "drop-after"]
 
 describe("a submit whose response was lost in a living process", () => {

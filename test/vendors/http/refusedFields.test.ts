@@ -1,19 +1,19 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { base64, png } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** The example of docs/catalog.md, and a video model with sizes of its own. */
 const example = JSON.parse(
   /```json\n([\s\S]*?)```/u.exec(readFileSync("docs/catalog.md", "utf8"))?.[1] ?? ""
 )
 const video = { label: "image-to-video-spark", vendor: "openai", adapter: "openai-video" }
-const file = join(mkdtempSync(join(tmpdir(), "refused-")), "catalog.json")
+const file = join(temporaryFolder("refused"), "catalog.json")
 writeFileSync(
   file,
   JSON.stringify({ add: [...example.add, { ...video, model: "sora", upstreamModel: "sora-2" }] })

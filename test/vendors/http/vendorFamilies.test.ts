@@ -1,7 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
@@ -15,9 +14,10 @@ import {
 } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "families-"))
+const folder = temporaryFolder("families")
 const catalog = join(folder, "catalog.json")
 writeFileSync(catalog, JSON.stringify(catalogOfFamilies))
 

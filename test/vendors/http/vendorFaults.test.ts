@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
@@ -14,10 +13,11 @@ import {
   runningGateway
 } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const preview = "/vendors/alibaba/v1/text-to-image-preview/generation"
-const folder = mkdtempSync(join(tmpdir(), "vendor-faults-"))
+const folder = temporaryFolder("vendor-faults")
 
 describe("a gateway with keys", () => {
   let alibaba: Upstream

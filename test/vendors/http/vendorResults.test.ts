@@ -1,15 +1,15 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { call, finishedTask, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "vendor-results-"))
+const folder = temporaryFolder("vendor-results")
 const catalog = join(folder, "catalog.json")
 const image = { label: "text-to-image-preview", vendor: "test" }
 writeFileSync(

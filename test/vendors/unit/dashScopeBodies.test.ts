@@ -2,7 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { egressAllowNone } from "../../../src/egress/EgressAllow.ts"
+import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
+import { dashscope, policy } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { sendToNamed } from "../../../src/vendors/NamedHosts.ts"
+import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { accountAt, jobsLike, picture, request } from "../../support/upstreams/accounts.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
@@ -115,6 +119,57 @@ describe("bodies of DashScope, field by field", () => {
       )
       assert.strictEqual(seen.json.input.last_frame_url, url)
       assert.strictEqual(seen.json.parameters.duration, 5)
+    })
+  )
+
+  it.effect("media go to another host only as the egress guard lets them, and over TLS", () =>
+    Effect.gen(function* () {
+      const guard = yield* EgressGuard
+      const dispatcher = yield* guard.dispatcher()
+      const guarded = yield* VendorHttp.make({ dispatcher })
+      const asked: Array<string> = []
+      const account = yield* accountAt("dashscope-async", upstream.url, upstream.key, {
+        toNamed: (call) =>
+          Effect.andThen(
+            Effect.sync(() => asked.push(call.url)),
+            guarded(call)
+          )
+      })
+      const job = request(
+        "keyframe-to-video-plus",
+        "wan2.1-kf2v-plus",
+        { prompt: "p", image: "artifact:1", last_frame: "https://example.com/last.png" },
+        { media: [picture("#/image")] }
+      )
+      const { data } = policy(upstream).json as { data: object }
+      const submitted = (host: string) => {
+        upstream.askFaults = [{ status: 200, json: { data: { ...data, upload_host: host } } }]
+        return Effect.flip(account.submit(job))
+      }
+      const inner = yield* submitted(upstream.url.replace("http:", "https:"))
+      assert.strictEqual(inner.class, "RETRYABLE")
+      assert.include(inner.message, "address")
+      assert.lengthOf(asked, 1)
+      for (const host of ["http://oss.example.com/", "oss.example.com", "file:///etc/passwd", ""]) {
+        assert.strictEqual(
+          (yield* submitted(host)).message,
+          "The upstream named no address for uploads"
+        )
+      }
+      assert.lengthOf(asked, 1)
+      assert.strictEqual(upstream.paidSubmits, 0)
+    }).pipe(Effect.provide(EgressGuard.layer({ allow: egressAllowNone })))
+  )
+
+  it.effect("no host that a vendor names is called where nothing guards it", () =>
+    Effect.gen(function* () {
+      const send = yield* sendToNamed
+      const { headers, timeout } = { headers: {}, timeout: Duration.seconds(1) }
+      const failure = yield* Effect.flip(
+        send({ method: "POST", url: upstream.url, headers, timeout })
+      )
+      assert.isFalse(failure.sent)
+      assert.lengthOf(upstream.seen, 0)
     })
   )
 

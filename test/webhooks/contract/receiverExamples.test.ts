@@ -1,15 +1,15 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { deliveryHeaders, generateSecret } from "../../../src/webhooks/Signature.ts"
 import { freePort } from "../../support/spawnService.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { docsBlock } from "../../support/webhookDocs.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "webhook-receivers-"))
+const folder = temporaryFolder("webhook-receivers")
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const write = (name: string, text: string) => {

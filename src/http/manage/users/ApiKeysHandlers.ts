@@ -167,7 +167,10 @@ const expiryFaults = (
     ? [{ pointer: "#/expires_at", detail: "Expected a time in the future" }]
     : []
 
-/** A `reset` goes with the spend limit of the same request, or with the key's. */
+/**
+ * A `reset` goes with the spend limit of the same request, or with the key's. Here so that it stands beside the other
+ * faults of the request; `api_key_update` decides, under a lock, when the limit changes meanwhile.
+ */
 const resetFaults = <E, R>(
   found: Effect.Effect<KeyDetails, E, R>,
   { reset, spend_limit: limit }: typeof ApiKeyChange.Type

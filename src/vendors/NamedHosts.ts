@@ -1,0 +1,20 @@
+import { Context, Effect } from "effect"
+import type { Dispatcher } from "undici"
+import { NoResponse } from "./VendorHttp.ts"
+import * as VendorHttp from "./VendorHttp.ts"
+
+/**
+ * Connects to hosts that a vendor's response names, other than the vendor's own: through the egress guard, which
+ * this folder does not know. Without it none is called. docs/reference/configuration.md#egress-guard
+ */
+export const NamedHosts = Context.Reference<Dispatcher | undefined>("gateway/vendors/NamedHosts", {
+  defaultValue: () => undefined
+})
+
+/** Sends to such a host. */
+export const sendToNamed = Effect.flatMap(NamedHosts, (dispatcher) =>
+  dispatcher === undefined ? Effect.succeed(nowhere) : VendorHttp.make({ dispatcher })
+)
+
+const nowhere: VendorHttp.VendorHttp = () =>
+  Effect.fail(new NoResponse({ sent: false, timedOut: false, message: "no other host is called" }))
