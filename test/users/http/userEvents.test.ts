@@ -217,5 +217,23 @@ describeStores("events of a user", (database) => {
         yield* listen(bearer(user.key))
       }).pipe(Effect.scoped)
     )
+
+    it.effect("are ten at most of any number that are asked for at once", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const http = yield* GatewayHttp
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 30 }),
+          () => http.fetch(path, { headers: bearer(user.key) }),
+          { concurrency: "unbounded" }
+        )
+        const begun = answers.filter(({ status }) => status === 200)
+        assert.lengthOf(begun, 10)
+        const cancel = (answer: Response) => Effect.promise(async () => answer.body?.cancel())
+        yield* Effect.forEach(answers, cancel)
+        yield* advance("1 second")
+        yield* listen(bearer(user.key))
+      }).pipe(Effect.scoped)
+    )
   })
 })
