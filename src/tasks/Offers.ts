@@ -36,8 +36,7 @@ export class Offers extends Context.Service<
           leftOut.push({ entry, reason: "not_sold" })
           return []
         })
-        const isSandbox = ({ entry }: OfferedModel) =>
-          vendors.isSandbox(entry.vendor, entry.adapter)
+        const isSandbox = ({ entry }: OfferedModel) => vendors.isSandbox(entry.adapter)
         const sandbox = sold.every(isSandbox)
         // What the simulator makes is never sold beside what a vendor makes
         const models = sandbox ? sold : sold.filter((it) => !isSandbox(it))
@@ -61,11 +60,10 @@ export class Offers extends Context.Service<
           }
           const price = priceAt(entry.value, now)
           if (price === undefined) return yield* noPrice(path)
-          const { adapter, vendor } = entry.value
           return {
             models: [{ entry: entry.value, price }],
             ...of(version),
-            sandbox: vendors.isSandbox(vendor, adapter)
+            sandbox: vendors.isSandbox(entry.value.adapter)
           }
         })
       })

@@ -157,7 +157,7 @@ const routedModels = (
   { aliases, all }: CatalogVersion,
   vendors: VendorClient["Service"]
 ): ReadonlyArray<RoutedModel> => {
-  const isSandbox = ({ adapter, vendor }: CatalogEntry) => vendors.isSandbox(vendor, adapter)
+  const isSandbox = ({ adapter }: CatalogEntry) => vendors.isSandbox(adapter)
   return [
     ...all.map((entry) => ({
       entry,
