@@ -1,6 +1,7 @@
 import { Array as Arr, Clock, Context, Effect, Layer, Option } from "effect"
 import type { TaskAlias } from "../catalog/AliasTargets.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import { modelPath } from "../catalog/CatalogContent.ts"
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import { priceAt } from "../catalog/PriceRow.ts"
 import { problem } from "../domain/Problem.ts"
@@ -78,10 +79,7 @@ const of = ({ content, id }: CatalogVersion): Pick<Offer, "catalogId" | "level">
 })
 
 export const noModel = (path: ModelPath): Problem =>
-  problem(2006, `There is no model at ${pathOf(path)}`)
+  problem(2006, `There is no model at ${modelPath(path)}`)
 
 const noPrice = (path: ModelPath): Problem =>
-  problem(2006, `The model at ${pathOf(path)} has no price on this day`)
-
-export const pathOf = ({ action, model, vendor }: ModelPath): string =>
-  `/vendors/${vendor}/v1/${model}/${action}`
+  problem(2006, `The model at ${modelPath(path)} has no price on this day`)
