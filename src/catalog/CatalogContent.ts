@@ -71,8 +71,18 @@ export interface CatalogVersion extends HashedContent {
   readonly upstream: UpstreamCatalog
 }
 
-export const pathKey = (entry: { vendor: string; model: string; action: Action }): string =>
-  `${entry.vendor}/v1/${entry.model}/${entry.action}`
+/** Where a model is sold. */
+interface PathParts {
+  readonly vendor: string
+  readonly model: string
+  readonly action: Action
+}
+
+export const pathKey = ({ action, model, vendor }: PathParts): string =>
+  `${vendor}/v1/${model}/${action}`
+
+/** The path of its creates. */
+export const modelPath = (parts: PathParts): string => `/vendors/${pathKey(parts)}`
 
 export const makeVersion = (source: HashedContent, id: number | null): CatalogVersion => {
   const { aliases = [], models, routes, tokenModels } = source.content

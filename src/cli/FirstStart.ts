@@ -5,7 +5,8 @@ import * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { signInLinkMinutes } from "../domain/SignInLimits.ts"
 import { signInUrl } from "../http/server/SignInPage.ts"
-import { liveVendors } from "../http/server/VendorModes.ts"
+import { makeVendorModes } from "../http/server/VendorModes.ts"
+import type { VendorModes } from "../http/server/VendorModes.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ApiKeys } from "../users/ApiKeys.ts"
 import { Sessions } from "../users/Sessions.ts"
@@ -33,7 +34,7 @@ export const layer = Layer.effectDiscard(
     const { baseUrl, database, logFormat } = yield* AppConfig
     const users = yield* Users
     const marker = yield* makeMarker
-    const vendors = yield* liveVendors
+    const vendors = (yield* makeVendorModes)()
     const isEmpty = database._tag === "Embedded" && !(yield* users.known)
     if (isEmpty) yield* marker.set
     const isFirst = isEmpty || (database._tag === "Embedded" && (yield* marker.isSet))
@@ -51,9 +52,7 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-type Vendors = Effect.Success<typeof liveVendors>
-
-const vendorLines = ({ live, simulated }: Vendors): ReadonlyArray<string> => [
+const vendorLines = ({ live, simulated }: VendorModes): ReadonlyArray<string> => [
   `Live vendors: ${namesOf(live)}`,
   `Sandbox: ${namesOf(simulated)}`
 ]

@@ -33,8 +33,8 @@ export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
 }
 
 /**
- * `OTEL_EXPORTER_OTLP_ENDPOINT`: exports traces, metrics and logs. `http/server/Redaction` removes secrets
- * from traces. docs/reference/configuration.md#telemetry
+ * `OTEL_EXPORTER_OTLP_ENDPOINT`: exports traces, metrics and logs; secrets are
+ * removed from traces. docs/reference/configuration.md#telemetry
  */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ otlpEndpoint, serviceName }) =>

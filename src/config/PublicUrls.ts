@@ -1,15 +1,6 @@
 import { Config, Effect, Option } from "effect"
+import { isBase, isLoopback, withoutSlash } from "./BaseUrl.ts"
 import { fault, read } from "./Setting.ts"
-
-const isLoopback = (url: URL): boolean =>
-  /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(url.hostname)
-
-/** A URL that paths can be appended to. */
-const isBase = (url: URL): boolean =>
-  /^https?:$/u.test(url.protocol) &&
-  [url.search, url.hash, url.username, url.password].every((part) => part === "")
-
-const withoutSlash = (url: URL): string => url.href.replace(/\/+$/u, "")
 
 const baseRemedy =
   "set an absolute http or https URL without a query, such as https://gateway.example.com"

@@ -2,6 +2,7 @@ import { Config, Effect, Option } from "effect"
 import type { Redacted } from "effect"
 import ipaddr from "ipaddr.js"
 import { foldAddress } from "../domain/EmailAddress.ts"
+import { isLoopback } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 
 /** The provider that people may sign in with. docs/reference/configuration.md#sign-in */
@@ -31,9 +32,6 @@ const listOf = (value: Option.Option<string>): ReadonlyArray<string> =>
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "")
-
-const isLoopback = ({ hostname }: URL): boolean =>
-  /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(hostname)
 
 const oidc = Effect.gen(function* () {
   const remedy = "set the issuer's https URL, such as https://accounts.google.com"

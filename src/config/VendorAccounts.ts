@@ -2,6 +2,7 @@ import { Config, Effect, Option, Redacted, Result, Struct } from "effect"
 import { createHash } from "node:crypto"
 import { providerBases, providerVariables, regions } from "../domain/Provider.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { isBase, withoutSlash } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
@@ -15,17 +16,10 @@ const keysRemedy =
 
 const baseRemedy = "set an absolute http or https URL without a query"
 
-/**
- * Without a trailing slash; `undefined` when the text is no absolute http(s) URL that paths can be
- * appended to.
- */
+/** Without a trailing slash; `undefined` when the text is no URL that paths can be appended to. */
 const parseBase = (text: string): string | undefined => {
   const url = URL.parse(text.trim())
-  if (url === null || !/^https?:$/u.test(url.protocol)) return undefined
-  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
-    return undefined
-  }
-  return url.href.replace(/\/+$/u, "")
+  return url !== null && isBase(url) ? withoutSlash(url) : undefined
 }
 
 const weightMax = 1000

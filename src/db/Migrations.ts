@@ -38,6 +38,13 @@ const namingRights = <A, E, R>(
 ): Effect.Effect<A, E | DatabaseUnavailable, R> =>
   Effect.mapError(self, (error) => (isSqlError(error) ? (lackedRight(error) ?? error) : error))
 
+const readFiles = Effect.fnUntraced(function* (options: MigrationsOptions | undefined) {
+  const directory = options?.directory ?? schemaDirectory
+  const migrations = yield* readMigrations(directory)
+  const functions = yield* readFunctions(directory)
+  return { directory, migrations, functions } satisfies SchemaFiles
+})
+
 /** What an upgrade begins with. */
 const upgradeFile = "upgrade.sql"
 
@@ -75,12 +82,7 @@ const migrateWith = Effect.fn("Migrations.migrate")(function* (
   options?: MigrationsOptions
 ): Effect.fn.Return<ReadonlyArray<string>, MigrationError | SqlError, SqlClient> {
   const sql = yield* SqlClient
-  const directory = options?.directory ?? schemaDirectory
-  const files: SchemaFiles = {
-    directory,
-    migrations: yield* readMigrations(directory),
-    functions: yield* readFunctions(directory)
-  }
+  const files = yield* readFiles(options)
   if (yield* isUpToDate(files)) return []
   // A savepoint, whose end gives all locks of a try back, save that of the one who tries
   const tries = sql.withTransaction(apply(files)).pipe(
@@ -128,17 +130,14 @@ export const inspect = (
 const inspectWith = Effect.fn("Migrations.inspect")(function* (
   options?: MigrationsOptions
 ): Effect.fn.Return<ReadonlyArray<string>, MigrationError | SqlError, SqlClient> {
-  const directory = options?.directory ?? schemaDirectory
-  const migrations = yield* readMigrations(directory)
-  const functions = yield* readFunctions(directory)
-  const files: SchemaFiles = { directory, migrations, functions }
+  const files = yield* readFiles(options)
   const none: SchemaState = { migrations: [], functions: [] }
   const state = (yield* hasState) ? yield* readState : none
   const isOld = isFormer(state.migrations)
   if (!isOld) yield* check(files, state)
   const applied = isOld ? 0 : state.migrations.length
   return [
-    ...migrations.slice(applied).map(({ name }) => name),
+    ...files.migrations.slice(applied).map(({ name }) => name),
     ...changedFunctions(files.functions, state).map(labelOf)
   ]
 })

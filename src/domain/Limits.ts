@@ -247,11 +247,11 @@ export const usageExportRowsMax = 1000
 
 /** Users whose usage a rebuild reads at a time, and days of one request: a day takes milliseconds. */
 export const usageRebuildUsersMax = 1000
+export const usageRebuildDaysMax = 31
 
 /** Between two days, and between two looks, of the rebuild after an upgrade. */
 export const usageRebuildPauseMillis = 10
 export const usageRebuildSeconds = 60
-export const usageRebuildDaysMax = 31
 
 /** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1

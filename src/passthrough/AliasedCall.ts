@@ -1,4 +1,4 @@
-import { Effect, Exit, Metric } from "effect"
+import { Effect, Exit } from "effect"
 import type { Clock } from "effect"
 import { nameOf } from "../catalog/Alias.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
@@ -8,6 +8,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { countFallback } from "../vendors/FallbacksTotal.ts"
 import { planAliased } from "./AliasedPlan.ts"
 import type { AliasedPlan, CallCandidate, SkippedModel } from "./AliasedPlan.ts"
 import { released } from "./CallBatches.ts"
@@ -23,11 +24,6 @@ interface Services {
   readonly metering: Metering["Service"]
   readonly upstream: UpstreamCalls["Service"]
 }
-
-const fallbacksTotal = Metric.counter("gateway_fallbacks_total", {
-  description: "Models of an alias that were passed over when a task or a call was to begin",
-  incremental: true
-})
 
 /**
  * A call that names an alias: one hold for its dearest model, and its models in turn until one responds. The next
@@ -167,7 +163,7 @@ const discard = ({ response: { body } }: Reached): void => {
 }
 
 const skippedBy = ({ model: { model, vendor } }: CallCandidate, reason: SkipReason) =>
-  Effect.as(Metric.update(Metric.withAttributes(fallbacksTotal, { vendor, model, reason }), 1), {
+  Effect.as(countFallback({ vendor, model }, reason), {
     vendor,
     model,
     reason

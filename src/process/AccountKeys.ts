@@ -126,9 +126,10 @@ const Sealed = Schema.fromJsonString(
     baseUrl: Schema.String,
     weight: Schema.Int,
     concurrent: Schema.optionalKey(Schema.Int),
+    polls: Schema.optionalKey(Schema.Int),
     region: Schema.optionalKey(Schema.Literals(regions)),
     jwksUrl: Schema.optionalKey(Schema.String)
-  })
+  } satisfies Record<keyof AccountSetting | "purpose", Schema.Top>)
 )
 const decode = Schema.decodeUnknownEffect(Sealed)
 

@@ -22,11 +22,6 @@ export class KeyedSignal<Key> {
     return this.#queues.size
   }
 
-  /** Has the key a subscriber in this process? */
-  has(key: Key): boolean {
-    return this.#queues.has(key)
-  }
-
   /** Receives notifications of the key from now on, until the scope closes. */
   subscribe(key: Key): Effect.Effect<Signal, never, Scope.Scope> {
     const subscribed = Effect.tap(Queue.sliding<void>(1), (queue) => this.#add(key, queue))
@@ -36,10 +31,6 @@ export class KeyedSignal<Key> {
         wait: (atMost) => Effect.asVoid(Effect.timeoutOption(Queue.take(queue), atMost))
       })
     )
-  }
-
-  notify(key: Key): Effect.Effect<void> {
-    return Effect.sync(() => this.notifyUnsafe(key))
   }
 
   notifyUnsafe(key: Key): void {

@@ -1,6 +1,7 @@
 import { Array as Arr, Clock, Context, Effect, Layer, Option } from "effect"
 import type { TaskAlias } from "../catalog/AliasTargets.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import { modelPath } from "../catalog/CatalogContent.ts"
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import { priceAt } from "../catalog/PriceRow.ts"
 import { problem } from "../domain/Problem.ts"
@@ -36,8 +37,7 @@ export class Offers extends Context.Service<
           leftOut.push({ entry, reason: "not_sold" })
           return []
         })
-        const isSandbox = ({ entry }: OfferedModel) =>
-          vendors.isSandbox(entry.vendor, entry.adapter)
+        const isSandbox = ({ entry }: OfferedModel) => vendors.isSandbox(entry.adapter)
         const sandbox = sold.every(isSandbox)
         // What the simulator makes is never sold beside what a vendor makes
         const models = sandbox ? sold : sold.filter((it) => !isSandbox(it))
@@ -61,11 +61,10 @@ export class Offers extends Context.Service<
           }
           const price = priceAt(entry.value, now)
           if (price === undefined) return yield* noPrice(path)
-          const { adapter, vendor } = entry.value
           return {
             models: [{ entry: entry.value, price }],
             ...of(version),
-            sandbox: vendors.isSandbox(vendor, adapter)
+            sandbox: vendors.isSandbox(entry.value.adapter)
           }
         })
       })
@@ -80,10 +79,7 @@ const of = ({ content, id }: CatalogVersion): Pick<Offer, "catalogId" | "level">
 })
 
 export const noModel = (path: ModelPath): Problem =>
-  problem(2006, `There is no model at ${pathOf(path)}`)
+  problem(2006, `There is no model at ${modelPath(path)}`)
 
 const noPrice = (path: ModelPath): Problem =>
-  problem(2006, `The model at ${pathOf(path)} has no price on this day`)
-
-export const pathOf = ({ action, model, vendor }: ModelPath): string =>
-  `/vendors/${vendor}/v1/${model}/${action}`
+  problem(2006, `The model at ${modelPath(path)} has no price on this day`)

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import type { JsonSchema } from "effect"
 import { namesIn, shownEntry } from "../catalog/AliasTargets.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import { modelPath } from "../catalog/CatalogContent.ts"
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { endingOf } from "../catalog/PriceRow.ts"
@@ -16,7 +17,7 @@ import { bodySchemaOf, bodySchemaOfAll } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { priceRequest } from "./Offer.ts"
 import type { PricedRequest } from "./Offer.ts"
-import { noModel, Offers, pathOf } from "./Offers.ts"
+import { noModel, Offers } from "./Offers.ts"
 import { TaskCompletion } from "./TaskCompletion.ts"
 import { TaskCreation } from "./TaskCreation.ts"
 import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
@@ -104,7 +105,7 @@ export class Router extends Context.Service<
         return Effect.fail(
           Option.isNone(entry) && Option.isNone(findAlias(path.vendor, path.model, path.action))
             ? noModel(path)
-            : problem(2005, `There is no task ${id} at ${pathOf(path)}`)
+            : problem(2005, `There is no task ${id} at ${modelPath(path)}`)
         )
       }
 
@@ -157,7 +158,7 @@ const routedModels = (
   { aliases, all }: CatalogVersion,
   vendors: VendorClient["Service"]
 ): ReadonlyArray<RoutedModel> => {
-  const isSandbox = ({ adapter, vendor }: CatalogEntry) => vendors.isSandbox(vendor, adapter)
+  const isSandbox = ({ adapter }: CatalogEntry) => vendors.isSandbox(adapter)
   return [
     ...all.map((entry) => ({
       entry,

@@ -93,7 +93,7 @@ export const layer = (options: VendorOptions = {}) =>
           )
           return Effect.mapError(Effect.fromOption(found), () => notConfigured(accountId))
         },
-        isSandbox: (_vendor, adapter) => isSandbox(adapter)
+        isSandbox
       })
     })
   )

@@ -17,4 +17,4 @@ export const sendToNamed = Effect.flatMap(NamedHosts, (dispatcher) =>
 )
 
 const nowhere: VendorHttp.VendorHttp = () =>
-  Effect.fail(new NoResponse({ sent: false, timedOut: false, message: "no other host is called" }))
+  Effect.fail(new NoResponse({ sent: false, message: "no other host is called" }))

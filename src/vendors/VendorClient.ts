@@ -190,7 +190,7 @@ export class VendorClient extends Context.Service<
     readonly isServed: (entry: ChosenFor) => boolean
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
-    /** No key is configured, so the simulator serves the vendor. docs/reference/vendors.md#sandbox */
-    readonly isSandbox: (vendor: string, adapter: string) => boolean
+    /** No key is configured, so the simulator serves what the adapter does. docs/reference/vendors.md#sandbox */
+    readonly isSandbox: (adapter: string) => boolean
   }
 >()("gateway/vendors/VendorClient") {}

@@ -8,7 +8,6 @@ import { SingleConnections } from "./upstream/SingleConnections.ts"
 /** There was no response. `sent` is false only when certainly no byte of the request was sent. */
 export class NoResponse extends Schema.TaggedError<NoResponse>()("NoResponse", {
   sent: Schema.Boolean,
-  timedOut: Schema.Boolean,
   message: Schema.String
 }) {}
 
@@ -125,7 +124,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #expire(): void {
-    this.#fail(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`, true)
+    this.#fail(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`)
   }
 
   #dispatch(dispatcher: Dispatcher, url: URL): void {
@@ -168,11 +167,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk.slice())
     this.#bytes += chunk.length
     const most = this.#call.bytesMax ?? responseBytesMax
-    if (this.#bytes > most) this.#fail(`the answer is larger than ${most} bytes`, false)
+    if (this.#bytes > most) this.#fail(`the answer is larger than ${most} bytes`)
   }
 
   onResponseEnd(): void {
-    if (this.#status === undefined) return this.#fail("no answer", false)
+    if (this.#status === undefined) return this.#fail("no answer")
     const response = {
       status: this.#status,
       headers: this.#headers,
@@ -182,12 +181,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#fail(textOf(error), error instanceof errors.ConnectTimeoutError)
+    this.#fail(textOf(error))
   }
 
-  #fail(message: string, timedOut: boolean): void {
+  #fail(message: string): void {
     const sent = this.#controller !== undefined
-    this.#finish(Effect.fail(new NoResponse({ sent, timedOut, message })))
+    this.#finish(Effect.fail(new NoResponse({ sent, message })))
     this.#controller?.abort(new errors.RequestAbortedError())
   }
 

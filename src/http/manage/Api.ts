@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
+import { version } from "../../domain/Version.ts"
 import { CatalogApi } from "./catalog/CatalogApi.ts"
 import { ModelsApi } from "./catalog/ModelsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
@@ -19,9 +20,6 @@ import { UsageApi } from "./wallet/UsageApi.ts"
 import { WalletApi } from "./wallet/WalletApi.ts"
 import { WebhookDeliveriesApi } from "./webhooks/WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./webhooks/WebhookEndpointsApi.ts"
-
-/** As in package.json; a test compares them. */
-const version = "0.2.0"
 
 /** The management API. docs/reference/http.md#management-api */
 export class Api extends HttpApi.make("manage")

@@ -95,6 +95,15 @@ export const timeQuery = {
   )
 }
 
+/** `?format` of a list that may be had as a file. */
+export const formatQuery = (rows: "entries" | "rows") => ({
+  format: Schema.optionalKey(
+    Schema.Literals(["json", "csv"]).annotate({
+      description: `\`csv\` returns all ${rows} as a file; so does \`Accept: text/csv\``
+    })
+  )
+})
+
 /** `?trace_id` of a list: the trace of the request that caused the row. */
 export const traceQuery = {
   trace_id: Schema.optionalKey(

@@ -22,7 +22,7 @@ const failures: Readonly<Record<FailureClass, string>> = {
   redirect: "the receiver answered with a redirect, which is not followed",
   protocol: "what came back was not valid HTTP",
   blocked: "the URL leads to an address that may not be called",
-  payload_too_large: "the receiver refused the size of the request",
+  payload_too_large: "the event is larger than 64 KB, and was not sent",
   lost: "the gateway's process ended before it knew the outcome; it is sent again and does not count"
 }
 
@@ -36,7 +36,7 @@ export const placeOf = (url: string): string => {
 
 const attemptWords = (row: AttemptRow): string => {
   const late = DateTime.toEpochMillis(row.startedAt) - DateTime.toEpochMillis(row.dueAt)
-  const begin = `Attempt ${row.seq} was sent at ${time(row.startedAt)}, ${late} ms after it was due`
+  const begin = `Attempt ${row.seq} began at ${time(row.startedAt)}, ${late} ms after it was due`
   const to = row.remoteAddress === null ? "" : `, to ${row.remoteAddress}`
   if (row.endedAt === null) return `${begin}${to}, and is under way.`
   const took = DateTime.toEpochMillis(row.endedAt) - DateTime.toEpochMillis(row.startedAt)
@@ -48,14 +48,15 @@ const attemptWords = (row: AttemptRow): string => {
 }
 
 /** What happens next with a delivery, and what can be done. */
-export const nextOfDelivery = ({ endpoint, row }: DeliveryFacts): string => {
+export const nextOfDelivery = ({ attempts, endpoint, row }: DeliveryFacts): string => {
   const again = `It can be sent again: POST /manage/v1/webhook-deliveries/${row.id}/redeliver.`
   switch (row.status) {
     case "succeeded":
       return `Nothing more is sent: the receiver has it. ${endpoint === undefined ? "" : again}`.trim()
     case "failed":
-      return endpoint === undefined
-        ? "Nothing more is sent: its endpoint was deleted."
+      if (endpoint === undefined) return "Nothing more is sent: its endpoint was deleted."
+      return attempts.at(-1)?.failure === "payload_too_large"
+        ? "Nothing is sent: the event would be too large again. Read what it tells from the API."
         : `Nothing more is sent: attempt ${row.attempts} of ${attemptsMax} was the last. When the receiver is mended: ${again}`
     case "skipped":
       return endpoint === undefined

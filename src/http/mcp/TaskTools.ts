@@ -1,7 +1,7 @@
 import { Duration, Effect, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Catalog } from "../../catalog/Catalog.ts"
-import { pathKey } from "../../catalog/CatalogContent.ts"
+import { modelPath } from "../../catalog/CatalogContent.ts"
 import { AppConfig } from "../../config/Config.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
@@ -165,7 +165,7 @@ const makeCreate = Effect.gen(function* () {
 const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) =>
   Effect.map(textOf(body), (text) => {
     const bytes = new TextEncoder().encode(text)
-    const hash = requestHashOf(`POST /vendors/${pathKey(path)}`, { bytes, value: body })
+    const hash = requestHashOf(`POST ${modelPath(path)}`, { bytes, value: body })
     const derived = createHash("sha256").update(`${principal.apiKeyId} `).update(hash.requestHash)
     return { ...hash, key: key ?? `mcp-${derived.digest("hex")}` }
   })

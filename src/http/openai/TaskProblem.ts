@@ -1,4 +1,5 @@
 import { Option } from "effect"
+import { modelPath } from "../../catalog/CatalogContent.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { Problem } from "../../domain/Problem.ts"
 import type { TaskError } from "../../domain/Task.ts"
@@ -6,11 +7,8 @@ import type { ModelPath } from "../../tasks/Router.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
 
 /** Where a task is read. */
-export const taskUrl = (
-  baseUrl: string,
-  { action, model, vendor }: ModelPath,
-  id: TaskId
-): string => `${baseUrl}/vendors/${vendor}/v1/${model}/${action}/${id}`
+export const taskUrl = (baseUrl: string, path: ModelPath, id: TaskId): string =>
+  `${baseUrl}${modelPath(path)}/${id}`
 
 /** What the client may mend. docs/reference/errors.md#task-error-codes */
 const ofTheRequest = new Set([400, 3001, 4002])

@@ -1,4 +1,5 @@
 import { examples } from "../../catalog/bodies/Examples.ts"
+import { modelPath } from "../../catalog/CatalogContent.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { SkipReason } from "../../domain/Candidate.ts"
 import {
@@ -257,7 +258,7 @@ const cancelOf = (entry: CatalogEntry): Json => ({
 })
 
 export const pathsOf = (entry: CatalogEntry): Json => {
-  const path = `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`
+  const path = modelPath(entry)
   return {
     [path]: { post: createOf(entry) },
     [`${path}/{task_id}`]: {

@@ -10,12 +10,14 @@ import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
+import { headerNames } from "../passthrough/PassthroughHeaders.ts"
+import type { HeaderNames } from "../passthrough/PassthroughHeaders.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
 import { isExactPath, isTaskShape } from "./Paths.ts"
 import { pathOf, renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
-import { liveVendors } from "./VendorModes.ts"
+import { makeVendorModes } from "./VendorModes.ts"
 
 /**
  * For every response: `Traceparent` (also on 404, 413, streams and passthrough), the sandbox header,
@@ -24,8 +26,8 @@ import { liveVendors } from "./VendorModes.ts"
 export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   Effect.gen(function* () {
     const { maxBodyBytes, serviceName } = yield* AppConfig
-    const isSandbox = yield* makeIsSandbox
-    const sandbox = `x-${serviceName}-sandbox`.toLowerCase()
+    const names = headerNames(serviceName)
+    const isSandbox = yield* makeIsSandbox(names)
     const cap = ByteSize.bytes(maxBodyBytes)
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
@@ -37,15 +39,17 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
             Context.getOption(fiber.context, Tracer.ParentSpan)
           ) ??
           traceOf(request.headers)
-        const headers = {
-          traceparent: trace.traceparent,
-          ...(isSandbox(request.originalUrl) ? { [sandbox]: "true" } : {})
-        }
+        const path = pathOf(request)
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_request, response) =>
-          Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+          Effect.succeed(
+            HttpServerResponse.setHeaders(response, {
+              traceparent: trace.traceparent,
+              ...(isSandbox(path, response) ? { [names.sandbox]: "true" } : {})
+            })
+          )
         )
         return Effect.updateContext(
-          renderFailures(refuseInvalid(httpEffect, request, maxBodyBytes), request),
+          renderFailures(refuseInvalid(httpEffect, request, path, maxBodyBytes), request),
           (context: Context.Context<never>) =>
             Context.add(
               Context.add(context, HttpIncomingMessage.MaxBodySize, cap),
@@ -59,13 +63,18 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
 )
 
 /**
- * Whether the response to a path has the sandbox header: every one while no vendor has a key, else
- * those of vendors without a key. docs/reference/http.md#sandbox-header, ADR 0110.
+ * Whether a response gets the sandbox header: every one while no vendor has a key, else those at the paths
+ * of vendors without a key, unless it names the model of an alias, which may be another vendor's.
+ * docs/reference/http.md#sandbox-header, ADR 0110.
  */
-const makeIsSandbox = Effect.gen(function* () {
-  const { live, simulated } = yield* liveVendors
-  return (path: string): boolean =>
-    live.size === 0 || (simulated.has(vendorOf(path)) && !isTaskShape(path))
+const makeIsSandbox = Effect.fnUntraced(function* (names: HeaderNames) {
+  const vendorModes = yield* makeVendorModes
+  return (path: string, response: HttpServerResponse.HttpServerResponse): boolean => {
+    const { live, simulated } = vendorModes()
+    if (live.size === 0) return true
+    if (response.headers[names.model] !== undefined || isTaskShape(path)) return false
+    return simulated.has(vendorOf(path))
+  }
 })
 
 /**
@@ -75,11 +84,12 @@ const makeIsSandbox = Effect.gen(function* () {
 const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
   request: HttpServerRequest.HttpServerRequest,
+  path: string,
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
   if (!hasOneHost(request.source)) return noHost
   if (request.headers["sec-websocket-key"] !== undefined) return noWebSocket
-  if (!isExactPath(pathOf(request))) return noRoute
+  if (!isExactPath(path)) return noRoute
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect

@@ -53,7 +53,7 @@ export class CallbackKeys extends Context.Service<
 
       const refresh = Effect.fnUntraced(function* (name: string, source: Source, scheme: Scheme) {
         const now = yield* Clock.currentTimeMillis
-        if (now - source.triedAt < callbackKeysRetrySeconds * 1000) return
+        if (Math.abs(now - source.triedAt) < callbackKeysRetrySeconds * 1000) return
         source.triedAt = now
         const keys = yield* fetch(scheme).pipe(
           Effect.timeout(Duration.seconds(callbackSeconds)),
@@ -103,4 +103,4 @@ const newSource = (): Source => ({
 })
 
 const validKeys = ({ fetchedAt, keys }: Source, now: number): ReadonlyArray<string> =>
-  now - fetchedAt < callbackKeysHours * 3_600_000 ? keys : []
+  Math.abs(now - fetchedAt) < callbackKeysHours * 3_600_000 ? keys : []

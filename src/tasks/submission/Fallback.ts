@@ -1,6 +1,6 @@
-import { DateTime, Effect, Metric, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import type { TaskRow } from "../../db/TaskRow.ts"
-import { modelAt, nextPlace } from "../../domain/Candidate.ts"
+import { nextPlace } from "../../domain/Candidate.ts"
 import type { SkipReason } from "../../domain/Candidate.ts"
 import type { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 import { submitQueue } from "../TaskQueue.ts"
@@ -83,13 +83,3 @@ export const passAfter = (
 /** Whether a submit was of a model that was passed over: the next one is the first of its model. */
 export const isOfSkipped = ({ candidates }: TaskRow, attempt: number): boolean =>
   candidates?.some(({ skipped }) => skipped?.attempt === attempt) === true
-
-const fallbacksTotal = Metric.counter("gateway_fallbacks_total", {
-  description: "Models of an alias that were passed over when a task or a call was to begin",
-  incremental: true
-})
-
-export const countFallback = (task: TaskRow, reason: SkipReason) => {
-  const { model, vendor } = modelAt(task)
-  return Metric.update(Metric.withAttributes(fallbacksTotal, { vendor, model, reason }), 1)
-}

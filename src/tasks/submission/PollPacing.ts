@@ -67,14 +67,15 @@ export class PollPacing extends Context.Service<
         const shares = sharesOf(name)
         const paced = () => {
           if (change === 1) shares.add(userId, 1)
-          const millis = isCalled && now - shares.calledAt < calledMillis ? longestMillis : own
+          const wasCalled = isCalled && Math.abs(now - shares.calledAt) < calledMillis
+          const millis = wasCalled ? longestMillis : own
           const share =
             spacingMillis === undefined
               ? 0
               : shares.intervalMillis(userId, 1000 / spacingMillis, now)
           return DateTime.makeUnsafe(now + Math.max(millis, share))
         }
-        if (now - shares.readAt < shares.readAgainMillis) return Effect.succeed(paced())
+        if (Math.abs(now - shares.readAt) < shares.readAgainMillis) return Effect.succeed(paced())
         shares.readAt = now
         return Effect.map(bestEffort(read(shares, name, account)), paced)
       }

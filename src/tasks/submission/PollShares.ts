@@ -55,7 +55,7 @@ export class PollShares {
   intervalMillis(userId: UserId, perSecond: number, now: number): number {
     if (this.#total <= perSecond * sharedPart * naturalSeconds) return 0
     const isChanged = Math.abs(this.#total - this.#levelTotal) * 20 > this.#total
-    if (isChanged || now - this.#levelAt >= levelMillis) {
+    if (isChanged || Math.abs(now - this.#levelAt) >= levelMillis) {
       this.#level = levelOf(this.#jobs.values(), perSecond)
       this.#levelAt = now
       this.#levelTotal = this.#total

@@ -5,6 +5,7 @@ import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt, nextPlace } from "../../domain/Candidate.ts"
 import type { SkipReason } from "../../domain/Candidate.ts"
+import { countFallback } from "../../vendors/FallbacksTotal.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
@@ -16,7 +17,7 @@ import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { NextStep } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
-import { countFallback, passOn, skipReasonBefore, skipReasonOf } from "./Fallback.ts"
+import { passOn, skipReasonBefore, skipReasonOf } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Fenced, PaidSubmit } from "./PaidSubmit.ts"
 
@@ -170,7 +171,7 @@ const makePassOver = Effect.gen(function* () {
 
 const noteSkip = (task: TaskRow, reason: SkipReason) =>
   Effect.andThen(
-    countFallback(task, reason),
+    countFallback(modelAt(task), reason),
     Effect.logInfo(`Task ${task.id} passes over ${nameOf(modelAt(task))}: ${reason}`)
   )
 

@@ -10,11 +10,10 @@ import type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.
 export type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 
 /**
- * No account of this provider may be called now: the rate of the model is used up at all of them
+ * No account of a provider may be called now: the rate of the model is used up at all of them
  * (`rate`), or none is usable (`broken`: refused, or cut off by its circuit).
  */
 export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccountFree", {
-  provider: Schema.String,
   reason: Schema.Literals(["rate", "broken"]),
   /** The account that is free first. */
   soonest: Schema.optionalKey(Schema.String),
@@ -109,19 +108,15 @@ type Waiting = readonly [TrackedAccount, number]
 const byWait = ([, a]: Waiting, [, b]: Waiting): number => a - b
 
 const noneFree = (
-  provider: Provider,
   reason: "rate" | "broken",
   waiting: ReadonlyArray<Waiting>
 ): Result.Result<never, NoAccountFree> => {
   const first = waiting.toSorted(byWait)[0]
   const soonest = first === undefined ? {} : { soonest: first[0].account.id }
-  return Result.fail(
-    new NoAccountFree({ provider, reason, ...soonest, retryAfterMillis: first?.[1] ?? 0 })
-  )
+  return Result.fail(new NoAccountFree({ reason, ...soonest, retryAfterMillis: first?.[1] ?? 0 }))
 }
 
 const orderOf = (
-  provider: Provider,
   all: ReadonlyArray<TrackedAccount>,
   source: CallSource,
   now: number
@@ -129,7 +124,6 @@ const orderOf = (
   const usable = all.filter((it) => it.brokenMillis(source, now) === 0)
   if (usable.length === 0) {
     return noneFree(
-      provider,
       "broken",
       all.map((it): Waiting => [it, it.brokenMillis(source, now)])
     )
@@ -139,7 +133,7 @@ const orderOf = (
   // The vendor decides about the last one, unless it has said that nothing is left
   const paused = usable.map((it): Waiting => [it, it.pausedMillis(source.model, now)])
   const [last] = paused.filter(([it]) => it.model(source.model)?.isUsedUp !== true).toSorted(byWait)
-  return last === undefined ? noneFree(provider, "rate", paused) : Result.succeed([last[0].account])
+  return last === undefined ? noneFree("rate", paused) : Result.succeed([last[0].account])
 }
 
 type Changes = Pick<
@@ -220,10 +214,10 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     idsOf: (provider) => ids.get(provider) ?? none,
     order: (provider, source, now, among) => {
       const all = byProvider.get(provider) ?? []
-      if (among === undefined) return orderOf(provider, withoutDraining(all), source, now)
+      if (among === undefined) return orderOf(withoutDraining(all), source, now)
       const few = all.filter(({ account }) => among.includes(account))
       const active = withoutDraining(few)
-      return orderOf(provider, active.length === 0 ? few : active, source, now)
+      return orderOf(active.length === 0 ? few : active, source, now)
     },
     ...changesOf(byId),
     states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now))),

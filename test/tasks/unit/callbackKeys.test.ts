@@ -62,6 +62,20 @@ describe("keys of callbacks", () => {
     }).pipe(Effect.provide(daily.layer))
   )
 
+  const setBack = world()
+  it.effect("are fetched again although the clock was set back", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(30 * 86_400_000)
+      const keys = yield* CallbackKeys
+      assert.isTrue(yield* keys.isSigned(account, by("one")))
+      setBack.state.published = "two"
+      yield* TestClock.setTime(86_400_000)
+      assert.isTrue(yield* keys.isSigned(account, by("two")))
+      assert.isFalse(yield* keys.isSigned(account, by("one")))
+      assert.strictEqual(setBack.state.asked, 2)
+    }).pipe(Effect.provide(setBack.layer))
+  )
+
   const rotated = world()
   it.effect(
     "are fetched once a minute at most, by any number of callbacks with an unknown key",

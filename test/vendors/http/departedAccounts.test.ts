@@ -1,8 +1,9 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import {
   adminToken,
   advance,
@@ -25,7 +26,7 @@ afterAll(() => Promise.all([first.close(), second.close()]))
 
 const path = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const body = { prompt: "A lighthouse", n: 1 }
-const one = `${first.key};name=one;concurrent=1;weight=1000;base=${first.url}`
+const one = `${first.key};name=one;concurrent=1;polls=17;weight=1000;base=${first.url}`
 const two = `${second.key};name=two;base=${second.url}`
 
 const operator = (method: string, route: string) =>
@@ -104,6 +105,8 @@ describeStores("an account that left the configuration", (database) => {
                 ["dashscope:one", false, "draining"]
               ]
             )
+            const kept = Option.getOrThrow((yield* Accounts).find("dashscope:one"))
+            assert.deepInclude(kept, { concurrent: 1, polls: 17, weight: 1000, baseUrl: first.url })
             const refused = yield* operator("POST", "/accounts/dashscope:one/resume")
             assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
             const next = yield* startTask

@@ -40,7 +40,7 @@ describe("the message of a vendor", () => {
     }
     const unsent = noResponseError(
       "submit",
-      new NoResponse({ sent: false, timedOut: false, message: "connect ECONNREFUSED 10.0.0.7:443" })
+      new NoResponse({ sent: false, message: "connect ECONNREFUSED 10.0.0.7:443" })
     )
     assert.strictEqual(unsent.message, "connect ECONNREFUSED [hidden]")
   })

@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { namesIn, shownTokenModel } from "../../../catalog/AliasTargets.ts"
 import type { Label } from "../../../catalog/bodies/Bodies.ts"
 import { Catalog } from "../../../catalog/Catalog.ts"
-import { pathKey } from "../../../catalog/CatalogContent.ts"
+import { modelPath, pathKey } from "../../../catalog/CatalogContent.ts"
 import { mimesOf } from "../../../catalog/media/Formats.ts"
 import { mediaFields } from "../../../catalog/media/MediaFields.ts"
 import type { MediaRules } from "../../../catalog/media/MediaRules.ts"
@@ -106,7 +106,7 @@ const showMedia = ({ bodySchema, candidates, entry, sandbox }: RoutedModel) =>
         type: "media",
         vendor: entry.vendor,
         model: entry.model,
-        path: `/vendors/${pathKey(entry)}`,
+        path: modelPath(entry),
         sandbox,
         ...(candidates && { candidates }),
         result: entry.result,

@@ -4,7 +4,7 @@ import { Text } from "../../../catalog/bodies/Fields.ts"
 import { AuditId, UserId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
-import { pageOf, pageQuery } from "../Paging.ts"
+import { formatQuery, pageOf, pageQuery, timeQuery } from "../Paging.ts"
 
 const Actor = Schema.Struct({
   type: Schema.Literals(["operator", "api_key", "session"]),
@@ -36,17 +36,8 @@ const AuditQuery = Schema.Struct({
   type: Schema.optionalKey(Filter),
   actor_id: Schema.optionalKey(Filter),
   resource_id: Schema.optionalKey(Filter),
-  since: Schema.optionalKey(
-    Timestamp.annotate({ description: "Created at this time or later, ISO 8601" })
-  ),
-  until: Schema.optionalKey(
-    Timestamp.annotate({ description: "Created before this time, ISO 8601" })
-  ),
-  format: Schema.optionalKey(
-    Schema.Literals(["json", "csv"]).annotate({
-      description: "`csv` returns all entries as a file; so does `Accept: text/csv`"
-    })
-  )
+  ...timeQuery,
+  ...formatQuery("entries")
 })
 
 /** The audit log: a user's own, or the operator's of all. docs/reference/audit.md */

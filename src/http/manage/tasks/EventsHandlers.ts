@@ -39,7 +39,8 @@ export const layer = HttpApiBuilder.group(
       streamEvents: Effect.fnUntraced(function* ({ query, request }) {
         const { events: wanted, since, ...reader } = query
         const userId = yield* requireReader(reader)
-        if (!places.hasPlace(userId)) return yield* tooMany
+        // The scope of the request ends with the stream
+        yield* places.take(userId)
         // A key or a session that has ended since then ends the stream
         const mayStill = Effect.provideService(
           authenticate(request, false),
@@ -63,7 +64,7 @@ export const layer = HttpApiBuilder.group(
           wanted === undefined
             ? changes(Effect.andThen(mayStill, look(userId)))
             : publishedEvents(log, userId, filter, mayStill)
-        return eventStream(Stream.scoped(Stream.unwrap(Effect.as(places.take(userId), texts))), {})
+        return eventStream(texts, {})
       })
     })
   })
@@ -91,15 +92,22 @@ const tooMany = new Problem({
 /** The open streams of each user in this process. */
 const makePlaces = () => {
   const open = new Map<UserId, number>()
-  const add = (userId: UserId, n: number) =>
-    Effect.sync(() => {
-      const count = (open.get(userId) ?? 0) + n
-      if (count === 0) open.delete(userId)
-      else open.set(userId, count)
-    })
+  const set = (userId: UserId, count: number) => {
+    if (count === 0) open.delete(userId)
+    else open.set(userId, count)
+  }
+  const countOf = (userId: UserId) => open.get(userId) ?? 0
   return {
-    hasPlace: (userId: UserId) => (open.get(userId) ?? 0) < userStreamsMax,
-    take: (userId: UserId) => Effect.acquireRelease(add(userId, 1), () => add(userId, -1))
+    /** Fails when all are taken; given back at the end of the scope. */
+    take: (userId: UserId) =>
+      Effect.acquireRelease(
+        Effect.suspend(() =>
+          countOf(userId) < userStreamsMax
+            ? Effect.sync(() => set(userId, countOf(userId) + 1))
+            : Effect.fail(tooMany)
+        ),
+        () => Effect.sync(() => set(userId, countOf(userId) - 1))
+      )
   }
 }
 

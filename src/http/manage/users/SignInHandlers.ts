@@ -8,7 +8,7 @@ import { Sessions } from "../../../users/Sessions.ts"
 import type { Credential } from "../../../users/Sessions.ts"
 import { makeClientAddress } from "../../server/ClientAddress.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
-import { liveVendors } from "../../server/VendorModes.ts"
+import { makeVendorModes } from "../../server/VendorModes.ts"
 import { Api } from "../Api.ts"
 import { auditSignIn } from "../ManageAudit.ts"
 import { showSession } from "./SessionsHandlers.ts"
@@ -23,12 +23,7 @@ export const layer = HttpApiBuilder.group(
     const cookies = yield* makeSessionCookies
     const addressOf = yield* makeClientAddress
     const { serviceName, signIn } = yield* AppConfig
-    const { live } = yield* liveVendors
-    const service = {
-      name: serviceName,
-      sandbox: live.size === 0,
-      oidc: Option.isSome(signIn.oidc)
-    }
+    const vendorModes = yield* makeVendorModes
     return handlers.handleAll({
       signIn: Effect.fnUntraced(function* ({ payload, request }) {
         const credential = yield* credentialOf(payload)
@@ -42,7 +37,12 @@ export const layer = HttpApiBuilder.group(
         yield* cookies.set(token)
         return showSession(row, row.id)
       }),
-      getService: () => Effect.succeed(service)
+      getService: () =>
+        Effect.sync(() => ({
+          name: serviceName,
+          sandbox: vendorModes().live.size === 0,
+          oidc: Option.isSome(signIn.oidc)
+        }))
     })
   })
 )

@@ -5,7 +5,7 @@ import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId, UserId } from "../../../domain/Ids.ts"
 import { usageGroups } from "../../../wallet/UsageReport.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
-import { pageOf, pageQuery } from "../Paging.ts"
+import { formatQuery, pageOf, pageQuery } from "../Paging.ts"
 
 /** A day in UTC that the calendar has. */
 const Day = Schema.String.check(
@@ -44,11 +44,7 @@ const UsageQuery = Schema.Struct({
   vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
   model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
   sandbox: Schema.optionalKey(Schema.Literals(["true", "false"])),
-  format: Schema.optionalKey(
-    Schema.Literals(["json", "csv"]).annotate({
-      description: "`csv` returns all rows as a file; so does `Accept: text/csv`"
-    })
-  ),
+  ...formatQuery("rows"),
   ...pageQuery(UsageKey)
 })
 export type UsageQuery = typeof UsageQuery.Type

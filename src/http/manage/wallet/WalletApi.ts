@@ -4,7 +4,7 @@ import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
-import { ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+import { formatQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
 
 export const WalletView = Schema.Struct({
   available_balance: CreditsFromString,
@@ -47,11 +47,7 @@ const EntryQuery = Schema.Struct({
   ...traceQuery,
   min_amount: Schema.optionalKey(CreditsFromString),
   max_amount: Schema.optionalKey(CreditsFromString),
-  format: Schema.optionalKey(
-    Schema.Literals(["json", "csv"]).annotate({
-      description: "`csv` returns all entries as a file; so does `Accept: text/csv`"
-    })
-  )
+  ...formatQuery("entries")
 })
 export type EntryQuery = typeof EntryQuery.Type
 

@@ -1,0 +1,9 @@
+/** A URL that paths can be appended to: http(s), without a query, a fragment and credentials. */
+export const isBase = (url: URL): boolean =>
+  /^https?:$/u.test(url.protocol) &&
+  [url.search, url.hash, url.username, url.password].every((part) => part === "")
+
+export const isLoopback = ({ hostname }: URL): boolean =>
+  /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(hostname)
+
+export const withoutSlash = ({ href }: URL): string => href.replace(/\/+$/u, "")
