@@ -91,7 +91,7 @@ describe.each(Object.entries(singleStores))(
             // The entry before, with what it says
             `held = 0, last_entry = ${entryOf(userId, 1)}`,
             // Of another wallet, with a number and balances that would fit
-            `held = ${entryOf(twin, 3, "held_after")}, entry_count = 3, last_entry = ${entryOf(twin, 3)}`
+            `settled = ${entryOf(twin, 3, "settled_after")}, entry_count = 3, last_entry = ${entryOf(twin, 3)}`
           ]) {
             const more = nextEntry(twin, 3, 20_000_001, 5_000_000)
             const and = `; UPDATE wallets SET settled = 20000001, entry_count = 3 WHERE user_id = '${twin}'`
