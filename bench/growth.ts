@@ -21,7 +21,7 @@ import { fileURLToPath } from "node:url"
 import { Client } from "pg"
 import { newServer, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
-import { nothingOld, retention, vacuum } from "./growthDuties.ts"
+import { nothingOld, retention, vacuum, yesterday } from "./growthDuties.ts"
 import { fill, migrate } from "./growthFill.ts"
 import { Bench, layerOf, operations, people } from "./growthOperations.ts"
 import type { Services } from "./growthOperations.ts"
@@ -123,6 +123,7 @@ const sideOf = Effect.fnUntraced(function* (store: string) {
   const bench = new Bench(yield* Effect.provide(people, context))
   // As at a start of the service: the partitions of today are there
   yield* Effect.provide(nothingOld, context)
+  yield* Effect.provide(yesterday, context)
   const { rows } = yield* Effect.promise(() =>
     admin.query<{ pid: number }>(
       "SELECT pid FROM pg_stat_activity WHERE datname = $1 ORDER BY backend_start DESC LIMIT 1",

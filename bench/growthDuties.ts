@@ -11,6 +11,7 @@ import { TaskRetentionStore } from "../src/tasks/privacy/TaskRetentionStore.ts"
 import { TaskStore } from "../src/tasks/TaskStore.ts"
 import { WalletStore } from "../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../src/webhooks/DeliveryStore.ts"
+import { dayTables } from "./growthFill.ts"
 import { cpuMicros } from "./processes.ts"
 
 const day = 86_400_000
@@ -107,4 +108,13 @@ export const nothingOld = Effect.gen(function* () {
   const before = firstTaskId(DateTime.toEpochMillis(DateTime.subtract(now, { days: 40 })))
   yield* store.deleteBefore(before, 1000)
   return 1
+})
+
+/** The partitions of yesterday, which every service has that ran then: the empty one too. */
+export const yesterday = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const day = DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 1 })).slice(0, 10)
+  for (const [table, column] of Object.entries(dayTables)) {
+    yield* sql`SELECT day_partition_create(${table}, ${column}, ${day}::date)`
+  }
 })

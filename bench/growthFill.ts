@@ -27,7 +27,8 @@ const topUp = 1_000_000_000_000_000
 
 /** Not partitioned: filled without indexes. */
 const wholeTables = ["tasks", "vendor_attempts", "wallet_entries", "usage_days"]
-const dayTables = {
+/** The tables that have a partition for each day, by the column that decides it. */
+export const dayTables = {
   events: "created_at",
   deliveries: "created_at",
   delivery_attempts: "started_at",

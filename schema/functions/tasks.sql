@@ -22,6 +22,8 @@ create or replace function task_accept_many(p_calls jsonb) returns setof task_ac
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   c record;
+  locked wallets[];
+  place integer := 1;
   w wallets;
   a task_accept_result;
   known idempotency_keys;
@@ -37,7 +39,17 @@ declare
   epochs integer[];
   used_tasks uuid[];
   used_keys text[];
+  -- Tasks that were accepted before.
+  repeated uuid[];
 begin
+  select array_agg(l.u order by (l.u).user_id) into locked from (
+    select u from wallets u
+    where u.user_id = any (array(select x.user_id from jsonb_to_recordset(p_calls) as x (user_id uuid)))
+    order by u.user_id for no key update
+  ) l;
+  -- Under the locks, and once for all: new tasks are the last of the index, which is gone down once for them.
+  select array_agg(e.subject_id) into repeated from wallet_entries e
+    where e.subject_id = any (array(select x.task from jsonb_to_recordset(p_calls) as x (task uuid))) and e.kind = 'hold';
   for c in
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
@@ -45,12 +57,19 @@ begin
       key_since timestamptz, checks_key boolean, level smallint, models text[])
     order by x.user_id, x.n
   loop
-    if w.user_id is distinct from c.user_id then w := wallet_lock(c.user_id); end if;
+    if w.user_id is distinct from c.user_id then
+      while locked[place].user_id < c.user_id loop
+        place := place + 1;
+      end loop;
+      w := null;
+      if locked[place].user_id = c.user_id then w := locked[place]; end if;
+    end if;
     a := null;
     a.n := c.n;
     -- The same key or task twice: what follows finds the first as if it had been committed.
     if c.key = any (used_keys) or c.task = any (used_tasks) then
       return query select * from tasks_write(p_calls, accepted, entries, settled, held, epochs);
+      repeated := repeated || used_tasks;
       accepted := null;
       entries := null;
       settled := null;
@@ -69,13 +88,15 @@ begin
       end if;
     end if;
     -- The same task again: its first acceptance was committed, but the caller did not receive the result.
-    select e.user_id, e.settled_after - e.held_after into holder, a.balance from wallet_entries e
-      where e.subject_id = c.task and e.kind = 'hold';
-    if holder = c.user_id then
-      a.outcome := 'accepted';
-      a.endpoints := '{}';
-      return next a;
-      continue;
+    if c.task = any (repeated) then
+      select e.user_id, e.settled_after - e.held_after into holder, a.balance from wallet_entries e
+        where e.subject_id = c.task and e.kind = 'hold';
+      if holder = c.user_id then
+        a.outcome := 'accepted';
+        a.endpoints := '{}';
+        return next a;
+        continue;
+      end if;
     end if;
     limits := null;
     budget := null;
@@ -173,10 +194,6 @@ begin
       task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, trace text, now timestamptz, event text, event_body bytea, catalog integer,
       key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer)
-  ), paid as (
-    update wallets w set held = l.held, entry_count = l.seq
-    from (select c.user_id, max(c.held) as held, max(c.seq) as seq from c group by c.user_id) l
-    where w.user_id = l.user_id and w.user_id = any (array(select c.user_id from c))
   ), opened as (
     insert into holds (id, user_id, kind, amount, created_at, api_key_id, budget_epoch)
     select c.task, c.user_id, 'task', c.price, c.now, case when c.epoch is not null then c.api_key end, c.epoch from c
@@ -185,6 +202,12 @@ begin
       (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
     select c.user_id, c.seq, 'hold', c.price, c.settled, c.held, 'hold:' || c.task, c.task, c.trace, c.now
     from c
+    returning user_id, seq, ctid as place
+  ), paid as (
+    update wallets w set held = l.held, entry_count = l.seq, last_entry = e.place
+    from (select c.user_id, max(c.held) as held, max(c.seq) as seq from c group by c.user_id) l
+    left join entered e on e.user_id = l.user_id and e.seq = l.seq
+    where w.user_id = l.user_id and w.user_id = any (array(select c.user_id from c))
   ), made as (
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
@@ -222,12 +245,9 @@ declare
   h holds;
   w wallets;
   charge record;
-  used usage_days[];
-  made bigint;
-  -- Of the tasks that have ended, what tasks_settle writes.
+  -- Of the tasks that have ended, what tasks_end writes.
   ended integer[];
   users uuid[];
-  traces text[];
   amounts bigint[];
   entries bigint[];
   settled bigint[];
@@ -236,22 +256,14 @@ declare
   thresholds bigint[];
 begin
   for c in
-    select x.*, t.user_id as owner, t.trace_id, t.api_key_id, t.vendor, t.model, t.sandbox, t.result_kind,
-      t.seconds from jsonb_to_recordset(p_calls) as x (
-      n integer, task uuid, epoch integer, status text, result jsonb, captured bigint, throttle double precision,
-      now timestamptz)
-    cross join lateral (
-      -- One index lookup for each: a join would be planned once, for the number of tasks there were then (ADR 0112).
-      select o.user_id, o.trace_id, o.api_key_id, o.sandbox, o.result_kind,
-        -- Of an alias the model that the task was at.
-        coalesce(o.candidates -> o.candidate ->> 'vendor', o.vendor) as vendor,
-        coalesce(o.candidates -> o.candidate ->> 'model', o.model) as model,
-        -- Of each video; 5 where the body names none, as the price counts them.
-        case when jsonb_typeof(o.body -> 'duration') = 'number' then (o.body ->> 'duration')::float8 else 5 end
-          as seconds
-      from tasks o where o.id = x.task offset 0
-    ) t
-    order by t.user_id, x.n
+    select x.*, o.user_id as owner from jsonb_to_recordset(p_calls) as x (
+      n integer, task uuid, epoch integer, captured bigint, throttle double precision, now timestamptz)
+    left join (
+      -- By their keys first: a join would be planned once, for the number of holds there were then (ADR 0112).
+      select g.id, g.user_id from holds g
+      where g.id = any (array(select k.task from jsonb_to_recordset(p_calls) as k (task uuid))) offset 0
+    ) o on o.id = x.task
+    order by o.user_id, x.n
   loop
     if w.user_id is distinct from c.owner then w := wallet_lock(c.owner); end if;
     delete from runs r where r.task_id = c.task and (c.epoch is null or r.epoch = c.epoch);
@@ -259,17 +271,8 @@ begin
     delete from holds where id = c.task returning * into strict h;
     charge := wallet_charge(w, h, c.captured, make_interval(secs => c.throttle), c.now);
     w := charge.w;
-    if c.status = 'completed' or c.captured > 0 then
-      made := jsonb_array_length(coalesce(c.result, '[]'));
-      used := used || (
-        c.owner, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1, 0, 0, 0,
-        case c.result_kind when 'images' then made else 0 end, case c.result_kind when 'videos' then made else 0 end,
-        case c.result_kind when 'audios' then made else 0 end,
-        case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured, 1)::usage_days;
-    end if;
     ended := ended || c.n;
     users := users || c.owner;
-    traces := traces || c.trace_id;
     amounts := amounts || h.amount;
     entries := entries || w.entry_count;
     settled := settled || w.settled;
@@ -277,17 +280,17 @@ begin
     alerts := alerts || charge.alert;
     thresholds := thresholds || w.trigger_threshold;
   end loop;
-  if ended is null then return; end if;
-  return query
-    select * from tasks_settle(p_calls, ended, users, traces, amounts, entries, settled, held, alerts, thresholds);
-  if used is not null then perform usage_add(used); end if;
+  if ended is not null then
+    return query select * from tasks_end(p_calls, ended, users, amounts, entries, settled, held, alerts, thresholds);
+  end if;
 end $$;
 
 -- Writes calls of task_finish_many that have ended their task. One place in each array for one call: what was held, the
--- wallet after its last entry, and whether balance.low is due. Tables are read by keys that are known before (ADR 0112).
-create or replace function tasks_settle(
-  p_calls jsonb, p_ended integer[], p_users uuid[], p_traces text[], p_amounts bigint[], p_entries bigint[],
-  p_settled bigint[], p_held bigint[], p_alerts boolean[], p_thresholds bigint[]
+-- wallet after its last entry, and whether balance.low is due. Tables are read by keys that are known before (ADR 0112),
+-- and a task once: what else needs its columns takes what its update returns.
+create or replace function tasks_end(
+  p_calls jsonb, p_ended integer[], p_users uuid[], p_amounts bigint[], p_entries bigint[], p_settled bigint[],
+  p_held bigint[], p_alerts boolean[], p_thresholds bigint[]
 ) returns table (
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
 ) language plpgsql as $$
@@ -295,18 +298,28 @@ create or replace function tasks_settle(
 declare charged account_days[];
 begin
   return query
-  with c as materialized (
+  with called as materialized (
     select x.*, e.*
-    from unnest(
-      p_ended, p_users, p_traces, p_amounts, p_entries, p_settled, p_held, p_alerts, p_thresholds
-    ) as e (n, user_id, trace_id, amount, seq, settled, held, alert, threshold)
+    from unnest(p_ended, p_users, p_amounts, p_entries, p_settled, p_held, p_alerts, p_thresholds)
+      as e (n, user_id, amount, seq, settled, held, alert, threshold)
     cross join lateral jsonb_to_record(p_calls -> e.n) as x (
       task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint, event text,
       event_body bytea, now timestamptz)
-  ), paid as (
-    update wallets w set settled = l.settled, held = l.held, entry_count = l.seq
-    from (select c.user_id, min(c.settled) as settled, min(c.held) as held, max(c.seq) as seq from c group by c.user_id) l
-    where w.user_id = l.user_id and w.user_id = any (array(select c.user_id from c))
+  ), written as (
+    update tasks t
+      set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
+      from called c
+      where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
+    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind,
+      -- Of an alias the model that the task was at.
+      coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
+      coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
+      -- Of each video; 5 where the body names none, as the price counts them.
+      case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
+  ), c as materialized (
+    select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.vendor, w.model, w.seconds,
+      jsonb_array_length(coalesce(c.result, '[]')) as made
+    from called c left join written w on w.id = c.task
   ), entered as (
     insert into wallet_entries
       (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
@@ -318,15 +331,25 @@ begin
       ('release', c.amount - c.captured, c.held, c.seq)
     ) as e (kind, amount, held, seq)
     where case e.kind when 'capture' then c.captured > 0 else c.captured < c.amount or c.amount = 0 end
-  ), written as (
-    update tasks t
-      set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
-      from c
-      where t.id = c.task and t.id = any (array(select task from c)) and t.status in ('pending', 'processing')
+    returning user_id, seq, ctid as place
+  ), paid as (
+    update wallets w set settled = l.settled, held = l.held, entry_count = l.seq, last_entry = e.place
+    from (
+      select c.user_id, min(c.settled) as settled, min(c.held) as held, max(c.seq) as seq from called c group by c.user_id
+    ) l
+    left join entered e on e.user_id = l.user_id and e.seq = l.seq
+    where w.user_id = l.user_id and w.user_id = any (array(select user_id from called))
   ), cancelled as (
     -- Its process may die within the submit; if it does not, it says what became of it
     update vendor_attempts v set state = 'ambiguous'
-      where v.task_id = any (array(select task from c where epoch is null)) and v.state = 'submitting'
+      where v.task_id = any (array(select task from called where epoch is null)) and v.state = 'submitting'
+  ), used as (
+    select case when count(*) > 0 then usage_add(array_agg((
+        c.user_id, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1, 0, 0, 0,
+        case c.result_kind when 'images' then c.made else 0 end, case c.result_kind when 'videos' then c.made else 0 end,
+        case c.result_kind when 'audios' then c.made else 0 end,
+        case c.result_kind when 'videos' then c.made * c.seconds else 0 end, c.captured, 1)::usage_days)) end
+    from c where c.status = 'completed' or c.captured > 0
   )
   select c.n, c.user_id, c.alert, c.settled - c.held, c.threshold, e.endpoints
   from (
@@ -336,16 +359,20 @@ begin
       array_agg(c.now) as times
     from c
   ) p
+  cross join used
   cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times) e
   join c on c.task = e.task_id;
   select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged
   from unnest(p_ended) as e (n)
   cross join lateral jsonb_to_record(p_calls -> e.n) as c (task uuid, captured bigint, now timestamptz)
-  cross join lateral (
+  join (
     -- The account behind its adapter; the simulator has none.
-    select split_part(v.account_id, '@', 2) as account from vendor_attempts v
-    where v.task_id = c.task order by v.n desc limit 1
-  ) v
+    select distinct on (a.task_id) a.task_id, split_part(a.account_id, '@', 2) as account from vendor_attempts a
+    where a.task_id = any (array(
+      select x.task from unnest(p_ended) as e (n)
+      cross join lateral jsonb_to_record(p_calls -> e.n) as x (task uuid, captured bigint) where x.captured > 0))
+    order by a.task_id, a.n desc
+  ) v on v.task_id = c.task
   where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
 end $$;

@@ -85,7 +85,7 @@ const renamed = (before: Rows): Rows => {
   }
   /** Of the migrations since then. */
   const added: Record<string, Record<string, unknown>> = {
-    wallets: { alert_withheld: false, key_limits: false },
+    wallets: { alert_withheld: false, key_limits: false, last_entry: null },
     wallet_audit_rounds: { drifting_budgets: 0, budgets_checked_at: null },
     holds: { budget_epoch: null, catalog_id: null },
     api_keys: {
@@ -249,7 +249,8 @@ for (const [store, database] of Object.entries(former)) {
           "0017_aliases",
           "0018_usage_tasks",
           "0019_room_for_updates",
-          "0020_list_hashes_and_withheld_alerts"
+          "0020_list_hashes_and_withheld_alerts",
+          "0021_place_of_the_last_entry"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
