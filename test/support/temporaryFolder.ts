@@ -1,12 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+
+/** A file system in memory, where there is one: no other work on the disk delays an fsync. */
+export const inMemory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 const made = new Set<string>()
 
 /** A new folder, which is removed after the tests of the file, also when they fail (`seed.ts`). */
-export const temporaryFolder = (name: string): string => {
-  const folder = mkdtempSync(join(tmpdir(), `gateway-${name}-`))
+export const temporaryFolder = (name: string, parent = tmpdir()): string => {
+  const folder = mkdtempSync(join(parent, `gateway-${name}-`))
   made.add(folder)
   return folder
 }

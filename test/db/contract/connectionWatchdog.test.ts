@@ -11,7 +11,7 @@ import type { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { startSilentProxy } from "../../support/silentProxy.ts"
 import type { Swallows } from "../../support/silentProxy.ts"
-import { freshDatabase } from "../../support/stores.ts"
+import { freshDatabase, migratedDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import {
   accept,
@@ -29,9 +29,8 @@ const connections = 4
 
 /** A migrated Postgres, a direct client, and a client behind a proxy that can drop all data. */
 const behindNetwork = Effect.gen(function* () {
-  const url = yield* freshDatabase()
+  const url = yield* migratedDatabaseUrl
   const near = yield* Layer.build(layerPostgres({ url: Redacted.make(url.href) }))
-  yield* Effect.provide(Migrations.migrate(), near)
   const network = yield* Effect.acquireDisposable(
     Effect.promise(() => startSilentProxy(Number(url.port)))
   )
@@ -155,7 +154,7 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
           for (const [round, what] of (
             ["responses", "requests", "all", "responses"] satisfies ReadonlyArray<Swallows>
           ).entries()) {
-            const tasks = yield* Effect.replicateEffect(accept(userId, 10), 10)
+            const tasks = yield* Effect.replicateEffect(accept(userId, 10), connections)
             yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))
             away = 0
             network.swallow(what)

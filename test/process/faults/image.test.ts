@@ -8,7 +8,7 @@ import {
   run,
   untilReady
 } from "../../support/spawnService.ts"
-import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { inMemory, temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const dockerfile = readFileSync(join(projectFolder, "Dockerfile"), "utf8").replaceAll("\\\n", " ")
 
@@ -65,7 +65,8 @@ describe("the image", () => {
           .split(/\s+/)
           .map((pair) => pair.split("=") as [string, string])
       ),
-      DATA_DIR: join(folder, "data"),
+      // The stop of a new store is mostly fsync, of each of its files: 0.8 of 0.94 s measured
+      DATA_DIR: join(temporaryFolder("image-data", inMemory), "data"),
       PORT: `${port}`,
       // No load balancer has to notice
       SHUTDOWN_DELAY: "0 seconds"
