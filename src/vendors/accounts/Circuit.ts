@@ -13,6 +13,12 @@ interface Failure {
   readonly caller: Caller
 }
 
+/** What is left of a time of this length; nothing when the clock was set back since it began. */
+export const restMillis = (until: number, length: number, nowMillis: number): number => {
+  const rest = until - nowMillis
+  return rest > length ? 0 : Math.max(0, rest)
+}
+
 /** A failure counts for so long. */
 const windowMillis = 60_000
 
@@ -41,22 +47,22 @@ export class Circuit {
 
   state(nowMillis: number): "Closed" | "Open" | "HalfOpen" {
     if (this.#openUntil === 0) return "Closed"
-    return nowMillis < this.#openUntil ? "Open" : "HalfOpen"
+    return this.remaining(nowMillis) > 0 ? "Open" : "HalfOpen"
   }
 
   /** Until it is half open, in milliseconds. */
   remaining(nowMillis: number): number {
-    return Math.max(0, this.#openUntil - nowMillis)
+    return restMillis(this.#openUntil, this.#policy.openMillis, nowMillis)
   }
 
   isOpenFor(caller: Caller, nowMillis: number): boolean {
-    return nowMillis < this.#openUntil && this.#concerns(caller)
+    return this.remaining(nowMillis) > 0 && this.#concerns(caller)
   }
 
   /** Whether this request may be sent now. A half open circuit opens again for all that follow it. */
   admits(caller: Caller, digest: () => string, nowMillis: number): boolean {
     if (this.#openUntil === 0) return true
-    if (nowMillis < this.#openUntil) return !this.#concerns(caller)
+    if (this.remaining(nowMillis) > 0) return !this.#concerns(caller)
     this.#forget(nowMillis)
     if (this.#failures.size === 0) {
       this.succeed()
@@ -91,7 +97,7 @@ export class Circuit {
 
   #forget(nowMillis: number): void {
     for (const [digest, { at }] of this.#failures) {
-      if (nowMillis - at >= windowMillis) this.#failures.delete(digest)
+      if (Math.abs(nowMillis - at) >= windowMillis) this.#failures.delete(digest)
     }
   }
 }

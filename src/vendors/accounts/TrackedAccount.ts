@@ -1,7 +1,7 @@
 import type { AccountSetting, Provider } from "../../domain/Provider.ts"
 import type { AccountChange } from "./AccountChange.ts"
 import type { AccountRefusal } from "./AccountRefusal.ts"
-import { Circuit } from "./Circuit.ts"
+import { Circuit, restMillis } from "./Circuit.ts"
 import type { Caller } from "./Circuit.ts"
 import { toldRates } from "./RateLimits.ts"
 import type { ToldRate } from "./RateLimits.ts"
@@ -64,8 +64,18 @@ const modelsMax = 1000
 
 class ModelState {
   readonly circuit = new Circuit(failurePolicy)
-  pausedUntil = 0
   isUsedUp = false
+  #pausedUntil = 0
+  #pauseMillis = 0
+
+  pause(nowMillis: number, millis: number): void {
+    this.#pausedUntil = nowMillis + millis
+    this.#pauseMillis = millis
+  }
+
+  pausedMillis(nowMillis: number): number {
+    return restMillis(this.#pausedUntil, this.#pauseMillis, nowMillis)
+  }
 }
 
 /** Headers of a response, and when it came. */
@@ -127,7 +137,7 @@ export class TrackedAccount {
   }
 
   pausedMillis(model: string, nowMillis: number): number {
-    return Math.max(0, (this.model(model)?.pausedUntil ?? 0) - nowMillis)
+    return this.model(model)?.pausedMillis(nowMillis) ?? 0
   }
 
   /** Of a call of this process or of another one. */
@@ -139,7 +149,7 @@ export class TrackedAccount {
         return this.refusals.fail(change.user, String(change.user), now)
       case "Paused": {
         const state = this.changeModel(change.model)
-        state.pausedUntil = now + change.millis
+        state.pause(now, change.millis)
         state.isUsedUp = change.isUsedUp
         return
       }
@@ -161,10 +171,7 @@ export const stateOf = (
     id: account.id,
     provider: account.provider,
     circuit: (["Open", "HalfOpen"] as const).find((it) => circuits.has(it)) ?? "Closed",
-    pausedMillis: Math.max(
-      refusals.remaining(now),
-      ...states.map(({ pausedUntil }) => pausedUntil - now)
-    )
+    pausedMillis: Math.max(refusals.remaining(now), ...states.map((it) => it.pausedMillis(now)))
   }
 }
 
@@ -174,10 +181,10 @@ export const detailsOf = (
 ): AccountDetails =>
   Object.assign(stateOf(it, now), flags, {
     account: it.account,
-    models: Array.from(it.models, ([model, { circuit, pausedUntil }]) => ({
+    models: Array.from(it.models, ([model, state]) => ({
       model,
-      circuit: circuit.state(now),
-      pausedMillis: Math.max(0, pausedUntil - now)
+      circuit: state.circuit.state(now),
+      pausedMillis: state.pausedMillis(now)
     })),
     lastRefusal: it.lastRefusal,
     refusedMillis: it.refusals.remaining(now),

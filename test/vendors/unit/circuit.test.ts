@@ -33,6 +33,18 @@ describe("the circuit of a model", () => {
     assert.strictEqual(it.state(60_000), "Closed")
   })
 
+  it("tries again when the clock was set back, and does not wait for the old time", () => {
+    const hour = 3_600_000
+    const it = circuit()
+    for (const request of ["a", "b", "c", "d", "e"]) it.fail("user", request, hour)
+    assert.isTrue(it.isOpenFor("user", hour))
+    assert.isFalse(it.isOpenFor("user", 0))
+    assert.deepStrictEqual([it.remaining(0), it.state(0)], [0, "HalfOpen"])
+    assert.isTrue(it.admits("user", digest("a"), 0))
+    for (const request of ["f", "g", "h", "i", "j"]) it.fail("user", request, 0)
+    assert.isFalse(it.admits("user", digest("k"), 9_999))
+  })
+
   it("is open for the one user whose requests failed, for all when a second user's did", () => {
     const it = circuit()
     for (const request of ["a", "b", "c", "d", "e"]) it.fail("user", request, 0)

@@ -1,0 +1,23 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Redacted } from "effect"
+import { TrackedAccount, stateOf } from "../../../src/vendors/accounts/TrackedAccount.ts"
+
+/** docs/reference/vendors.md#accounts */
+describe("an account that is paused", () => {
+  it("is for the time that the vendor asked for, also when the clock was set back", () => {
+    const hour = 3_600_000
+    const account = new TrackedAccount({
+      id: "openai:a",
+      provider: "openai",
+      key: Redacted.make("sk-test"),
+      baseUrl: "https://vendor.example/v1",
+      weight: 1
+    })
+    const pause = { id: "openai:a", model: "a", millis: 2000, isUsedUp: true }
+    account.apply({ _tag: "Paused", ...pause }, hour)
+    assert.strictEqual(account.pausedMillis("a", hour + 500), 1500)
+    assert.strictEqual(account.pausedMillis("a", hour + 2000), 0)
+    assert.strictEqual(account.pausedMillis("a", 0), 0)
+    assert.strictEqual(stateOf(account, 0).pausedMillis, 0)
+  })
+})
