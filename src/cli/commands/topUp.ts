@@ -14,7 +14,7 @@ export const topUp = Command.make(
     amount: Argument.String("amount").pipe(
       Argument.withDescription("Credits, such as 100 or 12.50"),
       Argument.filter(
-        (it) => /^\d{1,15}(\.\d{1,6})?$/u.test(it),
+        (it) => /^\d{1,15}(\.\d{1,2})?$/u.test(it),
         () => "Expected an amount such as 12.50"
       )
     ),

@@ -11,7 +11,8 @@ export const parseCredits = (text: string): bigint => {
   return sign === "-" ? -micro : micro
 }
 
-export const isCredits = (text: string): boolean => /^-?\d+(?:\.\d{1,6})?$/u.test(text)
+/** An amount that can be sent: the API keeps two decimals. */
+export const isCredits = (text: string): boolean => /^-?\d+(?:\.\d{1,2})?$/u.test(text)
 
 /** As the API writes it: at least two decimals, no more than it needs. */
 export const textOfCredits = (micro: bigint): string => {

@@ -94,7 +94,7 @@ export const texts = {
     notSet: "Not set",
     json: "JSON",
     invalidJson: "This is no JSON",
-    noAmount: "An amount has digits and at most six decimals, such as 100.00",
+    noAmount: "An amount has digits and at most two decimals, such as 100.00",
     noCount: "A whole number from 1"
   },
   media: {
@@ -255,7 +255,7 @@ export const texts = {
     redirect: "Redirects are not followed",
     protocol: "Not an HTTP answer",
     blocked: "The address is not public",
-    payload_too_large: "The receiver refused the size",
+    payload_too_large: "The event is larger than 64 KB; not sent",
     lost: "Interrupted; sent again"
   },
   keys: keyTexts,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import {
+  isCredits,
   parseCredits,
   shareOfCredits,
   showCredits,
@@ -23,6 +24,8 @@ describe("amounts of credits", () => {
     assert.strictEqual(showCredits("0.000100"), "0.0001")
     assert.strictEqual(sumCredits(["0.1", "0.2", "-0.05"]), "0.25")
     assert.throws(() => parseCredits("1e3"), RangeError)
+    assert.isTrue(isCredits("-12.50"))
+    assert.isFalse(isCredits("12.505"))
     fc.assert(fc.property(fc.bigInt(), (micro) => parseCredits(textOfCredits(micro)) === micro))
   })
 
