@@ -153,8 +153,11 @@ begin
   return cardinality(ids);
 end $$;
 
--- Removes the bodies and the metadata of old tasks, from the mark on, and moves the mark; returns of how many. The ids are in order.
-create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language plpgsql as $$
+-- Removes the bodies and the metadata of old tasks, from the mark on; returns of how many. The ids are in order. First of
+-- every second one (p_half 0), then, in another transaction, of the others (1), which moves the mark: a page has room for
+-- half of its rows anew, and for more when these have been committed: no row moves to another page, and no index is written.
+create or replace function task_bodies_remove(p_before uuid, p_limit integer, p_half integer)
+returns integer language plpgsql as $$
 declare
   ids uuid[];
   sandboxed uuid[];
@@ -164,14 +167,24 @@ begin
     p_before, p_limit));
   if cardinality(ids) > 0 then
     with scrubbed as (
-      update tasks set body = 'null', metadata = null where id = any (ids) returning id, sandbox
+      update tasks set body = 'null', metadata = null
+      where id = any (array(select i.id from unnest(ids) with ordinality as i (id, n) where p_half = 1 or i.n % 2 = 0))
+        and (body <> 'null' or metadata is not null)
+      returning id, sandbox
     ) select array_agg(s.id) into sandboxed from scrubbed s where s.sandbox;
     if sandboxed is not null then perform sandbox_handles_erase(sandboxed); end if;
-    insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
-      on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);
+    if p_half = 1 then
+      insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
+        on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);
+    end if;
   end if;
   return cardinality(ids);
 end $$;
+
+-- Kept for processes of the release before.
+create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language sql as $$
+  select task_bodies_remove(p_before, p_limit, 1)
+$$;
 
 -- The simulator keeps the request in the handle of its job; the handle of a vendor has the vendor's ids alone, which
 -- bills are compared with.

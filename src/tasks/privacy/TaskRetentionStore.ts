@@ -31,8 +31,11 @@ export class TaskRetentionStore extends Context.Service<
       return TaskRetentionStore.of({
         deleteBefore: (before, limit) =>
           count(sql`SELECT tasks_delete_before(${before}::uuid, ${limit}::int) AS n`),
-        scrubBefore: (before, limit) =>
-          count(sql`SELECT task_bodies_scrub(${before}::uuid, ${limit}::int) AS n`)
+        scrubBefore: (before, limit) => {
+          const half = (n: 0 | 1) =>
+            count(sql`SELECT task_bodies_remove(${before}::uuid, ${limit}::int, ${n}::int) AS n`)
+          return Effect.andThen(half(0), half(1))
+        }
       })
     })
   )

@@ -46,6 +46,28 @@ for (const [name, database] of Object.entries(quietStores)) {
           assert.deepStrictEqual(yield* updates, { all: 3 * count, inPlace: 3 * count })
         })
       )
+
+      it.effect("is scrubbed, although a process died between the halves of a removal", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const retention = yield* TaskRetentionStore
+          const { taskId } = yield* accept(yield* newWallet(1), 1, {})
+          yield* finish(taskId, 1)
+          yield* sql`DELETE FROM retention_marks`
+          yield* sql`UPDATE tasks SET body = '{"prompt": "a turtle"}'`
+          const bodies = Effect.map(
+            sql<{ left: number }>`SELECT count(*)::int AS left FROM tasks WHERE body <> 'null'`,
+            ([row]) => row!.left
+          )
+          const all = yield* bodies
+          const after = "ffffffff-ffff-7fff-bfff-ffffffffffff"
+          yield* sql`SELECT task_bodies_remove(${after}::uuid, ${all}::int, 0)`
+          assert.strictEqual(yield* bodies, Math.ceil(all / 2))
+          assert.strictEqual(yield* retention.scrubBefore(TaskId.make(after), all), all)
+          assert.strictEqual(yield* bodies, 0)
+          assert.strictEqual(yield* retention.scrubBefore(TaskId.make(after), all), 0)
+        })
+      )
     })
   })
 }
