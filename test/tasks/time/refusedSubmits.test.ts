@@ -44,6 +44,7 @@ const goesOn = Effect.fnUntraced(function* (n: number, failure: string) {
   yield* advance("20 seconds")
   const { error, status } = (yield* get).json.task_info
   const wallet = yield* user.call("GET", "/manage/v1/wallet")
+  assert.strictEqual(wallet.status, 200, wallet.text)
   return { submits: submits - before, status, error, held: wallet.json.held_balance }
 })
 
