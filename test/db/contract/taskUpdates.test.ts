@@ -46,14 +46,18 @@ for (const [name, database] of Object.entries(quietStores)) {
           assert.deepStrictEqual(yield* updates, { all: 3 * count, inPlace: 3 * count })
         })
       )
+    })
 
+    layer(Layer.provideMerge(Layer.merge(walletStores, TaskRetentionStore.layer), database), {
+      timeout: "60 seconds",
+      excludeTestServices: true
+    })((it) => {
       it.effect("is scrubbed, although a process died between the halves of a removal", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const retention = yield* TaskRetentionStore
           const { taskId } = yield* accept(yield* newWallet(1), 1, {})
           yield* finish(taskId, 1)
-          yield* sql`DELETE FROM retention_marks`
           yield* sql`UPDATE tasks SET body = '{"prompt": "a turtle"}'`
           const bodies = Effect.map(
             sql<{ left: number }>`SELECT count(*)::int AS left FROM tasks WHERE body <> 'null'`,

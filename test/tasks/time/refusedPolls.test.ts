@@ -51,10 +51,10 @@ const submittedJob = (answer: () => Progress | VendorError, env: Record<string, 
     const created = yield* user.call("POST", path, { prompt: "x" })
     assert.strictEqual(created.status, 202, created.text)
     const get = user.call("GET", `${path}/${created.json.task_info.id}`)
-    const held = Effect.map(
-      user.call("GET", "/manage/v1/wallet"),
-      ({ json }) => json.held_balance as string
-    )
+    const held = Effect.map(user.call("GET", "/manage/v1/wallet"), ({ json, status, text }) => {
+      assert.strictEqual(status, 200, text)
+      return json.held_balance as string
+    })
     return { user, held, info: Effect.map(get, ({ json }) => json.task_info) }
   })
   return { asked, task, layer: layerGateway({ vendor, env }) }

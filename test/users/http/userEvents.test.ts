@@ -5,6 +5,7 @@ import { signedIn } from "../../support/browser.ts"
 import {
   adminToken,
   advance,
+  eventually,
   callWith,
   GatewayHttp,
   layerGateway,
@@ -55,6 +56,16 @@ const eventsIn = (text: string) =>
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
+/** Moves the clock until a stream of the key begins, and ends it. */
+const opens = Effect.fnUntraced(function* (key: string) {
+  const http = yield* GatewayHttp
+  const begun = yield* eventually(
+    Effect.andThen(advance("1 second"), http.fetch(path, { headers: bearer(key) })),
+    ({ status }) => status === 200
+  )
+  yield* Effect.promise(async () => begun.body?.cancel())
+})
+
 /** Moves the clock until the stream has shown this often that a delivery succeeded. */
 const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: number) =>
   Effect.gen(function* () {
@@ -78,7 +89,7 @@ describeStores("events of a user", (database) => {
         const own = yield* listen(bearer(user.key))
         const foreign = yield* listen(bearer(stranger.key))
         const watching = yield* listen(bearer(adminToken), `?user_id=${user.id}`)
-        yield* advance("2 seconds")
+        yield* secondsUntil(() => own.seen().length >= 2)
         assert.sameMembers(own.seen(), ["task completed", "delivery succeeded"])
         const before = own.seen().length
         yield* user.call("POST", image, { prompt: "Another" })
@@ -114,10 +125,10 @@ describeStores("events of a user", (database) => {
         const byKey = yield* listen(bearer(user.key))
         yield* advance("2 seconds")
         yield* session.call("DELETE", "/manage/v1/session")
-        yield* advance("2 seconds")
+        yield* secondsUntil(() => byCookie.state.isOver)
         assert.deepStrictEqual([byCookie.state.isOver, byKey.state.isOver], [true, false])
         yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
-        yield* advance("2 seconds")
+        yield* secondsUntil(() => byKey.state.isOver)
         assert.isTrue(byKey.state.isOver)
         const other = yield* makeUser()
         const foreign = yield* other.call("GET", `${path}?user_id=${user.id}`)
@@ -146,7 +157,7 @@ describeStores("events of a user", (database) => {
         assert.notStrictEqual(yield* read, before)
         const sql = yield* SqlClient.SqlClient
         yield* sql`UPDATE sessions SET last_seen_at = last_seen_at - interval '12 hours' WHERE user_id = ${user.id}`
-        yield* advance("2 seconds")
+        yield* secondsUntil(() => stream.state.isOver)
         assert.isTrue(stream.state.isOver)
       }).pipe(Effect.scoped)
     )
@@ -192,11 +203,8 @@ describeStores("events of a user", (database) => {
         // A listener that was away goes on from a time
         const { created_at } = got().at(-1)
         const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
-        yield* advance("2 seconds")
-        assert.include(
-          eventsIn(later.state.text).map(({ data }) => data.id),
-          got().at(-1).id
-        )
+        const ids = () => eventsIn(later.state.text).map(({ data }) => data.id)
+        yield* secondsUntil(() => ids().includes(got().at(-1).id))
         for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
           const refused = yield* user.call("GET", `${path}${query}`)
           assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
@@ -213,8 +221,7 @@ describeStores("events of a user", (database) => {
           return yield* user.call("GET", path)
         }).pipe(Effect.scoped)
         assert.deepStrictEqual([full.status, full.json.code], [429, 1201])
-        yield* advance("1 second")
-        yield* listen(bearer(user.key))
+        yield* opens(user.key)
       }).pipe(Effect.scoped)
     )
 
@@ -231,8 +238,7 @@ describeStores("events of a user", (database) => {
         assert.lengthOf(begun, 10)
         const cancel = (answer: Response) => Effect.promise(async () => answer.body?.cancel())
         yield* Effect.forEach(answers, cancel)
-        yield* advance("1 second")
-        yield* listen(bearer(user.key))
+        yield* opens(user.key)
       }).pipe(Effect.scoped)
     )
   })
