@@ -178,7 +178,7 @@ begin
     insert into wallet_entries
       (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
     select user_id, seq, kind, amount, settled_after, held_after, kind || ':' || id, id, trace, p_now from numbered
-    returning user_id, seq, ctid as place
+    returning user_id, seq, ctid::text as place
   ), updated as (
     update wallets u set settled = u.settled + s.settled_by, held = u.held + s.held_by,
       entry_count = u.entry_count + s.entries, last_entry = i.place
@@ -409,7 +409,7 @@ begin
     select user_id, hold_seq, 'hold', granted, settled_after, held_after,
       'hold:' || hold, hold, null, null, p_now
     from numbered where granted > 0
-    returning user_id, seq, ctid as place
+    returning user_id, seq, ctid::text as place
   ), updated as (
     update wallets u set settled = p.settled_after, held = p.held_after, entry_count = p.hold_seq, last_entry = i.place
     from numbered p left join inserted i on i.user_id = p.user_id and i.seq = p.hold_seq

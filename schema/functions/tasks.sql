@@ -202,7 +202,7 @@ begin
       (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
     select c.user_id, c.seq, 'hold', c.price, c.settled, c.held, 'hold:' || c.task, c.task, c.trace, c.now
     from c
-    returning user_id, seq, ctid as place
+    returning user_id, seq, ctid::text as place
   ), paid as (
     update wallets w set held = l.held, entry_count = l.seq, last_entry = e.place
     from (select c.user_id, max(c.held) as held, max(c.seq) as seq from c group by c.user_id) l
@@ -331,7 +331,7 @@ begin
       ('release', c.amount - c.captured, c.held, c.seq)
     ) as e (kind, amount, held, seq)
     where case e.kind when 'capture' then c.captured > 0 else c.captured < c.amount or c.amount = 0 end
-    returning user_id, seq, ctid as place
+    returning user_id, seq, ctid::text as place
   ), paid as (
     update wallets w set settled = l.settled, held = l.held, entry_count = l.seq, last_entry = e.place
     from (

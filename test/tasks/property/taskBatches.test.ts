@@ -100,7 +100,7 @@ const rowsOf = Effect.fnUntraced(function* (users: ReadonlyArray<UserId>) {
     // Where an entry lies differs; that it lies there does not
     wallets: of(sql`
       SELECT w.*, EXISTS (SELECT FROM wallet_entries e
-        WHERE e.ctid = w.last_entry AND e.user_id = w.user_id AND e.seq = w.entry_count) AS last_entry
+        WHERE e.ctid = w.last_entry::tid AND e.user_id = w.user_id AND e.seq = w.entry_count) AS last_entry
       FROM wallets w WHERE ${mine}`),
     entries: of(sql`
       SELECT * FROM wallet_entries WHERE ${mine} AND kind <> 'top_up' ORDER BY user_id = ${users[0]!}, seq`),

@@ -1,8 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import type { UserId } from "../../../src/domain/Ids.ts"
+import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import {
@@ -53,8 +54,8 @@ describe.each(Object.entries(singleStores))(
         const exit = yield* Effect.exit(sql.withTransaction(changing))
         return exit._tag === "Failure"
       })
-      const entryOf = (user: UserId, seq: number, column = "ctid") =>
-        `(SELECT ${column} FROM wallet_entries WHERE user_id = '${user}' AND seq = ${seq})`
+      const entryOf = (user: UserId, seq: number) =>
+        `(SELECT ctid::text FROM wallet_entries WHERE user_id = '${user}' AND seq = ${seq})`
       const nextEntry = (user: UserId, seq: number, settled: number, held: number) => `
       INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after, operation_id, state_after,
         threshold_after, created_at)
@@ -140,6 +141,18 @@ describe.each(Object.entries(singleStores))(
             assert.isTrue(yield* refused(userId, `${changes}, held = held + 1`), place)
           }
           yield* accept(userId, 5)
+        })
+      )
+
+      it.effect("is read with its wallet, wherever the entry lies", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newWallet(20)
+          for (const place of ["(0,1)", "(128,255)", "(4000000,7)", "(4294967294,65535)"]) {
+            yield* sql`UPDATE wallets SET last_entry = ${place} WHERE user_id = ${userId}`
+            const row = yield* (yield* WalletStore).find(userId)
+            assert.isTrue(Option.isSome(row), place)
+          }
         })
       )
     })
