@@ -13,6 +13,28 @@ export const catalogFile = (content: object): string => {
   return file
 }
 
+/** A chat model of the vendor `tried`, whose route is served as this provider. */
+export const triedOn = (provider: string) => ({
+  tokenModels: [
+    {
+      vendor: "tried",
+      model: "chat-1",
+      price: { per: "million_tokens", input: "1.00", output: "1.00" },
+      inputTokensMax: 100_000,
+      outputTokensMax: 1000
+    }
+  ],
+  routes: [
+    {
+      vendor: "tried",
+      provider,
+      method: "POST",
+      path: "/v1/chat/completions",
+      meter: { per: "tokens", protocol: "openai-chat" }
+    }
+  ]
+})
+
 const flux = (model: string, amount: string) => ({
   label: "text-to-image-max",
   vendor: "fal",

@@ -218,7 +218,7 @@ const makeTellOfCatalog = () => {
   return Effect.fnUntraced(function* ({ job, task }: OwnedJob, error: VendorError) {
     yield* countOperatorFault(job.accountId, "catalog")
     const millis = yield* Clock.currentTimeMillis
-    if (millis - toldAtMillis < Duration.toMillis(pollIntervalMax)) return
+    if (Math.abs(millis - toldAtMillis) < Duration.toMillis(pollIntervalMax)) return
     toldAtMillis = millis
     yield* Effect.logError(
       `Jobs at ${job.accountId} wait, among them that of task ${task.id}: ${error.message}. Remedy: run the ` +

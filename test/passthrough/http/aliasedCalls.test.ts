@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { catalogFile } from "../../support/aliases.ts"
+import { catalogFile, triedOn } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
@@ -9,26 +9,9 @@ import type { MockVendor, Script } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Served by the simulator, as its provider has no key. */
-const tried = {
-  vendor: "tried",
-  model: "chat-1",
-  price: { per: "million_tokens", input: "1.00", output: "1.00" },
-  inputTokensMax: 100_000,
-  outputTokensMax: 1000
-}
-
 const catalog = {
-  tokenModels: [tried],
-  routes: [
-    {
-      vendor: "tried",
-      provider: "gemini",
-      method: "POST",
-      path: "/v1/chat/completions",
-      meter: { per: "tokens", protocol: "openai-chat" }
-    }
-  ],
+  // Served by the simulator, as its provider has no key
+  ...triedOn("gemini"),
   aliases: [
     {
       alias: "mixed",

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { catalogFile } from "../../support/aliases.ts"
+import { catalogFile, triedOn } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
@@ -60,20 +60,6 @@ describe("the sandbox header after a reload of the catalog", () => {
 })
 
 describe("the sandbox header of a route whose vendor has no key", () => {
-  const tried = {
-    vendor: "tried",
-    model: "chat-1",
-    price: { per: "million_tokens", input: "1.00", output: "1.00" },
-    inputTokensMax: 100_000,
-    outputTokensMax: 1000
-  }
-  const route = {
-    vendor: "tried",
-    provider: "anthropic",
-    method: "POST",
-    path: "/v1/chat/completions",
-    meter: { per: "tokens", protocol: "openai-chat" }
-  }
   const alias = {
     alias: "mixed",
     vendor: "openai",
@@ -86,7 +72,7 @@ describe("the sandbox header of a route whose vendor has no key", () => {
     gateway = await startGateway({
       ANTHROPIC_API_KEY: "sk-vendor",
       ANTHROPIC_BASE_URL: upstream.origin,
-      CATALOG_FILE: catalogFile({ tokenModels: [tried], routes: [route], aliases: [alias] })
+      CATALOG_FILE: catalogFile({ ...triedOn("anthropic"), aliases: [alias] })
     })
   })
   afterAll(async () => {

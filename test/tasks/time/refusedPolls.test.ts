@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../src/vendors/VendorError.ts"
+import { acceptingVendor, onePicture } from "../../support/acceptedJobs.ts"
 import {
   adminToken,
   advance,
@@ -21,31 +22,9 @@ const refused = new VendorError({
   vendorCode: "InvalidApiKey"
 })
 
-const images: Progress = {
-  _tag: "Done",
-  result: { items: [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] }
-}
-
 /** A vendor that accepts the job at once, then returns this on each poll; and a task of it. */
 const submittedJob = (answer: () => Progress | VendorError, env: Record<string, string> = {}) => {
-  const asked = { submits: 0, polls: 0, cancels: 0 }
-  const vendor = {
-    submit: () => {
-      asked.submits += 1
-      const pollAfter = Duration.seconds(2)
-      return Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter })
-    },
-    poll: () =>
-      Effect.suspend(() => {
-        asked.polls += 1
-        const result = answer()
-        return result instanceof VendorError ? Effect.fail(result) : Effect.succeed(result)
-      }),
-    cancel: () => {
-      asked.cancels += 1
-      return Effect.succeed("Canceled" as const)
-    }
-  }
+  const { asked, vendor } = acceptingVendor(answer)
   const task = Effect.gen(function* () {
     const user = yield* makeUser()
     const created = yield* user.call("POST", path, { prompt: "x" })
@@ -63,7 +42,7 @@ const submittedJob = (answer: () => Progress | VendorError, env: Record<string, 
 describe("a vendor that refuses the service's own account on polls of a submitted job", () => {
   it.effect("is polled until the account is repaired, and the result is fetched", () => {
     let isRepaired = false
-    const { asked, layer, task } = submittedJob(() => (isRepaired ? images : refused))
+    const { asked, layer, task } = submittedJob(() => (isRepaired ? onePicture : refused))
     return Effect.gen(function* () {
       const { held, info, user } = yield* task
       yield* advance("3 minutes", "2 seconds")

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { writeFileSync } from "node:fs"
+import { acceptingVendor, onePicture } from "../../support/acceptedJobs.ts"
+import { catalogFile } from "../../support/aliases.ts"
 import {
   adminToken,
   advance,
@@ -37,26 +37,8 @@ const repair = rewrite('"prize"', '"price"')
 
 /** A gateway whose vendor has one slot; its tasks are accepted by a catalog that is then replaced. */
 const gateway = (env: Record<string, string> = {}) => {
-  const asked = { submits: 0, polls: 0, cancels: 0 }
-  const vendor = {
-    submit: () => {
-      asked.submits += 1
-      const pollAfter = Duration.seconds(2)
-      return Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter })
-    },
-    poll: () =>
-      Effect.sync(() => {
-        asked.polls += 1
-        const items = [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] as const
-        return { _tag: "Done" as const, result: { items } }
-      }),
-    cancel: () => {
-      asked.cancels += 1
-      return Effect.succeed("Canceled" as const)
-    }
-  }
-  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
-  writeFileSync(file, "{}")
+  const { asked, vendor } = acceptingVendor(() => onePicture)
+  const file = catalogFile({})
   const replace = Effect.suspend(() => {
     const price = { per: "image", amount: "9.00" }
     writeFileSync(file, JSON.stringify({ change: { "text-to-image-max": { price } } }))

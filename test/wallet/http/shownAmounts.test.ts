@@ -1,30 +1,23 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { catalogFile } from "../../support/aliases.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
 /** docs/reference/wallet.md#amounts, ADR 0256 */
 
 const operator = callWith(adminToken)
-const file = join(mkdtempSync(join(tmpdir(), "gateway-amounts-")), "catalog.json")
-
 /** Every token costs a third of a cent: no amount of a call has two decimals. */
-writeFileSync(
-  file,
-  JSON.stringify({
-    tokenModels: [
-      {
-        vendor: "openai",
-        model: "teller",
-        price: { per: "million_tokens", input: "3333", output: "3333" },
-        outputTokensMax: 10,
-        inputTokensMax: 1000
-      }
-    ]
-  })
-)
+const file = catalogFile({
+  tokenModels: [
+    {
+      vendor: "openai",
+      model: "teller",
+      price: { per: "million_tokens", input: "3333", output: "3333" },
+      outputTokensMax: 10,
+      inputTokensMax: 1000
+    }
+  ]
+})
 
 interface Entry {
   readonly kind: string
