@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import type { Server as HttpServer } from "node:http"
 import { connect, createServer } from "node:net"
 import type { Server } from "node:net"
@@ -26,25 +27,25 @@ export const backlogMax = 128
  * shared. ADR 0208.
  */
 export const addAcceptors = (server: HttpServer): void => {
-  const acceptors: Array<Server> = []
-  let isClosed = false
+  const acceptors: Acceptors = { open: [], isClosed: false }
+  acceptorsOf.set(server, acceptors)
   const open = (host: string, port: number): Server => {
     const acceptor = createServer({ allowHalfOpen: true, noDelay: true })
     acceptor.on("connection", (socket) => server.emit("connection", socket))
     // The others accept without it
     acceptor.on("error", () => {})
-    acceptor.on("listening", () => isClosed && acceptor.close())
+    acceptor.on("listening", () => acceptors.isClosed && acceptor.close())
     return acceptor.listen({ host, port, reusePort: true, backlog: backlogMax })
   }
   server.on("listening", () => {
     const bound = server.address()
     if (bound === null || typeof bound === "string") return
-    for (let n = 0; n < acceptorsCount; n += 1) acceptors.push(open(bound.address, bound.port))
+    for (let n = 0; n < acceptorsCount; n += 1) acceptors.open.push(open(bound.address, bound.port))
   })
   const close = server.close.bind(server)
   server.close = (callback) => {
-    isClosed = true
-    const all = acceptors.splice(0)
+    acceptors.isClosed = true
+    const all = acceptors.open.splice(0)
     let left = all.length + 1
     let fault: Error | undefined
     const onClosed = () => {
@@ -58,6 +59,60 @@ export const addAcceptors = (server: HttpServer): void => {
     })
   }
 }
+
+interface Acceptors {
+  readonly open: Array<Server>
+  isClosed: boolean
+}
+
+const acceptorsOf = new WeakMap<HttpServer, Acceptors>()
+
+/**
+ * Closes all listening sockets and resets as few connections as can be. The kernel resets a connection that has
+ * arrived and that Node has not accepted. A connection is accepted in the poll phase of a turn of the event loop, so
+ * each socket closes, alone, after a poll phase that gave it none, and soon after. ADR 0257.
+ */
+export const closeGently = (server: HttpServer): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const until = performance.now() + closingMillisMax
+    const acceptors = acceptorsOf.get(server)
+    if (acceptors !== undefined) acceptors.isClosed = true
+    // `close` would do it first, and late
+    server.closeIdleConnections()
+    const all = [server, ...(acceptors?.open.splice(0) ?? [])]
+    return Effect.forEach(all, (it) => closeInQuietTurn(it, until), { discard: true })
+  })
+
+/** Under load no turn may be quiet: whatever still listens then closes at once. */
+const closingMillisMax = 1000
+
+/** The first turn may take so long; each turn that is waited for allows as much more. */
+const quietMillis = 0.05
+
+const closeInQuietTurn = (server: Server, until: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    let hasArrived = false
+    let turns = 0
+    let began = performance.now()
+    const note = () => {
+      hasArrived = true
+    }
+    const turn = () => {
+      const now = performance.now()
+      turns += 1
+      const isQuiet = turns > 1 && !hasArrived && now - began < turns * quietMillis
+      if (!isQuiet && now < until) {
+        hasArrived = false
+        began = now
+        return void setImmediate(turn)
+      }
+      server.close()
+      server.off("connection", note)
+      resume(Effect.void)
+    }
+    server.on("connection", note)
+    setImmediate(turn)
+  })
 
 /**
  * Whether nobody listens there: the system would let another program of the same user share the port.

@@ -1,6 +1,7 @@
 import { Duration, Effect } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
+import { closeGently } from "./Acceptors.ts"
 
 /** What a stopping process does with its connections. docs/operating.md#stopping */
 export interface ListenerDrain {
@@ -56,10 +57,9 @@ export const makeListenerDrain = (
       for (const response of open()) closeAfter(response)
     },
     stopListening: Effect.andThen(
-      untilNoneArrives(server),
+      closeGently(server),
       Effect.sync(() => {
         stoppedAt = performance.now()
-        server.close()
       })
     ),
     idle: Effect.suspend(() =>
@@ -77,30 +77,3 @@ export const makeListenerDrain = (
 const closeAfter = (response: ServerResponse) => {
   if (!response.headersSent) response.shouldKeepAlive = false
 }
-
-/** Turns of the event loop that are waited for at most. */
-const turnsMax = 200
-
-/**
- * A connection that the kernel has accepted, but not Node, is reset when the listener closes. Node accepts
- * one of each listening socket in each turn of the event loop: after a turn without one there is none.
- */
-const untilNoneArrives = (server: Server): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    let arrived = false
-    let turns = 0
-    const note = () => {
-      arrived = true
-    }
-    const turn = () => {
-      turns += 1
-      if ((arrived && turns < turnsMax) || turns === 1) {
-        arrived = false
-        return void setImmediate(turn)
-      }
-      server.off("connection", note)
-      resume(Effect.void)
-    }
-    server.on("connection", note)
-    setImmediate(turn)
-  })

@@ -1,8 +1,14 @@
+import { Effect } from "effect"
 import { createServer } from "node:http"
 import { connect } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 import { assert, describe, it } from "vitest"
-import { addAcceptors, isFree, sharesPorts } from "../../../src/http/server/Acceptors.ts"
+import {
+  addAcceptors,
+  closeGently,
+  isFree,
+  sharesPorts
+} from "../../../src/http/server/Acceptors.ts"
 import { listenerBounds, makeListener } from "../../../src/http/server/Listener.ts"
 
 /** ADR 0208 */
@@ -22,6 +28,17 @@ const until = async (is: () => boolean) => {
   for (let turns = 0; turns < 100_000 && !is(); turns += 1) await turn()
   assert.isTrue(is())
 }
+
+const answerOn = (port: number) =>
+  new Promise<string>((resolve) => {
+    const socket = connect(port, host, () =>
+      socket.end("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    )
+    let text = ""
+    socket.on("data", (chunk) => (text += String(chunk)))
+    socket.on("error", (error) => resolve(String(error)))
+    socket.on("close", () => resolve(text.split("\r\n").at(-1) ?? ""))
+  })
 
 const connections = (port: number, count: number) =>
   Array.from({ length: count }, () => connect(port, host).on("error", () => {}))
@@ -65,6 +82,28 @@ describe("a port with as many listening sockets as the system shares it between"
       server.close(resolve)
     })
     for (let turns = 0; turns < 50; turns += 1) await turn()
+    assert.isTrue(await isFree({ host, port }))
+  })
+})
+
+describe("a port that closes while connections arrive", () => {
+  it("serves each that the kernel accepted before", async () => {
+    const server = createServer((_request, response) => response.end("served"))
+    const port = await listening(server, false)
+    const answers: Array<Promise<string>> = []
+    let turns = 0
+    // Before the check of each turn, and after its poll phase: nobody accepts what connects here in this turn
+    const connectInLongTurns = () => {
+      turns += 1
+      if (turns === 8) return
+      setImmediate(connectInLongTurns)
+      if (turns % 2 === 1) answers.push(answerOn(port))
+      const until = performance.now() + 4
+      while (performance.now() < until);
+    }
+    setImmediate(connectInLongTurns)
+    await Effect.runPromise(closeGently(server))
+    assert.deepStrictEqual(await Promise.all(answers), ["served", "served", "served", "served"])
     assert.isTrue(await isFree({ host, port }))
   })
 })
