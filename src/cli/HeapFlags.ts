@@ -1,7 +1,7 @@
 /** Keep the heap of a service small and its collection cheap, as `npm start` and the image do. ADR 0101, 0123 */
 export const heapFlags = [
   "--max-semi-space-size=16",
-  "--heap-growing-percent=50",
+  "--heap-growing-percent=100",
   "--no-allocation-site-pretenuring"
 ] as const
 

@@ -20,7 +20,7 @@ export const makeAdmission = (): AdmissionService => {
   return {
     creates: new AdmissionLimiter({
       turn: { ...creates, least: 8, delayMillisMax: 4 },
-      store: { ...creates, least: 32, delayMillisMax: 10 }
+      store: { ...creates, least: 20, delayMillisMax: 10 }
     }),
     calls: new AdmissionLimiter({
       turn: { ...calls, least: 4, delayMillisMax: 3 },
