@@ -14,6 +14,18 @@ const refusalShare = 0.1
 const refusalMillis = 0.25
 
 /**
+ * The newest is refused first, and one that has waited for so long before it: most hear it at once, and few objects
+ * become old. ADR 0266.
+ */
+const lateMillis = 1000
+
+interface Refused {
+  readonly response: ServerResponse
+  /** When it was refused, in milliseconds of `performance.now()`. */
+  readonly at: number
+}
+
+/**
  * Admits requests before anything of them is read. Only new work is ever refused: probes, metrics,
  * management, callbacks, and whatever is asked about a task that exists, cost little or spare work. ADR 0207.
  */
@@ -22,7 +34,7 @@ export const makeOverloadGuard = (
   refuse: (response: ServerResponse) => void
 ): OverloadGuard => {
   const measured = [measuredBy(admission.creates, "creates"), measuredBy(admission.calls, "calls")]
-  let refused: Array<ServerResponse> = []
+  const refused: Array<Refused> = []
   let isMeasured = false
   let isAsked = false
   /** The loop runs its immediates when it has handled all that it has read at once. */
@@ -41,13 +53,12 @@ export const makeOverloadGuard = (
     if (isAsked || refused.length > 0) measureTurn()
   }
   const refuseSome = (untilMillis: number) => {
-    let count = 0
-    for (const response of refused) {
-      if (performance.now() > untilMillis) break
-      count += 1
-      if (!response.destroyed) refuse(response)
+    for (let now = performance.now(); now <= untilMillis; now = performance.now()) {
+      const isLate = refused[0] !== undefined && now - refused[0].at > lateMillis
+      const next = isLate ? refused.shift() : refused.pop()
+      if (next === undefined) return
+      if (!next.response.destroyed) refuse(next.response)
     }
-    refused = refused.slice(count)
   }
   return (request, response) => {
     const limiter = limiterOf(request, admission)
@@ -55,7 +66,7 @@ export const makeOverloadGuard = (
     if (!isMeasured) measureTurn()
     isAsked = true
     if (limiter.admit()) return true
-    refused.push(response)
+    refused.push({ response, at: performance.now() })
     return false
   }
 }

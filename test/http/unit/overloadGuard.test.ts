@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
+import { vi } from "vitest"
 import { makeOverloadGuard } from "../../../src/http/server/OverloadGuard.ts"
 import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
 import { limiterOf } from "../../support/admission.ts"
@@ -101,5 +102,43 @@ describe("the turn of the loop after one that admitted work", () => {
     makeOverloadGuard({ creates: free(), calls }, () => {})(request, new ServerResponse(request))
     for (let n = 0; n < 10; n += 1) await immediate()
     assert.strictEqual(turns, 2)
+  })
+})
+
+/** ADR 0266 */
+describe("refusals that one turn of the loop has no time for", () => {
+  it("go to the newest request first, and before it to one that has waited for a second", async () => {
+    let now = 0
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
+    const refused: Array<string | undefined> = []
+    // Each takes longer than any of these turns allows
+    const guard = makeOverloadGuard({ creates: free(), calls: full() }, ({ req }) => {
+      refused.push(req.url)
+      now += 200
+    })
+    const ask = (name: string) => {
+      const request = requestOf("POST", `/v1/${name}`)
+      assert.isFalse(guard(request, new ServerResponse(request)))
+    }
+    try {
+      for (const name of ["first", "second", "third", "fourth"]) ask(name)
+      await immediate()
+      assert.deepStrictEqual(refused, ["/v1/fourth"])
+      now = 900
+      ask("fifth")
+      await immediate()
+      assert.deepStrictEqual(refused.slice(1), ["/v1/fifth"])
+      assert.strictEqual(now, 1100)
+      ask("sixth")
+      for (let turns = 0; turns < 4; turns += 1) await immediate()
+      assert.deepStrictEqual(refused.slice(2), [
+        "/v1/first",
+        "/v1/second",
+        "/v1/third",
+        "/v1/sixth"
+      ])
+    } finally {
+      clock.mockRestore()
+    }
   })
 })
