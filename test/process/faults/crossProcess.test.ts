@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
+import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -27,6 +28,7 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** How much later a request at the other process ends than one at the process that runs the task. */
 const waiting = async (first: GatewayProcess, second: GatewayProcess) => {
+  const now = ownClock(first.pid, second.pid)
   const later: Array<number> = []
   const streamed: Array<number> = []
   for (let n = 0; n < 9; n += 1) {
@@ -35,7 +37,7 @@ const waiting = async (first: GatewayProcess, second: GatewayProcess) => {
     const ended = async (gateway: GatewayProcess, headers: Record<string, string>) => {
       const answer = await gateway.call("GET", `${image}/${id}`, undefined, headers)
       assert.include(answer.text, "completed")
-      return performance.now()
+      return now()
     }
     const [here, there, stream] = await Promise.all([
       ended(first, { prefer: "wait=20" }),

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { ownClock } from "../../support/ownClock.ts"
 import { stores } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
@@ -191,10 +192,11 @@ describe("a real process with the real clock", () => {
     await until(async () => ((await log()).status === "pending" ? true : undefined))
     process.kill(gateway.pid ?? 0, "SIGSTOP")
     await pause(16_000)
-    const resumed = Date.now()
+    const now = ownClock(gateway.pid)
+    const resumed = now()
     process.kill(gateway.pid ?? 0, "SIGCONT")
     await until(async () => (receiver.received.length === 2 ? true : undefined))
-    assert.isBelow(Date.now() - resumed, 5000)
+    assert.isBelow(now() - resumed, 5000)
     const shown = await until(async () => {
       const now = await log()
       return now.status === "succeeded" ? now : undefined
