@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -133,7 +133,11 @@ describe("a task that runs while its model leaves the catalog", () => {
     assert.strictEqual(created.status, 202, created.text)
     const { id } = created.json.task_info
     const accepted = await hashOf(gateway)
-    await pause(500)
+    // A kill before would leave it open whether the job was bought
+    await until(async () => {
+      const { json } = await gateway.call("GET", `/manage/v1/tasks/${id}`)
+      return json.attempts[0]?.state === "submitted" ? true : undefined
+    })
     own.write({ remove: ["text-to-image-max"] })
     await gateway.restart()
     assert.notStrictEqual(await hashOf(gateway), accepted)

@@ -95,11 +95,14 @@ const cancelling = async (databaseUrl: string) => {
       const cancelled = await second.call("DELETE", `${flux}/${id}`)
       assert.strictEqual(cancelled.status, 200, cancelled.text)
     }
+    const cancelled = () => upstream.seen.filter(({ path }) => path.endsWith("/cancel"))
+    await until(async () => (cancelled().length >= count ? true : undefined))
+    // A poll that was under way when its run stopped
     await pause(200)
     const polls = upstream.requests
     // Longer than the process that ran them would need to look by itself
     await pause(7000)
-    const cancels = upstream.seen.filter(({ path }) => path.endsWith("/cancel"))
+    const cancels = cancelled()
     assert.strictEqual(cancels.length, count, "the vendor is told once of each")
     assert.strictEqual(new Set(cancels.map(({ path }) => path)).size, count)
     assert.strictEqual(upstream.requests, polls, "the other process has stopped polling")
@@ -132,7 +135,12 @@ const circuits = async (databaseUrl: string) => {
     for (let n = 0; n < 5; n += 1) {
       assert.strictEqual(await call(n < 3 ? first : second, n), 500)
     }
-    await pause(50)
+    for (const gateway of [first, second]) {
+      await until(async () => {
+        const { text } = await gateway.manage("GET", "/accounts")
+        return text.includes('"circuit":"open"') ? true : undefined
+      })
+    }
     const seen = upstream.seen.length
     assert.deepStrictEqual([await call(first, 7), await call(second, 8)], [503, 503])
     assert.strictEqual(upstream.seen.length, seen, "nothing was sent")

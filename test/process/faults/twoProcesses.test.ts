@@ -1,11 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+const submitted = (databaseUrl: string) =>
+  Effect.flatMap(
+    SqlClient,
+    (sql) => sql`SELECT count(*)::int AS n FROM vendor_attempts WHERE state = 'submitted'`
+  ).pipe(
+    Effect.map(([row]) => row?.["n"]),
+    Effect.provide(layerPostgres({ url: Redacted.make(databaseUrl), maxConnections: 1 })),
+    Effect.runPromise
+  )
 
 const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMillis: number) => {
   await using receiver = await startReceiver()
@@ -24,7 +36,8 @@ const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMilli
       return String(created.json.task_info.id)
     })
   )
-  await pause(700)
+  // A kill before would leave it open whether a job was bought
+  await until(async () => ((await submitted(databaseUrl)) === ids.length ? true : undefined))
   const tookToEnd = await first.kill(signal)
   if (signal === "SIGTERM") {
     assert.isBelow(tookToEnd, 3000)
