@@ -31,6 +31,9 @@ const probeMillis = 1000
 /** Asks for TLS; every Postgres responds with one letter. */
 const sslRequest = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47)
 
+/** What a server that encrypts the connection responds. */
+const encrypts = 0x53
+
 /**
  * Opens connections that are reset when the server falls silent. From then on new ones fail at once, so that
  * no caller waits behind them, until the server responds to a probe.
@@ -53,15 +56,21 @@ export const openWatched = (
       isSilent = true
       socket.destroy(new Error("The connection timed out"))
     }
+    let isEncrypted = false
+    /** Bytes that were sent before the newest response; of an encrypted connection only TLS knows. */
+    let answered = 0
     const reset = () => {
-      isSilent = true
+      // One that nobody used says nothing: this process was paused, or the clock of its pool stands
+      if (isEncrypted || socket.bytesWritten > answered) isSilent = true
       // Not closed: what still waits to be sent must not be run later, for it is repeated elsewhere
       if (isPath) socket.destroy()
       else socket.resetAndDestroy()
     }
     socket.setTimeout(connectMillisOf(address), giveUp)
-    socket.once("data", () => {
+    socket.on("data", () => (answered = socket.bytesWritten))
+    socket.once("data", (first: Uint8Array) => {
       isSilent = false
+      isEncrypted = first.length === 1 && first[0] === encrypts
       socket.off("timeout", giveUp)
       socket.setTimeout(silenceMillis, reset)
     })

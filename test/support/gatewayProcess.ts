@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url"
 import { compileCache, compiled, shortLived } from "./compiled.ts"
 import { adminToken, masterKey, readResult } from "./gateway.ts"
 import type { HttpResult } from "./gateway.ts"
+import { ownClock } from "./ownClock.ts"
 import { freePort, killAtExit } from "./spawnService.ts"
 import { prepareDataDir } from "./stores.ts"
 
@@ -166,12 +167,15 @@ export class GatewayProcess {
     return this.#ended
   }
 
-  /** Sends the signal and waits for the end. Returns the milliseconds that it took. */
+  /** Sends the signal and waits for the end. Returns the milliseconds that it took by its own clock. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
-    const began = performance.now()
+    const now = ownClock(this.pid)
+    const began = now()
+    const looks = setInterval(now, 10)
     if (this.isRunning) this.#child?.kill(signal)
     await this.#ended
-    return performance.now() - began
+    clearInterval(looks)
+    return now() - began
   }
 
   async restart(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {

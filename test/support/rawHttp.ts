@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { connect } from "node:net"
 import type { HttpResult } from "./gateway.ts"
+import { ownClock } from "./ownClock.ts"
 
 /** Sends raw bytes and returns all bytes received until the connection closed. */
 export const rawHttp = (
@@ -10,10 +11,11 @@ export const rawHttp = (
   Effect.promise(
     () =>
       new Promise<{ text: string; millis: number }>((resolve, reject) => {
-        const began = performance.now()
+        const now = ownClock()
+        const began = now()
         const chunks: Array<Buffer> = []
         const done = () =>
-          resolve({ text: Buffer.concat(chunks).toString(), millis: performance.now() - began })
+          resolve({ text: Buffer.concat(chunks).toString(), millis: now() - began })
         const socket = connect(port, "127.0.0.1", () => {
           void send((bytes) => socket.write(bytes))
         })

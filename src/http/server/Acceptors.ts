@@ -72,9 +72,12 @@ const acceptorsOf = new WeakMap<HttpServer, Acceptors>()
  * arrived and that Node has not accepted. A connection is accepted in the poll phase of a turn of the event loop, so
  * each socket closes, alone, after a poll phase that gave it none, and soon after. ADR 0257.
  */
-export const closeGently = (server: HttpServer): Effect.Effect<void> =>
+export const closeGently = (
+  server: HttpServer,
+  millisMax = closingMillisMax
+): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const until = performance.now() + closingMillisMax
+    const until = performance.now() + millisMax
     const acceptors = acceptorsOf.get(server)
     if (acceptors !== undefined) acceptors.isClosed = true
     // `close` would do it first, and late

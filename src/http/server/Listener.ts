@@ -109,14 +109,15 @@ export const makeListener = (
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
     const [request, response] = args
     if (
-      event === "request" &&
+      // The second: with `Expect: 100-continue`, where somebody listens for it, as the routes do
+      (event === "request" || event === "checkContinue") &&
       request instanceof IncomingMessage &&
       response instanceof ServerResponse
     ) {
       measureRequest(request, response)
       drain.onRequest(request, response)
       if (!admit(request, response)) return true
-      if (interceptor(request, response)) return true
+      if (event === "request" && interceptor(request, response)) return true
     }
     return emit(event, ...args)
   }
@@ -245,10 +246,15 @@ const refuse = (response: ServerResponse, fault: Problem): void => {
     "content-type": "application/problem+json",
     "content-length": Buffer.byteLength(text),
     traceparent: traceOf(response.req.headers).traceparent,
-    "retry-after": "1"
+    "retry-after": "1",
+    // The client may leave out the body that it has announced
+    ...(isExpecting(response.req) ? { connection: "close" } : {})
   })
   response.end(text)
 }
+
+const isExpecting = ({ complete, headers }: IncomingMessage): boolean =>
+  headers.expect !== undefined && !complete
 
 const pathOfUrl = ({ req }: ServerResponse): string => req.url?.split("?", 1)[0] ?? "/"
 

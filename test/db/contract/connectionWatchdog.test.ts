@@ -99,6 +99,20 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
       }).pipe(Effect.scoped)
   )
 
+  it.effect("is not taken for silent because a connection that nobody used was closed", () =>
+    Effect.gen(function* () {
+      // The clock of the pool stands: it closes nothing
+      const { near, store } = yield* behindNetwork
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const [own] = yield* sql`SELECT pg_backend_pid() AS pid`
+        const isOpen = near`SELECT 1 FROM pg_stat_activity WHERE pid = ${own?.["pid"]}`
+        yield* Effect.repeat(isOpen, { until: (rows) => rows.length === 0 })
+        assert.deepStrictEqual(yield* storeFailures(sql`SELECT 1 AS one`), [{ one: 1 }])
+      }).pipe(Effect.provide(store))
+    }).pipe(Effect.scoped)
+  )
+
   it.live(
     "a statement that takes too long is ended by the server, and its connection stays usable",
     () =>

@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { limiterOf } from "../../support/admission.ts"
 import { adminToken } from "../../support/gateway.ts"
@@ -5,6 +6,7 @@ import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { rawHttp } from "../../support/rawHttp.ts"
 
 /** docs/reference/http.md#overload, ADR 0207 */
 
@@ -94,6 +96,17 @@ describe("a process that does not keep up", () => {
     drain()
   })
 
+  it("refuses a body that the client only announces, and closes the connection", async () => {
+    fill()
+    const { port } = new URL(gateway.origin)
+    const lines = [`POST ${create} HTTP/1.1`, "host: x", "content-type: application/json"]
+    const head = [...lines, "content-length: 40", "expect: 100-continue", "", ""].join("\r\n")
+    const { text } = await Effect.runPromise(rawHttp(Number(port), (write) => write(head)))
+    assert.match(text, /^HTTP\/1\.1 503 /u)
+    assert.match(text, /^connection: close\r$/imu)
+    drain()
+  })
+
   it("refuses nothing else, and counts what it refused", async () => {
     fill()
     for (const path of ["/healthz", "/readyz", "/manage/v1/wallet", "/v1/models"]) {
@@ -106,7 +119,7 @@ describe("a process that does not keep up", () => {
     const headers = { authorization: `Bearer ${adminToken}` }
     assert.strictEqual(await statusOf(gateway.post("/manage/v1/users", user, headers)), 201)
     const metrics = await gateway.metrics()
-    assert.match(metrics, /^gateway_overload_refused_total\{cause="creates"\} 3$/mu)
+    assert.match(metrics, /^gateway_overload_refused_total\{cause="creates"\} 4$/mu)
     assert.match(metrics, /^gateway_overload_refused_total\{cause="calls"\} 3$/mu)
     drain()
   })

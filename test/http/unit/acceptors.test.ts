@@ -102,7 +102,8 @@ describe("a port that closes while connections arrive", () => {
       while (performance.now() < until);
     }
     setImmediate(connectInLongTurns)
-    await Effect.runPromise(closeGently(server))
+    // Without a bound: on a busy machine the turns may last longer than it
+    await Effect.runPromise(closeGently(server, Infinity))
     assert.deepStrictEqual(await Promise.all(answers), ["served", "served", "served", "served"])
     assert.isTrue(await isFree({ host, port }))
   })

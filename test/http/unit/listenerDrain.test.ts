@@ -1,8 +1,11 @@
 import { Effect } from "effect"
 import { once } from "node:events"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { connect } from "node:net"
 import type { AddressInfo } from "node:net"
-import { describe, it } from "vitest"
+import { text } from "node:stream/consumers"
+import { setImmediate } from "node:timers/promises"
+import { assert, describe, it } from "vitest"
 import { makeListener } from "../../../src/http/server/Listener.ts"
 
 /** docs/operating.md#stopping */
@@ -20,4 +23,30 @@ describe("a listener that drains", () => {
     await Effect.runPromise(Effect.andThen(drain.stopListening, drain.idle))
     await Promise.all([spareClosed, closed])
   })
+
+  for (const expected of ["100-continue", "something"]) {
+    it(`waits for a request that expects ${expected}, and closes its connection after it`, async () => {
+      const { drain, server } = makeListener()
+      const requests: Array<ServerResponse> = []
+      const keep = (_: IncomingMessage, response: ServerResponse) => void requests.push(response)
+      // As the server of the routes does
+      server.on("request", keep).on("checkContinue", keep)
+      server.listen(0, "127.0.0.1")
+      await once(server, "listening")
+      const closed = once(server, "close")
+      const client = connect((server.address() as AddressInfo).port, "127.0.0.1")
+      client.write(`POST / HTTP/1.1\r\nhost: x\r\nexpect: ${expected}\r\ncontent-length: 2\r\n\r\n`)
+      while (requests.length === 0) await setImmediate()
+      assert.isTrue(drain.open()[0] === requests[0])
+
+      drain.begin()
+      const drained = Effect.runPromise(Effect.andThen(drain.stopListening, drain.idle))
+      client.write("{}")
+      requests[0]?.end("done")
+      const received = await text(client)
+      assert.match(received, /^connection: close\r$/imu)
+      assert.match(received, /done$/u)
+      await Promise.all([drained, closed])
+    })
+  }
 })

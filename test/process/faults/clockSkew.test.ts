@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -132,8 +132,13 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
     Number(
       /^gateway_clock_skew_seconds (\S+)$/mu.exec((await gateway.call("GET", "/metrics")).text)?.[1]
     )
-  assert.closeTo(await skew(first), 0, 0.5)
-  assert.closeTo(await skew(second), offsetMillis / 1000, 0.5)
+  // A heartbeat that took long on a busy machine measures it less exactly
+  const isNear = (gateway: GatewayProcess, seconds: number) =>
+    until(async () => (Math.abs((await skew(gateway)) - seconds) <= 0.5 ? true : undefined), {
+      what: `a skew of ${seconds} s`
+    })
+  await isNear(first, 0)
+  await isNear(second, offsetMillis / 1000)
   assert.notMatch(first.output, /clock of this process/u)
   assert.match(second.output, /clock of this process differs from the database's by 1[01]\.\d s/u)
   await upstream.close()
@@ -159,8 +164,12 @@ const starved = async (databaseUrl: string) => {
   const reads: Array<Promise<unknown>> = []
   const owners = Effect.gen(function* () {
     const sql = yield* SqlClient
-    yield* Effect.sleep("1 second")
-    const before = yield* sql`SELECT task_id, owner, epoch FROM runs ORDER BY task_id`
+    const before = yield* sql`SELECT task_id, owner, epoch FROM runs ORDER BY task_id`.pipe(
+      Effect.repeat({
+        until: (rows) => rows.every(({ owner }) => owner !== null),
+        schedule: Schedule.spaced("50 millis")
+      })
+    )
     yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql`LOCK TABLE wallets IN ACCESS EXCLUSIVE MODE`

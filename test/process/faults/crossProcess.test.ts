@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
+import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -27,6 +28,7 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** How much later a request at the other process ends than one at the process that runs the task. */
 const waiting = async (first: GatewayProcess, second: GatewayProcess) => {
+  const now = ownClock(first.pid, second.pid)
   const later: Array<number> = []
   const streamed: Array<number> = []
   for (let n = 0; n < 9; n += 1) {
@@ -35,7 +37,7 @@ const waiting = async (first: GatewayProcess, second: GatewayProcess) => {
     const ended = async (gateway: GatewayProcess, headers: Record<string, string>) => {
       const answer = await gateway.call("GET", `${image}/${id}`, undefined, headers)
       assert.include(answer.text, "completed")
-      return performance.now()
+      return now()
     }
     const [here, there, stream] = await Promise.all([
       ended(first, { prefer: "wait=20" }),
@@ -93,11 +95,14 @@ const cancelling = async (databaseUrl: string) => {
       const cancelled = await second.call("DELETE", `${flux}/${id}`)
       assert.strictEqual(cancelled.status, 200, cancelled.text)
     }
+    const cancelled = () => upstream.seen.filter(({ path }) => path.endsWith("/cancel"))
+    await until(async () => (cancelled().length >= count ? true : undefined))
+    // A poll that was under way when its run stopped
     await pause(200)
     const polls = upstream.requests
     // Longer than the process that ran them would need to look by itself
     await pause(7000)
-    const cancels = upstream.seen.filter(({ path }) => path.endsWith("/cancel"))
+    const cancels = cancelled()
     assert.strictEqual(cancels.length, count, "the vendor is told once of each")
     assert.strictEqual(new Set(cancels.map(({ path }) => path)).size, count)
     assert.strictEqual(upstream.requests, polls, "the other process has stopped polling")
@@ -130,7 +135,12 @@ const circuits = async (databaseUrl: string) => {
     for (let n = 0; n < 5; n += 1) {
       assert.strictEqual(await call(n < 3 ? first : second, n), 500)
     }
-    await pause(50)
+    for (const gateway of [first, second]) {
+      await until(async () => {
+        const { text } = await gateway.manage("GET", "/accounts")
+        return text.includes('"circuit":"open"') ? true : undefined
+      })
+    }
     const seen = upstream.seen.length
     assert.deepStrictEqual([await call(first, 7), await call(second, 8)], [503, 503])
     assert.strictEqual(upstream.seen.length, seen, "nothing was sent")

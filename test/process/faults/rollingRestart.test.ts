@@ -94,7 +94,7 @@ const countOf = async (sql: string): Promise<number> => {
 const assertSpread = async (url: string, key: string) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
   // In hand, and so with an owner, while their submits block
-  const body = JSON.stringify({ prompt: "slow=8000", images: [picture] })
+  const body = JSON.stringify({ prompt: "slow=60000", images: [picture] })
   const ids = await Promise.all(
     Array.from({ length: 30 }, async () => {
       const response = await fetch(url + blocking, { method: "POST", headers, body })
