@@ -60,6 +60,7 @@ const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMilli
         .map((it) => it.event.data.payload.task_info.id)
     ).size
   await until(async () => (outcomes() === ids.length ? true : undefined), {
+    millis: 20_000,
     what: "every webhook"
   })
   const wallet = (await second.call("GET", "/manage/v1/wallet")).json
