@@ -652,7 +652,8 @@ end $$;
 -- What is read is never more, whatever statistics say and however the rows lie (ADR 0240). Nothing but an index may
 -- bring rows into an order, save those of a trace; `= any` leaves the indexes that have the column in that order; rows
 -- cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys, models and traces are
--- found by their hash (ADR 0251), and compared, because two may have the same.
+-- found by their hash (ADR 0251), and compared, because two may have the same. A trace is looked for in each period of
+-- 18.6 hours, which an id begins with, from the oldest task to the newest (ADR 0260).
 create or replace function tasks_search(
   p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
   p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer
@@ -663,13 +664,23 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   candidates refcursor;
   t tasks;
+  oldest integer;
+  newest integer;
   last uuid;
   read integer := 0;
   passed integer := 0;
 begin
   if p_trace is not null then
+    select ('x' || left(o.id::text, 6))::bit(22)::integer into oldest
+      from tasks o where o.id >= p_since order by o.id limit 1;
+    select ('x' || left(o.id::text, 6))::bit(22)::integer into newest
+      from tasks o where o.id < p_before order by o.id desc limit 1;
     open candidates no scroll for
-      select * from (select * from tasks where hashtextextended(trace_id, 0) = hashtextextended(p_trace, 0) offset 0) o
+      select * from (
+        select * from tasks
+        where ('x' || left(id::text, 6))::bit(22)::integer = any (array(select generate_series(oldest, newest)))
+          and hashtext(trace_id) = hashtext(p_trace) offset 0
+      ) o
       where o.trace_id = p_trace and o.user_id = p_user and o.id >= p_since and o.id < p_before order by o.id desc;
   elsif p_key is not null then
     open candidates no scroll for

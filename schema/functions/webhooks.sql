@@ -165,7 +165,11 @@ create or replace function delivery_record(
 ) returns void language plpgsql
 set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$
-declare written integer;
+declare
+  -- Known before the statement begins, which then opens the partitions of these days alone.
+  first_created constant timestamptz := (select min(c) from unnest(p_created) as c);
+  last_created constant timestamptz := (select max(c) from unnest(p_created) as c);
+  written integer;
 begin
   with ended as materialized (
     select r.*, q.endpoint_id, q.due_at, case
@@ -199,7 +203,7 @@ begin
     update deliveries d set status = n.outcome, updated_at = n.ended_at,
       attempts = d.attempts + case when n.failure = 'lost' then 0 else 1 end
     from ended n where n.id = d.id and d.id = any (array(select id from ended))
-      and d.created_at between (select min(created_at) from ended) and (select max(created_at) from ended)
+      and d.created_at between first_created and last_created
   )
   insert into delivery_attempts
     (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, remote_address)

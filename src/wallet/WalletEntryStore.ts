@@ -1,5 +1,5 @@
 import type { PgClient } from "@effect/sql-pg"
-import { DateTime, Option, Schema } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import { scanList, when } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -60,15 +60,35 @@ export interface EntryPage {
   readonly maxAmount?: Credits | undefined
 }
 
+/**
+ * A page without filters. Its values are sub-selects, whose results the planner does not know: the plan is the same for
+ * every user and page, and with values at hand Postgres would make it anew for each.
+ */
+const newest = (sql: PgClient.PgClient, userId: UserId, { before, limit }: EntryPage) => {
+  const conditions = [
+    sql`c.user_id = (SELECT ${userId}::uuid)`,
+    ...when(Option.getOrUndefined(before), (seq) => sql`c.seq < (SELECT ${seq}::bigint)`)
+  ]
+  return sql`
+    SELECT * FROM wallet_entries c WHERE ${sql.and(conditions)}
+    ORDER BY c.seq DESC LIMIT (SELECT ${limit}::int)`.pipe(
+    rowsOf(EntryRow),
+    Effect.map((rows) => ({ rows, end: null })),
+    storeFailures
+  )
+}
+
 /** `WalletStore.search`: newest first. Entries are numbered in order of time, so that no index by time is needed. */
 export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPage) => {
+  const { before, limit, ...wanted } = page
+  if (Object.values(wanted).every((it) => it === undefined)) return newest(sql, userId, page)
   const { kind, since, until } = page
   const seqAt = (at: DateTime.Utc) => sql`(
     SELECT ledger_seq_at(w.user_id, w.entry_count, ${toDate(at)}) FROM wallets w WHERE w.user_id = ${userId})`
   const isOperators = kind === "top_up" || kind === "adjustment"
   const candidates = [
     sql`c.user_id = ${userId}`,
-    ...when(Option.getOrUndefined(page.before), (seq) => sql`c.seq < ${seq}`),
+    ...when(Option.getOrUndefined(before), (seq) => sql`c.seq < ${seq}`),
     ...when(page.subjectId, (id) => sql`c.subject_id = ${id}`),
     ...(isOperators && page.subjectId === undefined ? [sql`c.subject_id IS NULL`] : []),
     ...when(
@@ -91,7 +111,7 @@ export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPa
       ...when(page.minAmount, (amount) => sql`t.amount >= ${amount}`),
       ...when(page.maxAmount, (amount) => sql`t.amount <= ${amount}`)
     ],
-    limit: page.limit
+    limit
   })
 }
 

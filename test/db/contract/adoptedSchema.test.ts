@@ -250,7 +250,8 @@ for (const [store, database] of Object.entries(former)) {
           "0018_usage_tasks",
           "0019_room_for_updates",
           "0020_list_hashes_and_withheld_alerts",
-          "0021_place_of_the_last_entry"
+          "0021_place_of_the_last_entry",
+          "0022_traces_by_period"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

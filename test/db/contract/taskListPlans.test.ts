@@ -14,6 +14,8 @@ import { credits, newWallet, walletStores } from "../../support/wallets.ts"
 
 const begin = Date.parse("2026-11-20T00:00:00Z")
 const count = 12_500
+/** An id begins with such a period: its first 22 bits. */
+const periodMillis = 2 ** 26
 const keyOf = (user: UserId) => ApiKeyId.make(`key_${user}`)
 
 /** Tasks of a user, one a second from the first of these numbers on; every 5000th failed, every 2500th of another model. */
@@ -28,6 +30,21 @@ const makeTasks = Effect.fnUntraced(function* (user: UserId, first: number, some
       1000000, CASE WHEN n % 5000 = 0 THEN '{"code": 4004, "title": "", "detail": ""}'::jsonb END,
       md5(x.id::text), ${new Date(begin)}::timestamptz, ${new Date(begin)}::timestamptz
     FROM (SELECT id, ${first} + (i - 1)::int AS n FROM unnest(${ids}::uuid[]) WITH ORDINALITY AS u(id, i)) x`
+})
+
+/** Tasks of one trace. */
+const insertTraced = Effect.fnUntraced(function* (
+  user: UserId,
+  ids: ReadonlyArray<string>,
+  traceId: string
+) {
+  const sql = yield* PgClient.PgClient
+  yield* sql`
+    INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
+      created_at, updated_at)
+    SELECT id, ${user}, 'alibaba', 'common', 'generation', 'images', 'pending', '{}', true, 0, ${traceId},
+      ${new Date(begin)}::timestamptz, ${new Date(begin)}::timestamptz
+    FROM unnest(${ids}::uuid[]) AS u (id)`
 })
 
 const fill = (user: UserId) => makeTasks(user, 0, count)
@@ -137,8 +154,9 @@ for (const [name, database] of Object.entries(singleStores)) {
               yield* check(user, { apiKeyId: keyOf(user) }, page, page)
               yield* check(user, { apiKeyId: keyOf(user), model: "rare" }, 4, listScanRowsMax)
               yield* check(user, { apiKeyId: keyOf(other) }, 0, 0)
-              yield* check(user, { traceId }, 1, 1)
-              yield* check(other, { traceId }, 0, 1)
+              // With the oldest task and the newest, between which periods are looked through
+              yield* check(user, { traceId }, 1, 3)
+              yield* check(other, { traceId }, 0, 3)
             }
             const since = DateTime.makeUnsafe(begin + 100_000)
             const until = DateTime.makeUnsafe(begin + 102_000)
@@ -169,6 +187,35 @@ for (const [name, database] of Object.entries(singleStores)) {
           assert.lengthOf(rows, 3)
           assert.isNull(end)
         })
+      )
+
+      it.effect(
+        "are found in every period from the oldest task to the newest, of a year and of a wrong clock",
+        () =>
+          Effect.gen(function* () {
+            const user = yield* newWallet(0)
+            const [daysOfYear, traceId] = [365, "4bf92f3577b34da6a3ce929d0e0e4736"]
+            // One at each end of a period, and one whose clock was wrong
+            const times = Array.from({ length: daysOfYear }, (_, n) => begin - n * 86_400_000)
+            const edge = Math.ceil(begin / periodMillis) * periodMillis
+            const ids = [edge, edge - 1, ...times, 0].map(makeTaskId)
+            yield* insertTraced(user, ids, traceId)
+            const store = yield* TaskHistoryStore
+            const search = (filter: Filter) =>
+              store.search(user, { traceId, limit: 500, ...filter })
+            const idsOf = (found: { readonly rows: ReadonlyArray<{ readonly id: string }> }) =>
+              found.rows.map(({ id }) => id)
+            assert.deepStrictEqual(idsOf(yield* search({})), ids)
+            assert.deepStrictEqual(
+              idsOf(yield* search({ before: ids[0]!, limit: 2 })),
+              ids.slice(1, 3)
+            )
+            const since = DateTime.makeUnsafe(edge)
+            assert.deepStrictEqual(idsOf(yield* search({ since })), ids.slice(0, 1))
+            assert.deepStrictEqual(idsOf(yield* search({ until: since })), ids.slice(1))
+            assert.isEmpty((yield* search({ since: DateTime.add(since, { hours: 1 }) })).rows)
+            assert.isEmpty((yield* search({ traceId: "0".repeat(32) })).rows)
+          })
       )
     })
   })

@@ -259,11 +259,17 @@ describe("the indexes that an operator has made before an upgrade", () => {
         sql.unsafe(`CREATE INDEX CONCURRENTLY ${name} ON tasks (${key}, id DESC)`).unprepared
       yield* make("tasks_key_hash", "hashtextextended(api_key_id, 0)")
       yield* make("tasks_model_hash", "hashtextextended(model, uuid_hash_extended(user_id, 0))")
+      // What 0020 would build and 0022 drops
+      yield* sql`CREATE INDEX CONCURRENTLY tasks_trace_hash ON tasks (id) WHERE false`.unprepared
+      yield* sql`CREATE INDEX CONCURRENTLY tasks_trace_period
+        ON tasks ((('x' || left(id::text, 6))::bit(22)::integer), hashtext(trace_id))
+        WHERE trace_id IS NOT NULL`.unprepared
       yield* sql`UPDATE pg_index SET indisvalid = false
-        WHERE indexrelid = 'tasks_model_hash'::regclass`.unprepared
+        WHERE indexrelid = ANY ('{tasks_model_hash,tasks_trace_period}'::regclass[])`.unprepared
       const indexes = sql<{ name: string; oid: number; valid: boolean }>`
         SELECT indexrelid::regclass::text AS name, indexrelid::int AS oid, indisvalid AS valid FROM pg_index
-        WHERE indexrelid::regclass::text ~ '^tasks_(key|model|trace)_hash$' ORDER BY 1`.unprepared
+        WHERE indexrelid::regclass::text ~ '^tasks_(key|model|trace)_(hash|period)$' ORDER BY 1`
+        .unprepared
       const before = yield* indexes
       yield* Migrations.migrate()
       const after = yield* indexes
@@ -272,11 +278,12 @@ describe("the indexes that an operator has made before an upgrade", () => {
         [
           ["tasks_key_hash", true],
           ["tasks_model_hash", true],
-          ["tasks_trace_hash", true]
+          ["tasks_trace_period", true]
         ]
       )
       assert.strictEqual(after[0]?.oid, before[0]?.oid)
       assert.notStrictEqual(after[1]?.oid, before[1]?.oid)
+      assert.notStrictEqual(after[2]?.oid, before[3]?.oid)
     }).pipe(Effect.provide(empty))
   )
 })
