@@ -139,19 +139,11 @@ export const callDuring = <A, E, B, E2, R, R2>(
     })
   )
 
-/** Whether somebody waits for a table, and the wait until it is so, in real time. */
-export const tryingIn = (sql: SqlClient) => {
-  const isTrying = Effect.map(
+/** Whether somebody waits for a table. */
+export const tryingIn = (sql: SqlClient) =>
+  Effect.map(
     sql`
       SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation'
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     (rows) => rows.length > 0
   )
-  const untilTrying = (wanted: boolean) =>
-    isTrying.pipe(
-      Effect.filterOrFail((is) => is === wanted),
-      Effect.retry(Schedule.spaced("20 millis")),
-      TestClock.withLive
-    )
-  return { isTrying, untilTrying }
-}

@@ -11,8 +11,8 @@ import { accept, finish, newWallet, walletStores } from "../../support/wallets.t
 
 const count = 400
 
-/** Updates of tasks by this connection, and those of them that wrote no index. */
-const updates = Effect.gen(function* () {
+/** Updates of tasks so far, and those of them that wrote no index. */
+const updatesSoFar = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
   const [row] = yield* sql<{ all: number; inPlace: number }>`
@@ -31,6 +31,11 @@ for (const [name, database] of Object.entries(quietStores)) {
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const retention = yield* TaskRetentionStore
+          const before = yield* updatesSoFar
+          const updates = Effect.map(updatesSoFar, ({ all, inPlace }) => ({
+            all: all - before.all,
+            inPlace: inPlace - before.inPlace
+          }))
           const user = yield* newWallet(count)
           const body = { prompt: "a turtle that swims in a calm sea, seen from below ".repeat(8) }
           const made = yield* Effect.forEach(
