@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { chmodSync, cpSync, rmSync } from "node:fs"
+import { chmodSync, cpSync, globSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -15,6 +15,8 @@ const bins = ["cli/gateway.js", "cli/npx.js"]
 rmSync(dist, { recursive: true, force: true })
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" })
 if (status !== 0) process.exit(status ?? 1)
+// Nobody imports the command line
+for (const path of globSync("cli/**/*.d.ts", { cwd: dist })) rmSync(join(dist, path))
 for (const asset of assets) {
   cpSync(join(root, "src", asset), join(dist, asset), { recursive: true })
 }
