@@ -188,8 +188,7 @@ const wallets = `
     SELECT p.user_id, ${settledAfter("c.tasks")}, 1 + ${entriesPerTask} * c.tasks FROM people p JOIN counts c USING (u);
   INSERT INTO wallet_audits (user_id, seq, settled, held, chained, drifting, checked_at)
     SELECT user_id, entry_count, settled, 0, true, false, now() FROM wallets;
-  INSERT INTO wallet_audit_rounds (finished_at, wallets) SELECT now(), count(*) FROM wallets;
-  DELETE FROM usage_rebuilds`
+  INSERT INTO wallet_audit_rounds (finished_at, wallets) SELECT now(), count(*) FROM wallets`
 
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(0)} s`
 

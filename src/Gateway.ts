@@ -78,7 +78,6 @@ import { Accounts } from "./vendors/accounts/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { NamedHosts } from "./vendors/NamedHosts.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
-import * as UsageRebuild from "./wallet/UsageRebuild.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
 import { Wallet } from "./wallet/Wallet.ts"
 import * as WalletAudit from "./wallet/WalletAudit.ts"
@@ -238,7 +237,6 @@ export const actors = Layer.mergeAll(
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
   ManageReplays.layerLoop,
-  UsageRebuild.layer,
   WalletAudit.layer,
   WithheldAlerts.layer,
   UserErasure.layerLoop

@@ -126,8 +126,7 @@ begin
     select x.*, k.id is not null and case
         when x.receipt::json ->> 'checked' is null then k.unlimited
           and (k.rotations = 0 or coalesce((x.receipt::json ->> 'rotation')::integer = k.rotations, true))
-        -- Of a process of the release before: true
-        else x.receipt::json ->> 'checked' = 'true' or k.unlimited
+        else k.unlimited
           or coalesce(x.receipt::jsonb #> '{checked,models}' = coalesce(to_jsonb(k.allowed_models), 'null'), false)
         end as alive,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch
@@ -447,58 +446,6 @@ begin
   return query select * from unnest(results);
 end $$;
 
--- Kept for processes of the release before.
-create or replace function reservations_write(
-  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
-  p_charged bigint[],
-  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
-  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
-  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
-  p_used_places integer[], p_used_vendors text[], p_used_models text[], p_used_sandboxes boolean[],
-  p_used_requests bigint[], p_used_input bigint[], p_used_cached bigint[], p_used_output bigint[],
-  p_used_credits bigint[],
-  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
-) returns setof reservations_settle_result language sql as $$
-  select * from reservations_renew(
-    p_keys, null, p_users, p_holds, null, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
-    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
-    p_sandboxes, p_traces, p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests,
-    p_used_input, p_used_cached, p_used_output, p_used_credits, p_process, p_throttle, p_alerts, p_now)
-$$;
-
--- Kept for processes of the release before: it has not summed up what was used, and does not say by which secret it
--- knows a key. A key that was rotated gets no reservation from it.
-create or replace function reservations_settle(
-  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
-  p_charged bigint[],
-  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
-  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
-  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
-  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
-) returns setof reservations_settle_result language sql as $$
-  with used as (
-    select c.place, c.vendor, coalesce(c.model, '') as model, c.sandbox, count(*) as requests,
-      coalesce(sum((c.usage::json ->> 'inputTokens')::float8), 0)::bigint as input,
-      coalesce(sum((c.usage::json ->> 'cachedInputTokens')::float8), 0)::bigint as cached,
-      coalesce(sum((c.usage::json ->> 'outputTokens')::float8), 0)::bigint as output,
-      sum(c.captured)::bigint as credits
-    from unnest(p_places, p_vendors, p_models, p_sandboxes, p_outcomes, p_usages, p_captured)
-      as c(place, vendor, model, sandbox, outcome, usage, captured)
-    where c.outcome = 'settled'
-    group by 1, 2, 3, 4
-  )
-  select r.* from (
-    select coalesce(array_agg(place), '{}') as places, array_agg(vendor) as vendors, array_agg(model) as models,
-      array_agg(sandbox) as sandboxes, array_agg(requests) as requests, array_agg(input) as input,
-      array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
-    from used
-  ) u cross join lateral reservations_renew(
-    p_keys, null, p_users, p_holds, null, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
-    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
-    p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached, u.output,
-    u.credits, p_process, p_throttle, p_alerts, p_now) r
-$$;
-
 -- The same for a batch that reservations_renew refused, in a transaction that publishes its alerts. A call
 -- that was settled before is passed over. A call without cover (another process has closed the reservation,
 -- because it took this one for dead) is lost: nothing is charged. Amounts of reservations are absolute, so that
@@ -566,18 +513,3 @@ begin
     p_routes, p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached,
     u.output, u.credits, p_process, p_throttle, p_alerts, p_now) r;
 end $$;
-
--- Kept for processes of the release before.
-create or replace function reservations_settle_again(
-  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
-  p_charged bigint[],
-  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
-  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
-  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
-  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
-) returns setof reservations_settle_result language sql as $$
-  select * from reservations_renew_again(
-    p_keys, p_users, p_holds, null, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
-    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
-    p_sandboxes, p_traces, p_process, p_throttle, p_alerts, p_now)
-$$;

@@ -181,11 +181,6 @@ begin
   return cardinality(ids);
 end $$;
 
--- Kept for processes of the release before.
-create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language sql as $$
-  select task_bodies_remove(p_before, p_limit, 1)
-$$;
-
 -- The simulator keeps the request in the handle of its job; the handle of a vendor has the vendor's ids alone, which
 -- bills are compared with.
 create or replace function sandbox_handles_erase(p_tasks uuid[]) returns void language sql as $$

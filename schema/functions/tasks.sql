@@ -54,7 +54,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
       now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
-      key_since timestamptz, checks_key boolean, level smallint, models text[])
+      key_since timestamptz, models text[])
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -106,9 +106,7 @@ begin
     end if;
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
-      if c.checks_key is not true then
-        -- A process of the release before, which knows neither answer.
-      elsif limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
+      if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
         a.outcome := 'key';
       elsif not coalesce(c.models, array[c.model]) <@ limits.allowed_models then
         a.outcome := 'model';
@@ -163,9 +161,9 @@ begin
       a.cost := a.cost - c.price;
     end if;
     -- At once, because the next calls count it.
-    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, level)
+    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
-        coalesce(c.queue, 'submits'), c.now, coalesce(c.level, 0));
+        coalesce(c.queue, 'submits'), c.now);
     accepted := accepted || a;
     entries := entries || w.entry_count;
     settled := settled || w.settled;
@@ -379,9 +377,9 @@ end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
 -- a rate limit, a permit of the next second is free. The queue '' is that of the deadlines: a task may wait for a
--- permit beyond its own. Tasks above p_level are left out: the process could not take their steps. Reads one index
+-- permit beyond its own. Reads one index
 -- entry a queue, however many tasks wait.
-create or replace function task_queues_known(p_now timestamptz, p_level integer)
+create or replace function task_queues(p_now timestamptz)
 returns table (queue text, due_at timestamptz)
 language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -389,12 +387,12 @@ set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return query
   with recursive heads as (
-    (select r.queue, r.due_at from runs r where r.owner is null and r.level <= p_level
+    (select r.queue, r.due_at from runs r where r.owner is null
       order by r.queue, r.due_at limit 1)
     union all
     select n.queue, n.due_at from heads h cross join lateral (
       select r.queue, r.due_at from runs r
-      where r.owner is null and r.level <= p_level and r.queue > h.queue order by r.queue, r.due_at limit 1
+      where r.owner is null and r.queue > h.queue order by r.queue, r.due_at limit 1
     ) n
   )
   select h.queue, greatest(h.due_at, case
@@ -402,15 +400,14 @@ begin
     then l.next_at - interval '1 second' end)
   from heads h left join rate_leases l on l.key = h.queue
   union all
-  (select '', r.deadline_at from runs r where r.owner is null and r.level <= p_level order by r.deadline_at limit 1);
+  (select '', r.deadline_at from runs r where r.owner is null order by r.deadline_at limit 1);
 end $$;
 
 -- Claims due tasks of a queue, the longest due first. Under a rate limit it takes as many as there are permits in
 -- the next second, and leases these permits: `starts_at` is when each is valid. One process at a time claims from
 -- such a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue ''
--- it takes tasks whose deadline has passed. Tasks above p_level are left to processes that know more.
-create or replace function task_claim_known(
-  p_queue text, p_limit integer, p_owner text, p_now timestamptz, p_level integer)
+-- it takes tasks whose deadline has passed.
+create or replace function task_claim(p_queue text, p_limit integer, p_owner text, p_now timestamptz)
 returns table (
   task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
   waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
@@ -435,11 +432,11 @@ begin
   end if;
   with due as materialized (
     select r.task_id, r.due_at from runs r
-    where p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now and r.level <= p_level
+    where p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now
     order by r.due_at, r.task_id limit most for update skip locked
   ), late as materialized (
     select r.task_id, r.due_at from runs r
-    where p_queue = '' and r.owner is null and r.deadline_at <= p_now and r.level <= p_level
+    where p_queue = '' and r.owner is null and r.deadline_at <= p_now
     order by r.deadline_at limit most for update skip locked
   ), owned as (
     update runs r set owner = p_owner, epoch = r.epoch + 1, callback_received = false
@@ -465,23 +462,6 @@ begin
     select * from vendor_attempts v where v.task_id = r.task_id and v.n = r.attempt offset 0
   ) a on true
   order by c.place;
-end $$;
-
--- Kept for processes of the release before.
-create or replace function task_queues(p_now timestamptz) returns table (queue text, due_at timestamptz)
-language sql stable as $$
-  select * from task_queues_known(p_now, 0)
-$$;
-
--- Kept for processes of the release before.
-create or replace function task_claim(p_queue text, p_limit integer, p_owner text, p_now timestamptz)
-returns table (
-  task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
-  waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
-  handle jsonb, attempt_failure text
-) language plpgsql as $$
-begin
-  return query select * from task_claim_known(p_queue, p_limit, p_owner, p_now, 0);
 end $$;
 
 -- Frees at most p_limit tasks that processes without a heartbeat since then had in hand. Goes from owner to owner, and

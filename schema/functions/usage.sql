@@ -110,28 +110,3 @@ begin
   perform usage_add(fresh);
   return true;
 end $$;
-
--- Makes the next day anew of a user who was charged before usage was summed up (`usage_rebuilds`), and remembers it in
--- the same transaction. Returns false when there is none left.
-create or replace function usage_rebuild_next() returns boolean language plpgsql as $$
-declare
-  r usage_rebuilds;
-  since timestamptz;
-  next date;
-begin
-  select * into r from usage_rebuilds order by user_id limit 1 for update;
-  if not found then return false; end if;
-  since := r.next_day::timestamp at time zone 'UTC';
-  select (e.created_at at time zone 'UTC')::date into next
-  from wallet_entries e
-  where e.user_id = r.user_id and (since is null or e.created_at >= since and e.seq >= ledger_seq_at(
-    r.user_id, (select w.entry_count from wallets w where w.user_id = r.user_id), since - interval '1 hour'))
-  order by e.seq limit 1;
-  if next is null then
-    delete from usage_rebuilds u where u.user_id = r.user_id;
-  else
-    perform usage_rebuild(r.user_id, next);
-    update usage_rebuilds u set next_day = next + 1 where u.user_id = r.user_id;
-  end if;
-  return true;
-end $$;

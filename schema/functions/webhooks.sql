@@ -156,7 +156,7 @@ end $$;
 -- Records attempts that have ended: the delivery is finished, or due again at p_next. When the endpoint was
 -- disabled or deleted meanwhile, a delivery that would be due again is skipped, unless its user sent it again.
 -- Of a claim that another process has taken over (its seq is higher) only the attempt's row changes, which
--- delivery_rescue has written. A failure that is recorded a second time, because the caller did not receive the
+-- delivery_rescue_some has written. A failure that is recorded a second time, because the caller did not receive the
 -- result of the first, changes nothing.
 create or replace function delivery_record(
   p_ids text[], p_created timestamptz[], p_seqs integer[], p_started timestamptz[], p_ended timestamptz[],
@@ -208,7 +208,7 @@ begin
   insert into delivery_attempts
     (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, remote_address)
   select id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, address from ended
-  -- delivery_rescue has recorded it as lost.
+  -- delivery_rescue_some has recorded it as lost.
   on conflict (delivery_id, seq, started_at) do update set ended_at = excluded.ended_at, status = excluded.status,
     failure = excluded.failure, detail = excluded.detail, answer = excluded.answer,
     remote_address = excluded.remote_address;
@@ -326,62 +326,3 @@ begin
   )
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
-
--- Kept for processes of the release before.
-create or replace function delivery_quota(
-  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
-) returns integer[] language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
-as $$
-declare lock_key integer;
-begin
-  -- Heartbeats are of the clock of the database: the newest of them is its time.
-  if not exists (
-    select 1 from processes
-    where id <> p_owner
-      and greatest(heartbeat_at, left_at) > (select max(heartbeat_at) from processes) - interval '2 minutes'
-  ) then
-    return p_limits;
-  end if;
-  for lock_key in select distinct hashtext(e) from unnest(p_endpoints) as w (e) order by 1 loop
-    perform pg_advisory_xact_lock(811003, lock_key);
-  end loop;
-  return array(
-    select least(w.most, greatest(0, p_per_minute - (
-      select count(*)::integer from (
-        select 1 from attempts_and_claims a
-        where a.endpoint_id = w.endpoint and a.started_at > p_now - interval '2 minutes'
-          and (a.ended_at is null or a.ended_at > p_now - interval '1 minute')
-        limit p_per_minute
-      ) counted
-    )))
-    from unnest(p_endpoints, p_limits) with ordinality as w (endpoint, most, n) order by w.n
-  );
-end $$;
-
--- Kept for processes of the release before.
-create or replace function delivery_rescue(
-  p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, out rescued integer
-) language sql as $$
-  with lost as materialized (
-    select q.id, q.seq, q.created_at, q.endpoint_id, q.due_at, q.claimed_at,
-      e.enabled or (q.manual and e.deleted_at is null) as continues
-    from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id
-    where q.owner is not null and (
-      q.claimed_at < p_claimed_before
-      or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
-    for update of q skip locked
-  ), requeued as (
-    update delivery_queue q set owner = null, due_at = p_now from lost where q.id = lost.id and lost.continues
-  ), deleted as (
-    delete from delivery_queue q using lost where q.id = lost.id and not lost.continues
-  ), updated as (
-    update deliveries d set status = case when lost.continues then 'pending' else 'skipped' end, updated_at = p_now
-    from lost where d.id = lost.id and d.created_at = lost.created_at
-  ), recorded as (
-    insert into delivery_attempts (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, failure, detail)
-    select id, seq, endpoint_id, due_at, claimed_at, p_now, 'lost', 'the process ended during this attempt' from lost
-    on conflict do nothing
-  )
-  select count(*)::integer from lost
-$$;

@@ -12,9 +12,25 @@ create table users (
   name text,
   -- Null until a password is set.
   password_hash text,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  -- A disabled user's keys and sessions are refused.
+  disabled_at timestamptz,
+  -- Raised by each change of the password and each disabling, which ends the sessions of earlier epochs.
+  session_epoch integer not null default 0,
+  -- Issuer and subject of the first OpenID identity that signed in (ADR 0174).
+  oidc_subject text,
+  -- Limits set by an operator instead of the configured ones (ADR 0191). Null: the configured ones.
+  rate_limit_per_minute integer check (rate_limit_per_minute > 0),
+  concurrent_tasks integer check (concurrent_tasks > 0),
+  -- When the user was deleted, and when all personal data were gone (docs/reference/privacy.md#deletion-of-a-user).
+  deleted_at timestamptz,
+  erased_at timestamptz,
+  -- When the next pass of the erasure is due; null when there is none.
+  erasure_due_at timestamptz
 );
 create unique index users_email on users (lower(email));
+create unique index users_oidc_subject on users (oidc_subject) where oidc_subject is not null;
+create index users_to_erase on users (erasure_due_at) where erasure_due_at is not null;
 
 -- API keys, as hashes. A revoked key stays as a row.
 create table api_keys (
@@ -30,9 +46,54 @@ create table api_keys (
   expires_at timestamptz,
   revoked_at timestamptz,
   -- Written at most once a minute.
-  last_used_at timestamptz
+  last_used_at timestamptz,
+  -- Set while the user is disabled: the key is refused as a revoked one is.
+  disabled_at timestamptz,
+  -- Limits of this key (docs/reference/keys-and-limits.md#limits-of-a-key, ADR 0160).
+  -- What the key may spend in a period of the UTC calendar. Null: as much as the wallet has.
+  spend_limit bigint check (spend_limit >= 0),
+  spend_reset text check (spend_reset in ('daily', 'weekly', 'monthly', 'never')),
+  -- Null: every model.
+  allowed_models text[],
+  -- Null: only the limits of the configuration.
+  rate_limit_per_minute integer check (rate_limit_per_minute > 0),
+  concurrent_tasks integer check (concurrent_tasks > 0),
+  -- The user's rate limit, copied here so that an admission reads one row.
+  user_rate_limit_per_minute integer,
+  -- How often the key was rotated; identifies its secret (ADR 0190).
+  rotations integer not null default 0,
+  -- SHA-256 of the previous secret, and until when it still opens the key. Null: no longer.
+  previous_key_hash bytea,
+  previous_key_until timestamptz,
+  -- The key that pays for the inference of a user's sessions; nobody has its text (ADR 0175).
+  is_console boolean not null default false,
+  constraint api_keys_spend_limit check ((spend_limit is null) = (spend_reset is null))
 );
 create index api_keys_user on api_keys (user_id, id desc);
+create unique index api_keys_previous_key_hash on api_keys (previous_key_hash) where previous_key_hash is not null;
+create unique index api_keys_console on api_keys (user_id) where is_console and revoked_at is null;
+
+-- What a key has spent and holds in the current period of its spend limit. Written under the lock of the wallet
+-- that pays. The row stays when the limit is removed, so that no epoch is used twice.
+create table key_budgets (
+  api_key_id text primary key references api_keys on delete cascade,
+  -- Counts the periods. A hold names the one in which it began (`holds.budget_epoch`).
+  epoch integer not null,
+  -- When the period began: by the calendar, or when the limit was set.
+  since timestamptz not null,
+  spent bigint not null check (spent >= 0),
+  -- The sum of the open holds that began in the period.
+  held bigint not null check (held >= 0)
+) with (fillfactor = 50);
+
+-- The vendor account that keeps what the calls of a key have created there: stored responses, files, caches.
+-- A provider with one account needs no row (ADR 0134).
+create table account_affinities (
+  api_key_id text not null references api_keys on delete cascade,
+  provider text not null,
+  account_id text not null,
+  primary key (api_key_id, provider)
+);
 
 -- A token bucket for each key, shared by all processes (ADR 0030). Unlogged: a request costs no flush to the
 -- disk, and every bucket is full again after a crash of the server.
@@ -63,6 +124,44 @@ create table manage_idempotency_keys (
 );
 create index manage_idempotency_keys_age on manage_idempotency_keys (created_at);
 
+-- Browsers that are signed in (docs/reference/sessions.md). `token_hash` is the SHA-256 of the cookie.
+create table sessions (
+  id text primary key,
+  token_hash bytea not null unique,
+  -- Null: the operator.
+  user_id uuid references users on delete cascade,
+  method text not null check (method in ('password', 'api_key', 'admin_token', 'link', 'oidc')),
+  -- The key that was exchanged, and its `rotations` then: the session ends with that secret.
+  api_key_id text references api_keys on delete cascade,
+  key_rotations integer,
+  -- Of a user: `session_epoch` at the sign-in.
+  epoch integer,
+  -- Of the operator: a MAC of what makes somebody the operator (ADR 0172).
+  operator_mac text,
+  address text,
+  created_at timestamptz not null,
+  -- Written at most once a minute.
+  last_seen_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint sessions_of_user_or_operator check ((user_id is null) = (epoch is null)
+    and (user_id is null) = (operator_mac is not null))
+);
+create index sessions_user on sessions (user_id, id desc);
+create index sessions_expiry on sessions (expires_at);
+
+-- One-time sign-in links, deleted when used. `token_hash` is the SHA-256 of the secret.
+create table sign_in_links (
+  token_hash bytea primary key,
+  -- Null: the operator.
+  user_id uuid references users on delete cascade,
+  epoch integer,
+  operator_mac text,
+  expires_at timestamptz not null,
+  constraint sign_in_links_of_user_or_operator check ((user_id is null) = (epoch is null)
+    and (user_id is null) = (operator_mac is not null))
+);
+create index sign_in_links_expiry on sign_in_links (expires_at);
+
 -- Wallets ----------------------------------------------------------------------------------------------
 -- The money verbs are in schema/functions/wallet.sql and calls.sql. What must always hold is stated here as
 -- constraints and triggers (docs/reference/wallet.md#invariants).
@@ -79,13 +178,23 @@ create table wallets (
   last_alert_at timestamptz,
   -- A top-up re-arms the alert at once. Any other recovery waits for the end of the throttle interval.
   rearmed_by_top_up boolean not null default true,
+  -- A charge crossed the threshold while the throttle withheld its alert. It is reported when the window ends, if the
+  -- balance is still below.
+  alert_withheld boolean not null default false,
   -- Number of the latest entry in wallet_entries.
   entry_count bigint not null default 0,
+  -- The ctid of that entry, so that the check at the commit reads one page instead of all levels of an index
+  -- (ADR 0253). A hint: a stale or absent one costs a look-up by key. Text, because the driver has no decoder for tid.
+  last_entry text,
+  -- A key of the user has, or had, a limit that the store enforces. Read with the lock of the wallet, so that keys
+  -- without limits cost no look-up.
+  key_limits boolean not null default false,
   constraint wallets_held_not_negative check (held >= 0),
   constraint wallets_settled_covers_held check (settled >= held),
   constraint wallets_entry_count_not_negative check (entry_count >= 0),
   constraint wallets_empty_before_first_entry check (entry_count > 0 or (settled = 0 and held = 0))
 ) with (fillfactor = 50);
+create index wallets_alert_withheld on wallets (last_alert_at) where alert_withheld;
 
 -- Open holds only. Whoever closes a hold deletes its row, so that it is closed exactly once.
 create table holds (
@@ -102,8 +211,11 @@ create table holds (
   -- Of a call: what its receipt says, for another process may write it. json, because it is written once and
   -- read once.
   call json,
-  -- Of a reservation.
-  api_key_id text
+  -- Of a reservation: the key, and the catalog whose prices its calls have (ADR 0188).
+  api_key_id text,
+  catalog_id integer,
+  -- The period of the key's budget that the hold counts in; null: in none.
+  budget_epoch integer
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create unique index holds_reservations on holds (api_key_id, process_id) where kind = 'reservation';
 
@@ -148,6 +260,49 @@ create table wallet_entries (
 );
 create unique index wallet_entries_operation_id on wallet_entries (operation_id) where subject_id is null;
 create unique index wallet_entries_subject on wallet_entries (subject_id, kind) where subject_id is not null;
+-- Top-ups and adjustments, which are few among the entries of calls.
+create index wallet_entries_operator on wallet_entries (user_id, seq desc) where subject_id is null;
+
+-- Balance alerts that the throttle withheld and that were reported at the end of its window. They have no entry in the
+-- ledger: they stand behind the entry `seq`, the wallet's last one then (ADR 0232). Kept as long as the log.
+create table withheld_alerts (
+  user_id uuid not null,
+  seq bigint not null,
+  -- Of the event.
+  created_at timestamptz not null,
+  primary key (user_id, seq)
+);
+create index withheld_alerts_age on withheld_alerts (created_at);
+
+-- What was charged, by day, key and model: written in the transactions that settle, so that a day's sum is that of
+-- the captures in the ledger (docs/reference/usage.md#rollup). Every writer holds the wallet's lock.
+create table usage_days (
+  user_id uuid not null,
+  -- The UTC day of the settlement.
+  day date not null,
+  -- Empty: a task without a key. With `vendor` and `model` empty too: captures whose receipts are gone.
+  api_key_id text not null,
+  vendor text not null,
+  -- Empty: a route without a model.
+  model text not null,
+  sandbox boolean not null,
+  -- Calls that were settled and tasks that were completed.
+  requests bigint not null,
+  input_tokens bigint not null,
+  input_cached_tokens bigint not null,
+  output_tokens bigint not null,
+  images bigint not null,
+  videos bigint not null,
+  audios bigint not null,
+  -- Of video.
+  seconds bigint not null,
+  credits bigint not null,
+  -- How many of `requests` were tasks.
+  tasks bigint not null default 0,
+  primary key (user_id, day, api_key_id, vendor, model, sandbox)
+-- Each batch of a key updates its row: the new version lies beside the old one, and no index is written.
+) with (fillfactor = 50);
+create index usage_days_day on usage_days (day);
 
 -- What the wallet audit has read of each wallet: the sums of its entries up to `seq`, so that the next round
 -- reads new entries only (ADR 0061).
@@ -168,8 +323,33 @@ create index wallet_audits_drifting on wallet_audits (user_id) where drifting;
 create table wallet_audit_rounds (
   only_row boolean primary key default true check (only_row),
   finished_at timestamptz not null,
-  wallets bigint not null
+  wallets bigint not null,
+  -- Spend limits whose counts cannot be right (docs/reference/wallet.md#wallet-audit), and when they were checked.
+  drifting_budgets integer not null default 0,
+  budgets_checked_at timestamptz
 );
+
+-- Catalogs ---------------------------------------------------------------------------------------------
+
+-- Catalogs by hash, with their whole text: tasks, holds and receipts name the one that they were priced by
+-- (docs/catalog.md#reload, ADR 0156). A catalog never changes and is never deleted.
+create table catalogs (
+  id integer primary key generated always as identity,
+  -- SHA-256 of the text, in hex.
+  hash text not null unique,
+  text text not null,
+  created_at timestamptz not null
+);
+
+-- When which catalog was adopted by all processes. The latest row counts.
+create table catalog_adoptions (
+  id integer primary key generated always as identity,
+  catalog_id integer not null references catalogs,
+  adopted_at timestamptz not null,
+  -- The process that read it.
+  process_id text not null
+);
+create index catalog_adoptions_time on catalog_adoptions (adopted_at, id);
 
 -- Tasks ------------------------------------------------------------------------------------------------
 
@@ -196,12 +376,38 @@ create table tasks (
   -- {code, title, detail}, when failed.
   error jsonb,
   trace_id text,
+  -- The catalog that the task was priced by.
+  catalog_id integer,
+  -- Of an alias (docs/reference/aliases.md): the models that may do the task, in the order in which they are tried,
+  -- each with its price and why it was passed over, and the index of the one that the task is at. `vendor` and `model`
+  -- are what was asked for. Null: the model itself was asked for.
+  candidates jsonb,
+  candidate integer,
+  -- What the client attached (docs/reference/tasks.md#metadata). json, because it is returned as it was given, with its
+  -- members in their order. Null: nothing was given.
+  metadata json,
   created_at timestamptz not null,
   -- When the first attempt began.
   started_at timestamptz,
-  updated_at timestamptz not null
-);
+  updated_at timestamptz not null,
+  -- When the client deleted a video (docs/reference/shapes.md#videos): its media are gone, and no list in OpenAI's
+  -- shape contains it. The task and what was charged for it stay.
+  deleted_at timestamptz
+-- Half of each page is left free for the updates of its tasks (begun, ended, body removed), which then write no index
+-- (ADR 0241).
+) with (fillfactor = 50);
 create index tasks_user on tasks (user_id, id desc);
+-- Failed tasks: `error` is written once, where `status` changes twice.
+create index tasks_failed on tasks (user_id, id desc) where error is not null;
+create index tasks_videos on tasks (user_id, id desc) where result_kind = 'videos' and deleted_at is null;
+-- Lists by key and model go by eight bytes instead of up to 53 (ADR 0251). `tasks_search` compares the columns too, so
+-- that two values with one hash are told apart.
+create index tasks_key_hash on tasks (hashtextextended(api_key_id, 0), id desc);
+create index tasks_model_hash on tasks (hashtextextended(model, uuid_hash_extended(user_id, 0)), id desc);
+-- Lists by trace go by the period of 18.6 hours (2^26 ms) that the id of a task begins with, then by four bytes of the
+-- trace: entries of new tasks lie on the pages of their period (ADR 0260).
+create index tasks_trace_period
+  on tasks ((('x' || left(id::text, 6))::bit(22)::integer), hashtext(trace_id)) where trace_id is not null;
 
 -- Unfinished tasks only, so that the cost of this table does not grow with history. Whoever ends the task
 -- deletes its row (ARCHITECTURE.md#rules-of-safety).
@@ -210,22 +416,37 @@ create table runs (
   api_key_id text,
   -- Raised by each new owner. Every write of an owner names its epoch, so that an earlier owner changes nothing.
   epoch integer not null default 0,
-  -- The process that runs the task; null: nobody does, and any process may take it.
+  -- The process that has the task in hand; null: nobody does, and any process may claim it once it is due (ADR 0149).
   owner text,
+  -- When the next step is due. While a process has the task in hand this is in the past, so that the task of a process
+  -- that dies is due again.
+  due_at timestamptz not null default 'epoch',
+  -- Steps that are claimed together: the submits of a model, the polls of an account, or what one rate limit of a vendor
+  -- counts.
+  queue text not null default 'submits',
+  deadline_at timestamptz not null,
   -- Number of the latest row in vendor_attempts.
   attempt integer not null default 0,
-  deadline_at timestamptz not null,
+  -- The account of the next submit, while the task waits for a slot or a permit there.
+  account_id text,
   -- The concurrency limit that the task counts against: an account, or one model of an account (ADR 0108). With
   -- `slot_held` false the task waits for a slot. The slot is part of the run, so that it cannot leak.
   slot_key text,
   slot_held boolean not null default false,
+  -- The number of slots of `slot_key` that was configured when the task began to wait for one.
+  slot_max integer,
   -- Another process received the vendor's callback: the owner is to poll the job now (ADR 0107).
-  callback_received boolean not null default false
-);
-create index runs_owner on runs (owner);
+  callback_received boolean not null default false,
+  -- The artifacts of media that were fetched from the client's URLs, by JSON pointer.
+  inputs jsonb
+-- Every step changes an indexed column.
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 2000,
+  autovacuum_vacuum_cost_delay = 0);
+create index runs_due on runs (queue, due_at, task_id) where owner is null;
+create index runs_deadline on runs (deadline_at) where owner is null;
+create index runs_owner on runs (owner) where owner is not null;
 create index runs_api_key on runs (api_key_id);
 create index runs_slot on runs (slot_key, slot_held, task_id) where slot_key is not null;
-create index runs_callback_received on runs (owner) where callback_received;
 
 -- One row for each paid submit, committed before it is sent (docs/reference/vendors.md#paid-submit-protocol).
 create table vendor_attempts (
@@ -256,20 +477,6 @@ create table vendor_callbacks (
   expires_at timestamptz not null
 );
 create index vendor_callbacks_expiry on vendor_callbacks (expires_at);
-
--- The rate limit of calls to a vendor, over all processes: processes lease permits (ADR 0082).
-create table rate_leases (
-  key text primary key,
-  -- When the next free permit is valid.
-  next_at timestamptz not null
-);
-
--- Accounts, or models of an account, that no job is submitted to for now, because the vendor refused the service
--- itself.
-create table vendor_faults (
-  key text primary key,
-  until timestamptz not null
-);
 
 -- The first response to a create with an Idempotency-Key (docs/reference/tasks.md#idempotency).
 create table idempotency_keys (
@@ -302,6 +509,71 @@ create table artifacts (
 create index artifacts_expiry on artifacts (expires_at);
 create index artifacts_task on artifacts (task_id);
 
+-- Up to which task an hourly retention job has come, so that it does not start over each time.
+create table retention_marks (
+  name text primary key,
+  task_id uuid not null
+);
+
+-- Vendor accounts --------------------------------------------------------------------------------------
+
+-- Accounts whose tasks can be finished after they left the configuration (ADR 0186).
+create table vendor_accounts (
+  id text primary key,
+  -- The settings with the key, as JSON, encrypted under MASTER_KEY.
+  sealed bytea not null,
+  -- When a process last had it in its configuration, by the clock of the database.
+  configured_at timestamptz not null
+);
+
+-- Accounts that get no new work (docs/reference/vendors.md#draining-an-account).
+create table account_drains (
+  account_id text primary key,
+  since timestamptz not null
+);
+
+-- What was charged for tasks and calls, by day and account. A row for each connection that settles, so that no two
+-- transactions wait for one row (ADR 0187).
+create table account_days (
+  day date not null,
+  account_id text not null,
+  shard integer not null,
+  credits bigint not null check (credits >= 0),
+  primary key (day, account_id, shard)
+);
+
+-- Accounts, or models of an account, that no job is submitted to for now, because the vendor refused the service itself.
+-- A fault that is over stays as the latest one.
+create table vendor_faults (
+  key text primary key,
+  until timestamptz not null,
+  account_id text,
+  model text,
+  at timestamptz,
+  http_status integer,
+  -- What the operator can do about it.
+  remedy text
+);
+
+-- The rate limit of calls to a vendor, over all processes: processes lease permits (ADR 0082).
+create table rate_leases (
+  key text primary key,
+  -- When the next free permit is valid.
+  next_at timestamptz not null,
+  -- The time between two permits; null: not known yet.
+  spacing interval,
+  -- Permits leased in this minute.
+  minute timestamptz,
+  used integer not null default 0
+);
+
+-- When a vendor last called back for jobs of an account, to within ten seconds: while it does, polls are rare
+-- (docs/reference/vendors.md#poll-interval, ADR 0195).
+create table callback_times (
+  account_id text primary key,
+  called_at timestamptz not null
+);
+
 -- Passthrough calls ------------------------------------------------------------------------------------
 
 -- Receipts of metered calls, written once, when the call has ended (docs/reference/wallet.md#receipts-of-calls).
@@ -324,12 +596,22 @@ create table calls (
   usage jsonb,
   sandbox boolean not null,
   trace_id text,
+  -- The catalog that the call was priced by.
+  catalog_id integer,
+  -- The vendor's id of the request, to find the call on a bill (ADR 0192).
+  request_id text,
+  -- Of a stream: milliseconds from the beginning of the call to the first chunk.
+  first_token_ms integer,
+  -- Of an alias: its name, and the models that were passed over.
+  alias jsonb,
   created_at timestamptz not null,
   ended_at timestamptz not null,
   -- A receipt is only looked for among those of its user (ADR 0120).
   primary key (user_id, id, created_at)
 ) partition by range (created_at);
 create table calls_default partition of calls default;
+-- Which parts of a day may have a trace. A call writes it only when a part is full.
+create index calls_trace on calls using brin (trace_id text_bloom_ops) with (autosummarize = on);
 
 -- Webhooks ---------------------------------------------------------------------------------------------
 
@@ -461,6 +743,41 @@ create table processes (
   left_at timestamptz
 );
 
+-- What one process does for all at an interval, when it last began, and who did it (ADR 0202). Unlogged: after a crash
+-- of the server everything begins again.
+create unlogged table duties (
+  name text primary key,
+  -- The beginning of the interval.
+  begun_at timestamptz not null,
+  process_id text not null
+);
+
+-- Audit log --------------------------------------------------------------------------------------------
+
+-- One row for each write through the management API, in the transaction of the write (docs/reference/audit.md). In
+-- month partitions, named by their first day (ADR 0168).
+create table audit_entries (
+  id text not null,
+  created_at timestamptz not null,
+  -- The operation, as OpenAPI names it.
+  type text not null,
+  actor_type text not null check (actor_type in ('operator', 'api_key', 'session')),
+  -- The key or the session; null for the operator's token.
+  actor_id text,
+  actor_user_id uuid,
+  -- The only column that may change: it is erased with its user.
+  ip_address text,
+  -- Whose data were changed or read.
+  user_id uuid,
+  resource_id text,
+  -- Fields of the request; secrets and personal data as "[hidden]".
+  changes jsonb not null,
+  trace_id text,
+  primary key (id, created_at)
+) partition by range (created_at);
+create table audit_entries_default partition of audit_entries default;
+create index audit_entries_user on audit_entries (user_id, id desc);
+
 -- Triggers ---------------------------------------------------------------------------------------------
 
 -- Raises GW001: these rows are never changed, or never deleted.
@@ -491,14 +808,38 @@ end $$;
 -- Raises GW001 when a wallet differs from its latest ledger entry at the commit, whoever wrote it.
 create function check_wallet_matches_ledger() returns trigger language plpgsql as $$
 begin
-  if new.entry_count > 0 and not exists (
-    select 1 from wallet_entries e
+  if new.entry_count = 0 then return null; end if;
+  perform from wallet_entries e
+    where e.ctid = new.last_entry::tid and e.user_id = new.user_id and e.seq = new.entry_count
+      and e.settled_after = new.settled and e.held_after = new.held;
+  if found then return null; end if;
+  perform from wallet_entries e
     where e.user_id = new.user_id and e.seq = new.entry_count
-      and e.settled_after = new.settled and e.held_after = new.held
-  ) then
+      and e.settled_after = new.settled and e.held_after = new.held;
+  if not found then
     raise exception 'wallet % differs from its ledger', new.user_id using errcode = 'GW001';
   end if;
   return null;
+end $$;
+
+-- Raises GW001, except when the operator's note is erased with its user: the entry itself never changes.
+create function forbid_entry_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' and old.subject_id is null and new.note is null
+    and to_jsonb(new) - 'note' = to_jsonb(old) - 'note' then
+    return new;
+  end if;
+  raise exception '% rows are never changed', tg_table_name using errcode = 'GW001';
+end $$;
+
+-- Raises GW001, except when an address is erased with its user.
+create function forbid_audit_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' and new.ip_address is null
+    and to_jsonb(new) - 'ip_address' = to_jsonb(old) - 'ip_address' then
+    return new;
+  end if;
+  raise exception 'audit entries are never changed' using errcode = 'GW001';
 end $$;
 
 create constraint trigger wallets_match_ledger
@@ -515,8 +856,18 @@ create trigger holds_keep_wallet before update of user_id on holds
 create trigger wallet_entries_wallet_exists after insert on wallet_entries
   referencing new table as added for each statement execute function check_wallets_exist();
 create trigger wallet_entries_never_changed before update or delete on wallet_entries
-  for each row execute function forbid_change();
+  for each row execute function forbid_entry_change();
 create trigger wallet_entries_never_truncated before truncate on wallet_entries
+  for each statement execute function forbid_change();
+create trigger catalogs_never_changed before update or delete on catalogs
+  for each row execute function forbid_change();
+create trigger catalogs_never_truncated before truncate on catalogs
+  for each statement execute function forbid_change();
+create trigger audit_entries_never_changed before update or delete on audit_entries
+  for each row execute function forbid_audit_change();
+create trigger audit_entries_never_truncated before truncate on audit_entries
+  for each statement execute function forbid_change();
+create trigger audit_entries_never_truncated before truncate on audit_entries_default
   for each statement execute function forbid_change();
 
 -- Types of the functions' parameters and results ---------------------------------------------------------
@@ -550,7 +901,7 @@ create type calls_write_result as (
   threshold bigint
 );
 
--- One row of reservations_settle: what a reservation is now (the first five columns), or a balance alert to
+-- One row of reservations_renew: what a reservation is now (the first five columns), or a balance alert to
 -- publish in this transaction (`available`, `user_id`, `threshold`).
 create type reservations_settle_result as (
   api_key_id text,
@@ -561,4 +912,15 @@ create type reservations_settle_result as (
   expires_at timestamptz,
   user_id uuid,
   threshold bigint
+);
+
+-- One row of catalog_adopt: the latest adoption.
+create type catalog_adoption as (
+  -- The number of the adoption, and of its catalog.
+  adoption integer,
+  catalog integer,
+  hash text,
+  -- Null for a caller that has this catalog.
+  text text,
+  adopted_at timestamptz
 );

@@ -17,7 +17,7 @@ export const CatalogContent = Schema.Struct({
   models: Schema.Array(CatalogEntry),
   tokenModels: Schema.Array(TokenModel),
   routes: Schema.Array(OpenRoute),
-  /** Absent when there is none: releases that know no aliases read such a catalog. ADR 0225. */
+  /** Absent when there is none. */
   aliases: Schema.optionalKey(Schema.Array(Alias))
 })
 export type CatalogContent = typeof CatalogContent.Type

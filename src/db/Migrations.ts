@@ -2,8 +2,6 @@ import { Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { isSqlError } from "effect/sql/SqlError"
 import type { SqlError } from "effect/sql/SqlError"
-import { ownerDeadSeconds } from "../domain/Limits.ts"
-import { adopt, formerProcessRuns, isFormer } from "./AdoptedSchema.ts"
 import { applyFunctions, changedFunctions, labelOf } from "./AppliedFunctions.ts"
 import { lackedRight } from "./DatabaseUnavailable.ts"
 import type { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
@@ -32,7 +30,7 @@ interface SchemaFiles {
 
 type SchemaFailure = MigrationError | DatabaseUnavailable | SqlError
 
-/** What the role of the URL may not do is said in words: the operator grants it. */
+/** A right that the role lacks becomes an error that names it, so that the operator can grant it. */
 const namingRights = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | DatabaseUnavailable, R> =>
@@ -45,33 +43,32 @@ const readFiles = Effect.fnUntraced(function* (options: MigrationsOptions | unde
   return { directory, migrations, functions } satisfies SchemaFiles
 })
 
-/** What an upgrade begins with. */
+/** Runs before the migrations of a store that has a schema. */
 const upgradeFile = "upgrade.sql"
 
 /** Any number that nothing else in the database uses as an advisory lock. */
 const advisoryLock = 7_305_004_117
 
-/** Longest wait for the lock of one statement, in which everybody else who needs that table waits too. */
+/** Longest wait of a statement for a lock. Everybody else who needs that table waits behind it. */
 const lockTimeoutSeconds = 3
 
 /**
- * Waits of a migration that found a table in use: longer each time, because each try stops money for as long as it
- * waits for a lock, and a dump may take an hour.
+ * Pauses between tries of a migration that found a table locked. They grow, because each try stops money while it
+ * waits for the lock, and a dump may take an hour.
  */
 const busySchedule = Schedule.min([
   Schedule.exponential("2 seconds"),
   Schedule.spaced("30 seconds")
 ])
 
-/** Longest silence between two statements: the longest wait between tries, and more. Whoever is gone gives up its turn. */
+/** Longer than any pause between tries. A migrator that is silent for longer has died and loses its turn. */
 const turnIdleSeconds = 90
 
 /**
- * Applies what is missing in one transaction: migrations in order, then the function files that have changed.
- * Processes of the release before see the schema with their functions, or with those that go with it, and
- * nothing in between (ADR 0158). An advisory lock makes processes that start at once do it once, and try one at
- * a time. A table that somebody keeps locked is not waited for in a queue that stops the service. Returns the names of what this
- * call applied.
+ * Applies what is missing in one transaction: migrations in order, then the function files that changed. Processes of
+ * the previous release see the old schema with the old functions or the new ones with the new, never a mixture
+ * (ADR 0158). An advisory lock lets one process try at a time. A table that another session keeps locked is retried
+ * with pauses, so that the service never queues behind the migration for long. Returns the names of what was applied.
  */
 export const migrate = (
   options?: MigrationsOptions
@@ -84,23 +81,18 @@ const migrateWith = Effect.fn("Migrations.migrate")(function* (
   const sql = yield* SqlClient
   const files = yield* readFiles(options)
   if (yield* isUpToDate(files)) return []
-  // A savepoint, whose end gives all locks of a try back, save that of the one who tries
+  // A savepoint: rolling it back releases the locks of a failed try but keeps the turn
   const tries = sql.withTransaction(apply(files)).pipe(
-    Effect.retry({
-      while: (error) => error._tag === "MigrationError" && error.fault === formerProcessRuns,
-      schedule: Schedule.spaced("1 second"),
-      times: ownerDeadSeconds + 1
-    }),
     Effect.tapError((error) => (isBusy(error) ? Effect.logWarning(busyMessage) : Effect.void)),
     Effect.retry({ while: isBusy, schedule: busySchedule })
   )
   return yield* sql.withTransaction(Effect.andThen(takeTurn, tries))
 })
 
-/** One process tries at a time: each try stops money for as long as it waits for a lock (ADR 0252). */
+/** Only one process tries at a time, because each try stops money while it waits for a lock (ADR 0252). */
 const takeTurn = Effect.gen(function* () {
   const sql = yield* SqlClient
-  // Whatever the role or the database is set to
+  // Overrides settings of the role or the database
   yield* sql`SET LOCAL statement_timeout = 0`.unprepared
   yield* sql`SET LOCAL lock_timeout = 0`.unprepared
   yield* sql.unsafe(`SET LOCAL idle_in_transaction_session_timeout = '${turnIdleSeconds}s'`)
@@ -110,7 +102,7 @@ const takeTurn = Effect.gen(function* () {
 
 const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It is tried again`
 
-/** A lock that was not to be had in time, or a deadlock, which ends one of its parties. */
+/** A lock time-out or a deadlock. */
 const isBusy = (error: MigrationError | SqlError): boolean => {
   const cause = error._tag === "MigrationError" ? error.cause : error
   return (
@@ -119,8 +111,8 @@ const isBusy = (error: MigrationError | SqlError): boolean => {
 }
 
 /**
- * What `migrate` would apply, by name; nothing: the store is up to date. Changes nothing. Fails for a store that a
- * newer program has migrated.
+ * The names of what `migrate` would apply; empty when the store is up to date. Changes nothing. Fails for a store that
+ * a newer program has migrated.
  */
 export const inspect = (
   options?: MigrationsOptions
@@ -133,11 +125,9 @@ const inspectWith = Effect.fn("Migrations.inspect")(function* (
   const files = yield* readFiles(options)
   const none: SchemaState = { migrations: [], functions: [] }
   const state = (yield* hasState) ? yield* readState : none
-  const isOld = isFormer(state.migrations)
-  if (!isOld) yield* check(files, state)
-  const applied = isOld ? 0 : state.migrations.length
+  yield* check(files, state)
   return [
-    ...files.migrations.slice(applied).map(({ name }) => name),
+    ...files.migrations.slice(state.migrations.length).map(({ name }) => name),
     ...changedFunctions(files.functions, state).map(labelOf)
   ]
 })
@@ -146,11 +136,10 @@ const inspectWith = Effect.fn("Migrations.inspect")(function* (
 export const layer = (options?: MigrationsOptions): Layer.Layer<never, SchemaFailure, SqlClient> =>
   Layer.effectDiscard(migrate(options))
 
-/** The usual start needs no lock: everything is there. Faults are found here too. */
+/** Lets the usual start, with nothing to apply, take no lock. Fails for a store that `check` refuses. */
 const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   if (!(yield* hasState)) return false
   const state = yield* readState
-  if (isFormer(state.migrations)) return false
   yield* check(files, state)
   return (
     state.migrations.length === files.migrations.length &&
@@ -158,35 +147,27 @@ const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   )
 })
 
-/** What is missing, in the caller's transaction. */
+/** Applies what is missing, in the caller's transaction. */
 const apply = Effect.fnUntraced(function* (files: SchemaFiles) {
   const sql = yield* SqlClient
   yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockTimeoutSeconds}s'`).unprepared
   yield* createState
-  const applied: Array<string> = []
-  let state = yield* readState
-  const [initial] = files.migrations
-  if (initial !== undefined && isFormer(state.migrations)) {
-    yield* adopt(state.migrations, files.directory, initial)
-    state = yield* readState
-    applied.push(initial.name)
-  }
+  const state = yield* readState
   yield* check(files, state)
   const changed = changedFunctions(files.functions, state)
   const missing = files.migrations.slice(state.migrations.length)
-  // Another process did it while this one waited
-  if (missing.length === 0 && changed.length === 0) return applied
-  if (applied.length === 0 && missing.length < files.migrations.length) {
+  // Another process applied it while this one waited
+  if (missing.length === 0 && changed.length === 0) return []
+  if (state.migrations.length > 0) {
     yield* runFile(upgradeFile, yield* readSchemaFile(files.directory, upgradeFile))
   }
   for (const next of missing) {
     yield* runFile(next.name, next.text)
-    // What is checked at the end of a transaction: a table with pending checks cannot be altered
+    // A table with pending deferred checks cannot be altered
     yield* sql`SET CONSTRAINTS ALL IMMEDIATE`.unprepared
     yield* recordMigration(next)
-    applied.push(next.name)
   }
-  return [...applied, ...(yield* applyFunctions(changed))]
+  return [...missing.map(({ name }) => name), ...(yield* applyFunctions(changed))]
 })
 
 const check = Effect.fnUntraced(function* (files: SchemaFiles, state: SchemaState) {
@@ -195,6 +176,11 @@ const check = Effect.fnUntraced(function* (files: SchemaFiles, state: SchemaStat
     if (known === undefined) {
       const fault = "the database has it, this program does not"
       return yield* migrationFault(row.name, fault, "Start a newer version")
+    }
+    if (known.sha256 !== row.sha256 && row.id === 1) {
+      const remedy =
+        "Export its users and balances and start with a new store: docs/operating.md#stores-of-development-versions"
+      return yield* migrationFault(row.name, "another version created this store", remedy)
     }
     if (known.sha256 !== row.sha256) {
       const remedy = "Restore the file and put the change into a new migration"

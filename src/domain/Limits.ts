@@ -249,10 +249,6 @@ export const usageExportRowsMax = 1000
 export const usageRebuildUsersMax = 1000
 export const usageRebuildDaysMax = 31
 
-/** Between two days, and between two looks, of the rebuild after an upgrade. */
-export const usageRebuildPauseMillis = 10
-export const usageRebuildSeconds = 60
-
 /** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1
 /** A process that knows of no waiting task looks this often, for those of a process that has died. */

@@ -35,8 +35,6 @@ export interface Offer {
   }
   /** The number of the catalog that all of this stands in. */
   readonly catalogId: number | null
-  /** What a process has to know to run a task of that catalog. */
-  readonly level: number
   readonly sandbox: boolean
 }
 

@@ -46,7 +46,12 @@ export class Offers extends Context.Service<
         }
         if (!Arr.isReadonlyArrayNonEmpty(models)) return Effect.fail(noPrice(path))
         const allowedBy = targets.map(({ model }) => model.model)
-        return Effect.succeed({ models, alias: { leftOut, allowedBy }, ...of(version), sandbox })
+        return Effect.succeed({
+          models,
+          alias: { leftOut, allowedBy },
+          catalogId: version.id,
+          sandbox
+        })
       }
 
       return Offers.of({
@@ -63,7 +68,7 @@ export class Offers extends Context.Service<
           if (price === undefined) return yield* noPrice(path)
           return {
             models: [{ entry: entry.value, price }],
-            ...of(version),
+            catalogId: version.id,
             sandbox: vendors.isSandbox(entry.value.adapter)
           }
         })
@@ -71,12 +76,6 @@ export class Offers extends Context.Service<
     })
   )
 }
-
-/** A catalog with aliases cannot be read by processes of a release before them. ADR 0225. */
-const of = ({ content, id }: CatalogVersion): Pick<Offer, "catalogId" | "level"> => ({
-  catalogId: id,
-  level: content.aliases === undefined ? 0 : 1
-})
 
 export const noModel = (path: ModelPath): Problem =>
   problem(2006, `There is no model at ${modelPath(path)}`)

@@ -88,8 +88,6 @@ const toCall = (a: Acceptance, n: number) => ({
   owner: a.owner,
   queue: a.queue,
   catalog: a.catalogId,
-  checks_key: true,
-  ...(a.level === undefined ? {} : { level: a.level }),
   ...(a.candidates === undefined
     ? {}
     : { candidates: encodeCandidates(a.candidates), candidate: 0, models: a.allowedBy }),

@@ -56,7 +56,7 @@ export const makeAccept = Effect.gen(function* () {
     priced: Pick<PricedRequest, "body" | "metadata" | "models" | "leftOut" | "most">
   ) {
     const { path, principal } = request
-    const { alias, catalogId, level, models, sandbox } = offer
+    const { alias, catalogId, models, sandbox } = offer
     const { body, metadata, most } = priced
     const kind = models[0].entry.result
     const now = yield* DateTime.now
@@ -85,7 +85,6 @@ export const makeAccept = Effect.gen(function* () {
       sandbox,
       price: most,
       ...aliased,
-      ...(level === 0 ? undefined : { level }),
       catalogId,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,

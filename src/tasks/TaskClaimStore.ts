@@ -10,12 +10,11 @@ import type { TaskId } from "../domain/Ids.ts"
 import { Handle } from "../vendors/VendorClient.ts"
 import { polledFields } from "./OwnedTask.ts"
 import type { Owned, OwnedJob, OwnedTask } from "./OwnedTask.ts"
-import { taskLevel } from "./TaskStore.ts"
 import type { Claim, TaskStore } from "./TaskStore.ts"
 
 const QueueRow = Schema.Struct({ queue: Schema.String, dueAt: Time })
 
-/** What `task_claim_known` returns of a run and its newest attempt. */
+/** What `task_claim` returns of a run and its newest attempt. */
 const runFields = {
   epoch: Schema.Int,
   deadlineAt: Time,
@@ -147,15 +146,12 @@ export const makeClaims = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   return {
     ofJob: jobs.call,
     queues: (now: DateTime.Utc) =>
-      sql`SELECT * FROM task_queues_known(${toDate(now)}, ${taskLevel})`.pipe(
-        rowsOf(QueueRow),
-        storeFailures
-      ),
+      sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
     // An index lookup for each, whatever the statistics say
     claim: ({ limit, now, owner, queue }: Claim) =>
       sql`
         SELECT ${sql.literal(claimedColumns)}
-        FROM task_claim_known(${queue}, ${limit}, ${owner}, ${toDate(now)}, ${taskLevel}) c
+        FROM task_claim(${queue}, ${limit}, ${owner}, ${toDate(now)}) c
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.withoutTransform.pipe(
         Effect.flatMap((rows) => {
           const jobs = rows.filter(({ whole }) => whole === null)

@@ -13,12 +13,6 @@ import type { Handle } from "../vendors/VendorClient.ts"
 import type { Owned, StoredInputs, VendorJob } from "./OwnedTask.ts"
 import type { TaskQueue } from "./TaskQueue.ts"
 
-/**
- * What this release knows of tasks: 1: catalogs with aliases. It claims no task that takes more to know, and a
- * process of an earlier release none that takes this. ADR 0225.
- */
-export const taskLevel = 1
-
 /** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 export interface Acceptance {
   readonly taskId: TaskId
@@ -37,8 +31,6 @@ export interface Acceptance {
   /** Of an alias: its models, and all of their names, which the API key has to allow. */
   readonly candidates?: ReadonlyArray<Candidate>
   readonly allowedBy?: ReadonlyArray<string>
-  /** What a process has to know to take the task's steps; absent: 0. */
-  readonly level?: number
   /** The number of the catalog that it was accepted with. */
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc

@@ -1,10 +1,6 @@
 import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import type { UserId } from "../domain/Ids.ts"
-import {
-  usageExportRowsMax,
-  usageRebuildPauseMillis,
-  usageRebuildUsersMax
-} from "../domain/Limits.ts"
+import { usageExportRowsMax, usageRebuildUsersMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { UsageStore } from "./UsageStore.ts"
 import type { UsagePage, UsageQuery, UsageRow } from "./UsageStore.ts"
@@ -29,10 +25,8 @@ export class UsageReport extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
     /** All sums, read in pages. */
     readonly all: (query: UsageQuery) => Stream.Stream<UsageRow, StoreUnavailable>
-    /** Makes days anew from tasks and receipts, one at a time; returns how many of a user differed. */
+    /** Recomputes days from tasks and receipts, one at a time. Returns how many days of a user differed. */
     readonly rebuild: (range: RebuildRange) => Effect.Effect<number, StoreUnavailable>
-    /** Makes all days anew that an upgrade has left, a day a transaction; returns how many steps it took. */
-    readonly rebuildLeft: Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/wallet/UsageReport") {
   static readonly layer = Layer.effect(
@@ -47,8 +41,7 @@ export class UsageReport extends Context.Service<
               return [rows, Option.fromUndefinedOr(last && Option.some(last.group))] as const
             })
           ),
-        rebuild: rebuild(store),
-        rebuildLeft: rebuildLeft(store)
+        rebuild: rebuild(store)
       })
     )
   ).pipe(Layer.provide(UsageStore.layer))
@@ -71,14 +64,6 @@ const rebuild = (store: UsageStore["Service"]) =>
       if (users.length < usageRebuildUsersMax) return changed
     }
   })
-
-const rebuildLeft = Effect.fnUntraced(function* (store: UsageStore["Service"]) {
-  for (let steps = 0; ; steps += 1) {
-    if (!(yield* store.rebuildNext)) return steps
-    // Requests go before
-    yield* Effect.sleep(usageRebuildPauseMillis)
-  }
-})
 
 /** Every day from `from` to `to`. */
 const daysOf = (from: string, to: string): ReadonlyArray<string> => {

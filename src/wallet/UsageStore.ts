@@ -66,13 +66,8 @@ export class UsageStore extends Context.Service<
       query: UsageQuery,
       page: UsagePage
     ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
-    /** Makes a day of a user anew from tasks and receipts; returns whether it differed. */
+    /** Recomputes a day of a user from tasks and receipts. Returns whether it differed. */
     readonly rebuild: (userId: UserId, day: string) => Effect.Effect<boolean, StoreUnavailable>
-    /**
-     * One step of what an upgrade has left to do: the next day of a user who was charged before usage was
-     * summed up. False: nothing is left.
-     */
-    readonly rebuildNext: Effect.Effect<boolean, StoreUnavailable>
     /** Users in the order of their ids. */
     readonly users: (
       after: Option.Option<UserId>,
@@ -91,11 +86,6 @@ export class UsageStore extends Context.Service<
             Effect.map(({ changed }) => changed),
             storeFailures
           ),
-        rebuildNext: sql`SELECT usage_rebuild_next AS changed FROM usage_rebuild_next()`.pipe(
-          rowOf(Rebuilt),
-          Effect.map(({ changed }) => changed),
-          storeFailures
-        ),
         users: (after, limit) =>
           sql`
             SELECT user_id FROM wallets

@@ -36,11 +36,12 @@ export const readIdempotencyKey = (
 
 /** `target`: the method and the path. */
 export const requestHashOf = (target: string, body: JsonBody): RequestHash => {
-  const bytesHash = createHash("sha256").update(`${target}\n`).update(body.bytes).digest()
-  if (hasManyValues(body.bytes)) return { requestHash: bytesHash, bytesHash }
+  if (hasManyValues(body.bytes)) {
+    return { requestHash: createHash("sha256").update(`${target}\n`).update(body.bytes).digest() }
+  }
   const parsed = createHash("sha256").update(`parsed ${target}\n`)
   addValue(parsed, body.value)
-  return { requestHash: parsed.digest(), bytesHash }
+  return { requestHash: parsed.digest() }
 }
 
 /** No body that is accepted has as many; a walk over millions would hold the event loop for seconds. */

@@ -166,7 +166,6 @@ const parametersOf = (
     texts(ended, ({ end }) => end.outcome),
     integers(ended, ({ end }) => end.status),
     texts(ended, ({ end }) => end.account),
-    // With the catalog of the call, so that processes of the release before may call the function too
     texts(ended, ({ end, start }) => usageText(end, start.catalogId)),
     texts(ended, ({ start }) => start.vendor),
     texts(ended, ({ start }) => start.model),

@@ -42,7 +42,6 @@ describe("schema/functions", () => {
       ...functions.map(({ statement }) => withoutComments(statement))
     ]
     for (const { name, statement } of functions) {
-      if (statement.includes("Kept for processes of the release before")) continue
       const calls = callers.filter(
         (text) => text !== withoutComments(statement) && new RegExp(`\\b${name}\\b`, "u").test(text)
       )

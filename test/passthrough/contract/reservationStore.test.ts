@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
-import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
@@ -13,7 +12,6 @@ import { describeStores } from "../../support/stores.ts"
 import {
   breachesOf,
   callEnd,
-  callKeyOf,
   callStart,
   credits,
   drawnCall,
@@ -121,14 +119,6 @@ describeStores("the reservation store", (database) => {
         assert.deepStrictEqual(yield* alive(0), [[false, credits(5)]])
         assert.deepStrictEqual(yield* alive(0, 6), [[false, credits(5)]])
         assert.deepStrictEqual(yield* alive(1, 6), [[true, credits(6)]])
-        // A process of the release before does not say which secret it knows
-        const [row] = yield* sql<{ readonly alive: boolean }>`
-          SELECT alive FROM reservations_write(
-            ${[callKeyOf(userId)]}::text[], ${[userId]}::uuid[], ${[randomUUID()]}::uuid[], '{6000000}', '{0}', '{0}',
-            '{0}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-            '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', 'another', interval '1 hour', false, now())
-          WHERE api_key_id IS NOT NULL`
-        assert.strictEqual(row?.alive, false)
         assert.strictEqual(yield* breachesOf(userId), 0)
       })
     )

@@ -6,7 +6,6 @@ import { TestClock } from "effect/testing"
 import { afterAll, beforeAll } from "vitest"
 import { Api } from "../../../src/http/manage/Api.ts"
 import { ownPage, signedIn } from "../../support/browser.ts"
-import { contents } from "../../support/catalog.ts"
 import {
   adminToken,
   callWith,
@@ -18,6 +17,7 @@ import {
 import type { HttpResult } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { describeStores } from "../../support/stores.ts"
+import { contents } from "../../support/tableContents.ts"
 
 /** docs/reference/audit.md, for every route that writes, on both stores. */
 

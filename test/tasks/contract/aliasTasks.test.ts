@@ -29,8 +29,8 @@ const insert = Effect.gen(function* () {
     VALUES (${id}, gen_random_uuid(), 'v', 'fast', 'generation', 'images', 'pending', '{}', true, 0,
       to_timestamp(0), to_timestamp(0), ${JSON.stringify(stored)}::text::jsonb, 0)`
   yield* sql`
-    INSERT INTO runs (task_id, deadline_at, queue, due_at, level, slot_key, slot_held)
-    VALUES (${id}, to_timestamp(1000), 'v/one/submits', to_timestamp(0), 1, 'slots', true)`
+    INSERT INTO runs (task_id, deadline_at, queue, due_at, slot_key, slot_held)
+    VALUES (${id}, to_timestamp(1000), 'v/one/submits', to_timestamp(0), 'slots', true)`
 })
 
 const claim = (queue: string, owner = "proc_a") =>
@@ -48,27 +48,6 @@ const passed = (skippedAt: number) => ({
 
 describeStores("tasks of aliases", (database) => {
   const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
-
-  it.effect("are not seen by processes of the release before, which would fail them", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* insert
-      // What such a process calls
-      assert.deepStrictEqual(yield* sql`SELECT * FROM task_queues(to_timestamp(2000))`, [])
-      const args = sql`10, 'proc_old', to_timestamp(2000)`
-      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim('v/one/submits', ${args})`, [])
-      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim('', ${args})`, [])
-      const queues = yield* Effect.flatMap(TaskStore, (tasks) => tasks.queues(at(1)))
-      assert.deepStrictEqual(
-        queues.map(({ queue }) => queue),
-        ["v/one/submits", ""]
-      )
-      assert.strictEqual((yield* claim("v/one/submits")).length, 1)
-      // Others are claimed by both
-      yield* sql`UPDATE runs SET level = 0, owner = NULL`
-      assert.strictEqual((yield* sql`SELECT * FROM task_claim('v/one/submits', ${args})`).length, 1)
-    }).pipe(Effect.provide(store))
-  )
 
   it.effect("pass on in one statement: the refusal, its reason, the next model, and no slot", () =>
     Effect.gen(function* () {

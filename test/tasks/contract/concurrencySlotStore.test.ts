@@ -162,27 +162,6 @@ describeStores("slots of a vendor account", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("tasks that a process of the release before made wait get no more than there are", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* inHand(1, 9)
-      assert.deepEqual(yield* take([1, 2], 1), [1])
-      // Which keeps the limit to itself
-      const others = range(3, 9)
-      yield* sql`SELECT * FROM concurrency_slots_take(${line}, 1, 'a',
-        ${others.map(idOf)}::uuid[], ${others.map(() => 1)}::integer[])`
-      assert.deepEqual(yield* serve, { given: 0, limits: 1 })
-      yield* end(1)
-      assert.deepEqual(yield* serve, { given: 1, limits: 1 })
-      assert.deepEqual(yield* holders, [2])
-      yield* end(2)
-      assert.deepEqual(yield* serve, { given: 0, limits: 1 }, "that process serves its own")
-      yield* (yield* TaskStore).releaseRun(idOf(3), 1)
-      const [taken] = yield* claim("b")
-      assert.deepEqual(yield* take([3], 1, taken!.epoch), [3])
-    }).pipe(Effect.provide(store))
-  )
-
   it.effect("a thousand waiting tasks are served oldest first, by a statement a round", () =>
     Effect.gen(function* () {
       const tasks = 1200

@@ -129,7 +129,6 @@ const create = Effect.flatMap(makeAccept, (accept) =>
     {
       models: [{ entry, price: { per: "call", amount: zero } }],
       catalogId: null,
-      level: 0,
       sandbox: true
     },
     makeTaskId(0),

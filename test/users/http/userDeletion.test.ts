@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { picture } from "../../support/bodies.ts"
 import { signedIn, signIn } from "../../support/browser.ts"
-import { contents } from "../../support/catalog.ts"
 import {
   adminToken,
   advance,
@@ -13,6 +12,7 @@ import {
   makeUser
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
+import { contents } from "../../support/tableContents.ts"
 
 /** docs/reference/privacy.md, on both stores. */
 

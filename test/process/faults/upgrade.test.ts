@@ -1,0 +1,87 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { shortLived } from "../../support/compiled.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { projectFolder } from "../../support/spawnService.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+/** This program as its next release: with one more migration, and a function that uses it. */
+const nextRelease = (): string => {
+  const folder = temporaryFolder("next-release")
+  for (const name of ["src", "schema", "package.json"]) {
+    cpSync(join(projectFolder, name), join(folder, name), { recursive: true })
+  }
+  symlinkSync(join(projectFolder, "node_modules"), join(folder, "node_modules"))
+  writeFileSync(
+    join(folder, "schema/migrations/0002_note.sql"),
+    "alter table runs add column note text;"
+  )
+  const functions = join(folder, "schema/functions/tasks.sql")
+  const text = readFileSync(functions, "utf8")
+  const changed = text
+    .replace("insert into runs (task_id,", "insert into runs (note, task_id,")
+    .replace(
+      "values (c.task, c.api_key, c.deadline,",
+      "values ('new', c.task, c.api_key, c.deadline,"
+    )
+  assert.strictEqual(changed.length, text.length + "note, ".length + "'new', ".length)
+  writeFileSync(functions, changed)
+  return join(folder, "src/main.ts")
+}
+
+const upgrade = async (databaseUrl: string) => {
+  await using old = await GatewayProcess.start({ databaseUrl })
+  const key = await old.key()
+  const ids: Array<string> = []
+  // As a client does: a 503, which the moment of the change may cause, is repeated under its Idempotency-Key
+  const create = (gateway: GatewayProcess) => {
+    const key = { "idempotency-key": randomUUID() }
+    return until(async () => {
+      const created = await gateway.call("POST", path, { prompt: key["idempotency-key"] }, key)
+      if (created.status === 503) return undefined
+      assert.strictEqual(created.status, 202, created.text)
+      return ids.push(String(created.json.task_info.id))
+    })
+  }
+  for (let n = 0; n < 5; n += 1) await create(old)
+  const starting = GatewayProcess.start({
+    databaseUrl,
+    main: nextRelease(),
+    command: [process.execPath, ...shortLived]
+  })
+  const started = starting.then(() => true)
+  // Creates go on while the migration waits for their transactions and they for its locks
+  while (!(await Promise.race([started, create(old).then(() => false)])));
+  await using next = await starting
+  next.useKey(key)
+  for (let n = 0; n < 5; n += 1) await Promise.all([create(old), create(next)])
+  await until(
+    async () => {
+      const answers = await Promise.all(ids.map((id) => old.call("GET", `${path}/${id}`)))
+      const ended = answers.filter((it) => it.json.task_info.status === "completed")
+      return ended.length === ids.length ? true : undefined
+    },
+    { what: "the end of all tasks" }
+  )
+  const wallet = await next.call("GET", "/manage/v1/wallet")
+  assert.strictEqual(wallet.json.held_balance, "0.00")
+  assert.strictEqual(wallet.json.settled_balance, (1000 - 7.5 * ids.length).toFixed(2))
+  await old.kill("SIGTERM")
+  const refused = await old.start().then(
+    () => "",
+    (cause: unknown) => String(cause)
+  )
+  assert.include(refused, "Migration 0002_note: the database has it, this program does not")
+}
+
+describe("an upgrade with two live processes", () => {
+  it.live("completes the tasks of both; the old program cannot start again", () =>
+    Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => upgrade(href)))
+  )
+})
