@@ -1,12 +1,12 @@
 import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../contract/Api.ts"
 import { Drain } from "../process/Drain.ts"
 import * as ConsoleRoutes from "./console/ConsoleRoutes.ts"
-import { Api } from "./manage/Api.ts"
 import * as CatalogHandlers from "./manage/catalog/CatalogHandlers.ts"
 import * as ModelsHandlers from "./manage/catalog/ModelsHandlers.ts"
-import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
+import * as ManageGate from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as AccountsHandlers from "./manage/operator/AccountsHandlers.ts"
 import * as AuditHandlers from "./manage/operator/AuditHandlers.ts"
@@ -19,7 +19,7 @@ import * as ApiKeysHandlers from "./manage/users/ApiKeysHandlers.ts"
 import * as OidcRoutes from "./manage/users/OidcRoutes.ts"
 import * as PrivacyHandlers from "./manage/users/PrivacyHandlers.ts"
 import * as SessionsHandlers from "./manage/users/SessionsHandlers.ts"
-import { SignInGate } from "./manage/users/SignInApi.ts"
+import * as SignInGate from "./manage/users/SignInGate.ts"
 import * as SignInHandlers from "./manage/users/SignInHandlers.ts"
 import * as UsersHandlers from "./manage/users/UsersHandlers.ts"
 import * as UsageHandlers from "./manage/wallet/UsageHandlers.ts"
@@ -60,7 +60,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     EventsHandlers.layer,
     SignInHandlers.layer
   ]),
-  Layer.provide([ManageGate.layer, SignInGate.layer, ManageProblems.layer])
+  Layer.provide([ManageGate.layer, SignInGate.layer, ManageGate.problemsLayer])
 )
 
 /** All routes of the service. */

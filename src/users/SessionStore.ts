@@ -8,12 +8,10 @@ import { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
+import { SignInMethod } from "../domain/Session.ts"
 import { consoleKeys } from "./ApiKeyStore.ts"
 import type { ConsoleKey } from "./ApiKeyStore.ts"
 import { hasAddress } from "./UserStore.ts"
-
-export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
-export type SignInMethod = typeof SignInMethod.Type
 
 /** A session that has not ended. */
 export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({

@@ -23,7 +23,6 @@ import type { SessionRow, Standing } from "./SessionStore.ts"
 import { hashToken, linkPrefix, makeProve, ownerOf, ownerWithId } from "./SignInProof.ts"
 import type { Credential, Proof } from "./SignInProof.ts"
 
-export { SignInMethod } from "./SessionStore.ts"
 export type { SessionRow } from "./SessionStore.ts"
 export type { Credential } from "./SignInProof.ts"
 

@@ -3,11 +3,12 @@ import { hash } from "node:crypto"
 import type { UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { SignInMethod } from "../domain/Session.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { Passwords } from "./Passwords.ts"
 import { SessionStore } from "./SessionStore.ts"
-import type { Owner, SessionKey, SignInMethod, UserOwner } from "./SessionStore.ts"
+import type { Owner, SessionKey, UserOwner } from "./SessionStore.ts"
 
 type Failure = Problem | StoreUnavailable
 

@@ -5,8 +5,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { UsageStore } from "./UsageStore.ts"
 import type { UsagePage, UsageQuery, UsageRow } from "./UsageStore.ts"
 
-export { usageGroups } from "./UsageStore.ts"
-export type { UsageGroup, UsageQuery, UsageRow } from "./UsageStore.ts"
+export type { UsageQuery, UsageRow } from "./UsageStore.ts"
 
 /** Days, both inclusive, of one user or of all. */
 export interface RebuildRange {

@@ -4,10 +4,7 @@ import { Micro, rowOf, rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-
-/** What rows may be grouped by, in the order of columns. */
-export const usageGroups = ["day", "user", "key", "vendor", "model", "sandbox"] as const
-export type UsageGroup = (typeof usageGroups)[number]
+import type { UsageGroup } from "../domain/Usage.ts"
 
 /** The text of each group's column, in an order that no collation changes. */
 const columnOf: Readonly<Record<UsageGroup, string>> = {

@@ -6,8 +6,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Catalog } from "../../src/catalog/Catalog.ts"
+import { Api } from "../../src/contract/Api.ts"
 import { providerVariables } from "../../src/domain/Provider.ts"
-import { Api } from "../../src/http/manage/Api.ts"
 import { documents } from "../support/samples/documents.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 

@@ -1,15 +1,16 @@
 import { Effect, Exit, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity } from "effect/http-api"
+import { HttpApiSchema } from "effect/http-api"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
+import { CurrentCaller, ManageGate, ManageProblems } from "../../contract/Access.ts"
+import type { Caller } from "../../contract/Access.ts"
 import { invalid } from "../../domain/Problem.ts"
 import { AuditLog } from "../../process/AuditLog.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
-import { actorOf, CurrentCaller, makeAuthenticateManagement } from "../server/Authentication.ts"
-import type { Caller } from "../server/Authentication.ts"
+import { actorOf, makeAuthenticateManagement } from "../server/Authentication.ts"
 import { makeClientAddress } from "../server/ClientAddress.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { announcesBody, readJsonBody, withJsonType } from "../server/JsonBody.ts"
@@ -18,72 +19,56 @@ import { renderFailures } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { auditRequest } from "./ManageAudit.ts"
-import { manageErrors } from "./ManageErrors.ts"
 
-/**
- * Every request to the management API passes here: authenticates the caller (an API key with scope
- * `manage`, or the operator's token), checks the request, replays repeated POSTs, and audits writes.
- */
-export class ManageGate extends HttpApiMiddleware.Service<
+/** Implements `ManageGate` of the contract. */
+export const layer = Layer.effect(
   ManageGate,
-  { provides: CurrentCaller }
->()("gateway/http/manage/ManageGate", {
-  security: { bearer: HttpApiSecurity.bearer },
-  error: manageErrors
-}) {
-  static readonly layer = Layer.effect(
-    ManageGate,
-    Effect.gen(function* () {
-      const addressOf = yield* makeClientAddress
-      const audit = yield* AuditLog
-      const bodies = yield* RequestBodyLimiter
-      const quotas = yield* RequestQuotas
-      const replays = yield* ManageReplays
-      const authenticate = yield* makeAuthenticateManagement
-      const takeQuota = (caller: Caller) =>
-        caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
-      return {
-        bearer: (httpEffect, { endpoint }) =>
-          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-            Effect.flatMap(Effect.tap(authenticate(request), takeQuota), (caller) =>
-              bodies.within(
-                request,
-                nameOf(caller)
-              )(
-                Effect.flatMap(checkRequest(endpoint), (body) =>
-                  replayed(
-                    replays,
-                    caller,
-                    body,
-                    Effect.provideService(httpEffect, CurrentCaller, caller).pipe(
-                      Effect.annotateLogs("actor", actorOf(caller)),
-                      auditRequest(
-                        audit,
-                        { actor: actorOf(caller), ipAddress: addressOf(request) },
-                        endpoint,
-                        body.value
-                      )
+  Effect.gen(function* () {
+    const addressOf = yield* makeClientAddress
+    const audit = yield* AuditLog
+    const bodies = yield* RequestBodyLimiter
+    const quotas = yield* RequestQuotas
+    const replays = yield* ManageReplays
+    const authenticate = yield* makeAuthenticateManagement
+    const takeQuota = (caller: Caller) =>
+      caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
+    return {
+      bearer: (httpEffect, { endpoint }) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Effect.flatMap(Effect.tap(authenticate(request), takeQuota), (caller) =>
+            bodies.within(
+              request,
+              nameOf(caller)
+            )(
+              Effect.flatMap(checkRequest(endpoint), (body) =>
+                replayed(
+                  replays,
+                  caller,
+                  body,
+                  Effect.provideService(httpEffect, CurrentCaller, caller).pipe(
+                    Effect.annotateLogs("actor", actorOf(caller)),
+                    auditRequest(
+                      audit,
+                      { actor: actorOf(caller), ipAddress: addressOf(request) },
+                      endpoint,
+                      body.value
                     )
                   )
                 )
               )
             )
-          ).pipe(withJsonType)
-      }
-    })
-  )
-}
+          )
+        ).pipe(withJsonType)
+    }
+  })
+)
 
-/** The outermost middleware: returns each failure of a management endpoint as a problem. */
-export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
-  "gateway/http/ManageProblems"
-) {
-  static readonly layer = Layer.succeed(ManageProblems, (httpEffect) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      renderFailures(httpEffect, request)
-    )
+/** Implements `ManageProblems` of the contract. */
+export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    renderFailures(httpEffect, request)
   )
-}
+)
 
 /** Separates the callers' idempotency keys and body capacity. */
 const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { HttpMethod, HttpRouter, HttpServerRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
+import { Api } from "../../contract/Api.ts"
 import { Problem } from "../../domain/Problem.ts"
-import { Api } from "./Api.ts"
 
 /**
  * Returns 405 with `Allow` for a method that a management path does not have, where `HttpApi` alone

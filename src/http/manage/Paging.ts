@@ -1,58 +1,7 @@
-import { Option, Schema, SchemaTransformation } from "effect"
-import { CreditsFromString } from "../../domain/Credits.ts"
-import { UserId } from "../../domain/Ids.ts"
-import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
-import { Timestamp } from "../../domain/Task.ts"
-
-type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }
-
-const wholeNumber = /^[0-9]{1,3}$/u
-
-/** One check, so that a wrong limit has one fault. */
-const Limit = Schema.String.check(
-  Schema.makeFilter<string>(
-    (text) =>
-      (wholeNumber.test(text) && Number(text) >= 1 && Number(text) <= pageSizeMax) ||
-      `Expected a whole number from 1 to ${pageSizeMax}`
-  )
-).pipe(Schema.decodeTo(Schema.Finite, SchemaTransformation.numberFromString))
-
-/**
- * `?cursor&limit` of every list. A cursor that this service did not make is refused.
- * docs/reference/http.md#lists
- */
-export const pageQuery = (key: KeySchema) => ({
-  cursor: Schema.optionalKey(
-    Schema.String.check(
-      Schema.makeFilter<string>(
-        (cursor) =>
-          Option.isSome(keyOfCursor(cursor, key)) || "Expected next_cursor of the page before"
-      )
-    ).annotate({ description: "`next_cursor` of the page before" })
-  ),
-  limit: Schema.optionalKey(Limit)
-})
-
-/** `?user_id` of what a user has: the operator may read it. docs/reference/keys-and-limits.md#operator */
-export const ofUser = {
-  user_id: Schema.optionalKey(
-    UserId.annotate({ description: "The operator names the user whose resources are read" })
-  )
-}
-
-/** A page, newest first. */
-export const pageOf = <S extends Schema.Constraint>(item: S) =>
-  Schema.Struct({ data: Schema.Array(item), next_cursor: Schema.NullOr(Schema.String) })
-
-const encodeCursor = (key: string): string => Buffer.from(key).toString("base64url")
-
-const keyOfCursor = <Key extends KeySchema>(
-  cursor: string,
-  key: Key
-): Option.Option<Key["Type"]> => {
-  const text = Buffer.from(cursor, "base64url").toString("utf8")
-  return encodeCursor(text) === cursor ? Schema.decodeOption(key)(text) : Option.none()
-}
+import { Option } from "effect"
+import { encodeCursor, keyOfCursor } from "../../contract/Lists.ts"
+import type { KeySchema } from "../../contract/Lists.ts"
+import { pageSizeDefault } from "../../domain/Limits.ts"
 
 /** The start and the length of a page. */
 export const readPage = <Key extends KeySchema>(
@@ -83,38 +32,4 @@ export const toPage = <Row, Item>(
         ? encodeCursor(keyOf(last))
         : Option.getOrNull(Option.map(Option.fromNullOr(end), encodeCursor))
   }
-}
-
-/** `?since&until` of a list. */
-export const timeQuery = {
-  since: Schema.optionalKey(
-    Timestamp.annotate({ description: "Created at this time or later, ISO 8601" })
-  ),
-  until: Schema.optionalKey(
-    Timestamp.annotate({ description: "Created before this time, ISO 8601" })
-  )
-}
-
-/** `?format` of a list that may be had as a file. */
-export const formatQuery = (rows: "entries" | "rows") => ({
-  format: Schema.optionalKey(
-    Schema.Literals(["json", "csv"]).annotate({
-      description: `\`csv\` returns all ${rows} as a file; so does \`Accept: text/csv\``
-    })
-  )
-})
-
-/** `?trace_id` of a list: the trace of the request that caused the row. */
-export const traceQuery = {
-  trace_id: Schema.optionalKey(
-    Schema.String.check(
-      Schema.isPattern(/^[0-9a-f]{32}$/u, { expected: "a trace id of 32 hex digits" })
-    )
-  )
-}
-
-/** `?min_cost&max_cost` of a list: what was charged, both inclusive. */
-export const costQuery = {
-  min_cost: Schema.optionalKey(CreditsFromString),
-  max_cost: Schema.optionalKey(CreditsFromString)
 }

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
+import { WalletView } from "../../contract/WalletApi.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
-import { WalletView } from "../manage/wallet/WalletApi.ts"
 import { showWallet } from "../manage/wallet/WalletHandlers.ts"
 import { bind, readsOnly } from "./Tools.ts"
 

@@ -1,6 +1,8 @@
-import { Context, Effect, Exit, Option } from "effect"
+import { Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
+import { CurrentCaller } from "../../contract/Access.ts"
+import type { Caller } from "../../contract/Access.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
@@ -12,17 +14,6 @@ import type { HeaderValues } from "./HeaderText.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeKeyHashOf } from "./SessionKeys.ts"
 import type { KeyHashOf } from "./SessionKeys.ts"
-
-/** The caller of the management API: the operator or a user, by key, token or session. */
-export type Caller =
-  | { readonly _tag: "Operator"; readonly session: SessionRow | undefined }
-  | {
-      readonly _tag: "User"
-      readonly userId: UserId
-      /** Also of a session that was exchanged for this key: it may do no more than the key. */
-      readonly apiKeyId: ApiKeyId | undefined
-      readonly session: SessionRow | undefined
-    }
 
 /** By what a request acts: the key, the session, or the operator's token. */
 export interface Actor {
@@ -40,10 +31,6 @@ export const actorOf = (caller: Caller): Actor => {
     ? { type: "api_key", id: caller.apiKeyId ?? null, userId }
     : { type: "operator", id: null, userId }
 }
-
-export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
-  "gateway/http/CurrentCaller"
-) {}
 
 const bearer = /^bearer +(\S+) *$/iu
 

@@ -4,7 +4,7 @@ import { HttpApi } from "effect/http-api"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll } from "vitest"
-import { Api } from "../../../src/http/manage/Api.ts"
+import { Api } from "../../../src/contract/Api.ts"
 import { ownPage, signedIn } from "../../support/browser.ts"
 import {
   adminToken,

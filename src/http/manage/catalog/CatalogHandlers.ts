@@ -7,11 +7,11 @@ import type { PriceRule, TokenPrice } from "../../../catalog/Price.ts"
 import { pricePeriods } from "../../../catalog/PriceRow.ts"
 import type { PricePeriod, PriceRow } from "../../../catalog/PriceRow.ts"
 import { routeKey, tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
+import { Api } from "../../../contract/Api.ts"
 import { invalid, problem } from "../../../domain/Problem.ts"
 import { changesNothing } from "../../../process/AuditLog.ts"
 import { CatalogVersions } from "../../../process/CatalogVersions.ts"
 import { requireOperator } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 import { showRow, showTokenPrice } from "./PriceRows.ts"
 
 /** What is sold, what was sold, and the reload of `CATALOG_FILE`. */

@@ -1,11 +1,11 @@
 import { DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { CurrentCaller } from "../../../contract/Access.ts"
+import { Api } from "../../../contract/Api.ts"
 import { AuditId } from "../../../domain/Ids.ts"
 import { problem } from "../../../domain/Problem.ts"
 import { AuditLog } from "../../../process/AuditLog.ts"
 import type { AuditRow } from "../../../process/AuditLog.ts"
-import { CurrentCaller } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 import { csvResponse, textCell, wantsCsv } from "../Csv.ts"
 import { readPage, toPage } from "../Paging.ts"
 

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../../contract/Api.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { billItemsMax } from "../../../domain/Limits.ts"
 import { Bills } from "../../../tasks/bills/Bills.ts"
 import type { BillReport } from "../../../tasks/bills/Bills.ts"
 import { requireOperator } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 
 /** Comparison with vendors' bills. */
 export const layer = HttpApiBuilder.group(

@@ -1,9 +1,9 @@
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../../contract/Api.ts"
 import { Queues } from "../../../tasks/history/Queues.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import { requireOperator } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 
 /** The operator's view of what waits. */
 export const layer = HttpApiBuilder.group(

@@ -1,11 +1,11 @@
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../../contract/Api.ts"
+import { CallId } from "../../../contract/CallsApi.ts"
 import { Metering } from "../../../passthrough/Metering.ts"
 import type { CallRow } from "../../../passthrough/Metering.ts"
 import { requireReader } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 import { readPage, toPage } from "../Paging.ts"
-import { CallId } from "./CallsApi.ts"
 
 /** Receipts of metered calls. ADR 0072. */
 export const layer = HttpApiBuilder.group(

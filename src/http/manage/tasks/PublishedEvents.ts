@@ -1,4 +1,5 @@
 import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
+import { StreamedEvent } from "../../../contract/EventsApi.ts"
 import type { EventType } from "../../../domain/Event.ts"
 import type { UserId } from "../../../domain/Ids.ts"
 import {
@@ -8,7 +9,6 @@ import {
 } from "../../../domain/SignInLimits.ts"
 import type { EventLog, EventPosition, EventRow } from "../../../webhooks/EventLog.ts"
 import type { Sent } from "../../server/EventStream.ts"
-import { StreamedEvent } from "./EventsApi.ts"
 
 const encode = Schema.encodeSync(StreamedEvent)
 const utf8 = new TextDecoder()

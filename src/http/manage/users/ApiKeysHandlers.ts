@@ -1,5 +1,8 @@
 import { DateTime, Duration, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { CurrentCaller } from "../../../contract/Access.ts"
+import { Api } from "../../../contract/Api.ts"
+import type { ApiKeyChange } from "../../../contract/ApiKeysApi.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import type { UserId } from "../../../domain/Ids.ts"
@@ -10,10 +13,8 @@ import { resetAfter } from "../../../domain/SpendLimit.ts"
 import { readsOf } from "../../../process/AuditLog.ts"
 import { ApiKeys, resetAlone } from "../../../users/ApiKeys.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails } from "../../../users/ApiKeys.ts"
-import { CurrentCaller, requireReader, requireUser } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
+import { requireReader, requireUser } from "../../server/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
-import type { ApiKeyChange } from "./ApiKeysApi.ts"
 
 /** A user's own API keys. */
 export const layer = HttpApiBuilder.group(

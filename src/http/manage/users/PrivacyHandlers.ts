@@ -1,12 +1,12 @@
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../../contract/Api.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { UserErasure } from "../../../tasks/privacy/UserErasure.ts"
 import { UserExport } from "../../../tasks/privacy/UserExport.ts"
 import type { UserDataRow } from "../../../tasks/privacy/UserExport.ts"
 import { requireOperator, requireOwnerOrOperator } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 
 /** A user's data: exported by the user or the operator, deleted by the operator. */
 export const layer = HttpApiBuilder.group(

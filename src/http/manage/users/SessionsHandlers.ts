@@ -1,15 +1,16 @@
 import { DateTime, Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../../../config/Config.ts"
+import { CurrentCaller } from "../../../contract/Access.ts"
+import { Api } from "../../../contract/Api.ts"
 import { SessionId } from "../../../domain/Ids.ts"
 import { problem } from "../../../domain/Problem.ts"
 import { sessionIdleHours } from "../../../domain/SignInLimits.ts"
 import { Sessions } from "../../../users/Sessions.ts"
 import type { SessionRow } from "../../../users/Sessions.ts"
-import { CurrentCaller, requireOperator, requireReader } from "../../server/Authentication.ts"
+import { requireOperator, requireReader } from "../../server/Authentication.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
 import { signInUrl } from "../../server/SignInPage.ts"
-import { Api } from "../Api.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** Sessions of the caller, and sign-in links. */

@@ -1,10 +1,10 @@
 import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../../contract/Api.ts"
 import { DeliveryId } from "../../../domain/Ids.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import type { AttemptRow, DeliveryRow } from "../../../webhooks/Deliveries.ts"
 import { requireReader, requireUser } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** A user's delivery log. */

@@ -1,12 +1,12 @@
 import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../../../contract/Api.ts"
 import { EndpointId } from "../../../domain/Ids.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../../webhooks/Endpoints.ts"
 import type { EndpointRow } from "../../../webhooks/Endpoints.ts"
 import { SignatureDebug } from "../../../webhooks/SignatureDebug.ts"
 import { requireReader, requireUser } from "../../server/Authentication.ts"
-import { Api } from "../Api.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 const utf8 = new TextEncoder()

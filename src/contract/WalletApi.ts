@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
-import { UserId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { formatQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+import { CreditsFromString, SentCredits } from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { formatQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 export const WalletView = Schema.Struct({
   available_balance: CreditsFromString,

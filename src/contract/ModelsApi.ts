@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { PriceRule } from "../../../catalog/Price.ts"
-import { ResultKind } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { pageOf, pageQuery } from "../Paging.ts"
-import { priceRowView, TokenPriceView } from "./PriceRows.ts"
+import { PriceRule } from "../catalog/Price.ts"
+import { ResultKind } from "../domain/Task.ts"
+import { pageOf, pageQuery } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
+import { priceRowView, TokenPriceView } from "./Prices.ts"
 
 const modelView = {
   vendor: Schema.String,

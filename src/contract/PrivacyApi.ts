@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { UserId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
+import { UserId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 export const DeletedUser = Schema.Struct({
   id: UserId,

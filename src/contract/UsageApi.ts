@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { Text } from "../../../catalog/bodies/Fields.ts"
-import { CreditsFromString } from "../../../domain/Credits.ts"
-import { ApiKeyId, UserId } from "../../../domain/Ids.ts"
-import { usageGroups } from "../../../wallet/UsageReport.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { formatQuery, pageOf, pageQuery } from "../Paging.ts"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { CreditsFromString } from "../domain/Credits.ts"
+import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import { usageGroups } from "../domain/Usage.ts"
+import { formatQuery, pageOf, pageQuery } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 /** A day in UTC that the calendar has. */
 const Day = Schema.String.check(

@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { Text } from "../../../catalog/bodies/Fields.ts"
-import { CreditsFromString } from "../../../domain/Credits.ts"
-import { ApiKeyId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { CreditsFromString } from "../domain/Credits.ts"
+import { ApiKeyId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 import { SkippedModel } from "./TasksApi.ts"
 
 export const CallId = Schema.String.check(Schema.isUUID())

@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Text } from "../../../catalog/bodies/Fields.ts"
-import { ExactCreditsFromString } from "../../../domain/Credits.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { ExactCreditsFromString } from "../domain/Credits.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 const Circuit = Schema.Literals(["closed", "half_open", "open"])
 

@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
-import { EventType } from "../../../domain/Event.ts"
-import { DeliveryId, EndpointId, EventId } from "../../../domain/Ids.ts"
-import { webhookDescriptionCharactersMax } from "../../../domain/Limits.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { FindingCode } from "../../../domain/Webhook.ts"
-import { created, manageErrors as error } from "../ManageErrors.ts"
-import { ofUser, pageOf, pageQuery } from "../Paging.ts"
+import { someOf, Text } from "../catalog/bodies/Fields.ts"
+import { EventType } from "../domain/Event.ts"
+import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
+import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { FindingCode } from "../domain/Webhook.ts"
+import { ofUser, pageOf, pageQuery } from "./Lists.ts"
+import { created, manageErrors as error } from "./ManageErrors.ts"
 
 const settings = {
   id: EndpointId,

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { PriceView, priceRowView } from "./PriceRows.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
+import { PriceView, priceRowView } from "./Prices.ts"
 
 const Hash = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{64}$/u, { expected: "a SHA-256 in hex" })

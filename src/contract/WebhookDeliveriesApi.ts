@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { EventType } from "../../../domain/Event.ts"
-import { DeliveryId, EndpointId, EventId, TaskId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { DeliveryStatus, FailureClass } from "../../../domain/Webhook.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+import { EventType } from "../domain/Event.ts"
+import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+import { ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 const deliveryFields = {
   id: DeliveryId,

@@ -1,5 +1,5 @@
 import { HttpApiSchema } from "effect/http-api"
-import { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { Problem, StoreUnavailable } from "../domain/Problem.ts"
 
 /** The failures of every management endpoint; `ManageProblems` returns them as problems. */
 export const manageErrors = [Problem, StoreUnavailable] as const

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { SessionId, UserId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { SignInMethod } from "../../../users/Sessions.ts"
-import { created, manageErrors as error } from "../ManageErrors.ts"
-import { ofUser, pageOf, pageQuery } from "../Paging.ts"
+import { SessionId, UserId } from "../domain/Ids.ts"
+import { SignInMethod } from "../domain/Session.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { ofUser, pageOf, pageQuery } from "./Lists.ts"
+import { created, manageErrors as error } from "./ManageErrors.ts"
 
 export const SessionView = Schema.Struct({
   id: SessionId,

@@ -1,14 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
-import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
-import { ApiKeyId } from "../../../domain/Ids.ts"
-import { keyGraceDays } from "../../../domain/Limits.ts"
-import { Scope } from "../../../domain/Scope.ts"
-import { SpendReset } from "../../../domain/SpendLimit.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { created, manageErrors as error } from "../ManageErrors.ts"
-import { ofUser, pageOf, pageQuery } from "../Paging.ts"
+import { someOf, Text } from "../catalog/bodies/Fields.ts"
+import { CreditsFromString, SentCredits } from "../domain/Credits.ts"
+import { ApiKeyId } from "../domain/Ids.ts"
+import { keyGraceDays } from "../domain/Limits.ts"
+import { Scope } from "../domain/Scope.ts"
+import { SpendReset } from "../domain/SpendLimit.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { ofUser, pageOf, pageQuery } from "./Lists.ts"
+import { created, manageErrors as error } from "./ManageErrors.ts"
 
 const wholeNumber = (minimum: number, maximum: number) =>
   Schema.Int.check(

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { Text } from "../../../catalog/bodies/Fields.ts"
-import { AuditId, UserId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { formatQuery, pageOf, pageQuery, timeQuery } from "../Paging.ts"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { AuditId, UserId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { formatQuery, pageOf, pageQuery, timeQuery } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 const Actor = Schema.Struct({
   type: Schema.Literals(["operator", "api_key", "session"]),

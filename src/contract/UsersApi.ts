@@ -1,13 +1,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Text } from "../../../catalog/bodies/Fields.ts"
-import { CreditsFromString, SentCredits } from "../../../domain/Credits.ts"
-import { UserId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { created, manageErrors as error } from "../ManageErrors.ts"
-import { pageOf, pageQuery } from "../Paging.ts"
-import { Threshold, WalletView } from "../wallet/WalletApi.ts"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { CreditsFromString, SentCredits } from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
 import { CreatedApiKey, Limit, NewApiKey } from "./ApiKeysApi.ts"
+import { pageOf, pageQuery } from "./Lists.ts"
+import { created, manageErrors as error } from "./ManageErrors.ts"
+import { Threshold, WalletView } from "./WalletApi.ts"
 
 const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
 const Email = Text.check(

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { CreditsFromString } from "../../../domain/Credits.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
+import { CreditsFromString } from "../domain/Credits.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 const Column = Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(200)))
 

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { EventType } from "../../../domain/Event.ts"
-import { EventId, TaskId } from "../../../domain/Ids.ts"
-import { Timestamp } from "../../../domain/Task.ts"
-import { manageErrors as error } from "../ManageErrors.ts"
-import { ofUser } from "../Paging.ts"
+import { EventType } from "../domain/Event.ts"
+import { EventId, TaskId } from "../domain/Ids.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { ofUser } from "./Lists.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
 
 /** Names of events, separated by commas. */
 const names = EventType.literals.map((name) => name.replace(".", "\\.")).join("|")

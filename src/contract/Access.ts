@@ -1,0 +1,41 @@
+import { Context } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import type { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { Session } from "../domain/Session.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
+
+/** The caller of the management API: the operator or a user, by key, token or session. */
+export type Caller =
+  | { readonly _tag: "Operator"; readonly session: Session | undefined }
+  | {
+      readonly _tag: "User"
+      readonly userId: UserId
+      /** Also of a session that was exchanged for this key: it may do no more than the key. */
+      readonly apiKeyId: ApiKeyId | undefined
+      readonly session: Session | undefined
+    }
+
+/** Whom `ManageGate` has authenticated. */
+export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
+  "gateway/contract/CurrentCaller"
+) {}
+
+/**
+ * Every request to the management API passes here: authenticates the caller (an API key with scope
+ * `manage`, a session, or the operator's token), checks the request, replays repeated POSTs, and audits writes.
+ */
+export class ManageGate extends HttpApiMiddleware.Service<
+  ManageGate,
+  { provides: CurrentCaller }
+>()("gateway/contract/ManageGate", { security: { bearer: HttpApiSecurity.bearer }, error }) {}
+
+/** Replaces `ManageGate` where a session begins: takes a small body, and no request of another site's page. */
+export class SignInGate extends HttpApiMiddleware.Service<SignInGate>()(
+  "gateway/contract/SignInGate",
+  { error }
+) {}
+
+/** The outermost middleware: returns each failure of a management endpoint as a problem. */
+export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
+  "gateway/contract/ManageProblems"
+) {}

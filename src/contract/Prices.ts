@@ -1,0 +1,38 @@
+import { Schema } from "effect"
+import { Amount, PriceRule } from "../catalog/Price.ts"
+
+/** The members of every price row. docs/catalog.md#price-rows */
+export const priceRowView = {
+  /** The first day of the price, from 00:00 UTC; null: it has no first day. */
+  valid_from: Schema.NullOr(Schema.String),
+  /** The day on which the next price begins, or the model has none any more. */
+  valid_until: Schema.NullOr(Schema.String),
+  /** The day from which the vendor advises against the model. */
+  deprecation: Schema.NullOr(Schema.String),
+  /** The day on which the vendor ends the model. */
+  sunset: Schema.NullOr(Schema.String),
+  /** The model that the vendor recommends instead. */
+  replacement: Schema.NullOr(Schema.String),
+  /** Where the price was read, and when. */
+  source: Schema.NullOr(Schema.String)
+}
+
+const rates = {
+  input: Amount,
+  output: Amount,
+  cached_input: Amount,
+  cache_write: Amount,
+  cache_write_long: Amount,
+  reasoning: Amount,
+  audio_input: Amount,
+  image_output: Amount
+}
+
+/** Credits for a million tokens; `long`: of a call whose prompt has more than `above` tokens. */
+export const TokenPriceView = Schema.Struct({
+  per: Schema.Literal("million_tokens"),
+  ...rates,
+  long: Schema.NullOr(Schema.Struct({ above: Schema.Int, ...rates }))
+}).annotate({ identifier: "TokenPrice" })
+
+export const PriceView = Schema.Union([PriceRule, TokenPriceView])

@@ -1,0 +1,38 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { SignInGate } from "./Access.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
+import { SessionView } from "./SessionsApi.ts"
+
+const Secret = Text.check(Schema.isNonEmpty(), Schema.isMaxLength(1000)).annotate({
+  message: "Expected a text of 1 to 1000 characters"
+})
+
+/** What a page has to know before anybody has signed in. docs/reference/sessions.md#sign-in */
+const ServiceView = Schema.Struct({
+  name: Schema.String,
+  /** No vendor has a key: everything is simulated. */
+  sandbox: Schema.Boolean,
+  /** Whether an OpenID provider signs in. */
+  oidc: Schema.Boolean
+}).annotate({ identifier: "Service" })
+
+/** docs/reference/sessions.md#sign-in */
+export class SignInApi extends HttpApiGroup.make("signIn")
+  .add(
+    HttpApiEndpoint.post("signIn", "/session", {
+      payload: Schema.Struct({
+        email: Schema.optionalKey(Secret),
+        password: Schema.optionalKey(Secret),
+        api_key: Schema.optionalKey(Secret),
+        operator_token: Schema.optionalKey(Secret),
+        link: Schema.optionalKey(Secret)
+      }),
+      success: SessionView,
+      error
+    }),
+    HttpApiEndpoint.get("getService", "/service", { success: ServiceView, error })
+  )
+  .middleware(SignInGate)
+  .annotateMerge(OpenApi.annotations({ title: "Sessions" })) {}

@@ -1,0 +1,25 @@
+import { Schema } from "effect"
+import type { DateTime } from "effect"
+import type { ApiKeyId, SessionId, UserId } from "./Ids.ts"
+import type { Scope } from "./Scope.ts"
+
+/** How somebody signed in. docs/reference/sessions.md#sign-in */
+export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
+export type SignInMethod = typeof SignInMethod.Type
+
+/** A session that has not ended. */
+export interface Session {
+  readonly id: SessionId
+  /** Null: the operator. */
+  readonly userId: UserId | null
+  readonly email: string | null
+  readonly name: string | null
+  readonly method: SignInMethod
+  readonly apiKeyId: ApiKeyId | null
+  /** Of the key that was exchanged. */
+  readonly scopes: ReadonlyArray<Scope> | null
+  readonly address: string | null
+  readonly createdAt: DateTime.Utc
+  readonly lastSeenAt: DateTime.Utc
+  readonly expiresAt: DateTime.Utc
+}

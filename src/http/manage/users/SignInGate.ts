@@ -1,0 +1,31 @@
+import { ByteSize, Effect, Layer } from "effect"
+import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
+import { SignInGate } from "../../../contract/Access.ts"
+import { problem } from "../../../domain/Problem.ts"
+import { signInBytesMax } from "../../../domain/SignInLimits.ts"
+import { withJsonType } from "../../server/JsonBody.ts"
+import { makeSessionCookies } from "../../server/SessionCookies.ts"
+import { checkRequest } from "../ManageGate.ts"
+
+/** Implements `SignInGate` of the contract. */
+export const layer = Layer.effect(
+  SignInGate,
+  Effect.map(
+    makeSessionCookies,
+    (cookies) =>
+      (httpEffect, { endpoint }) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Number(request.headers["content-length"] ?? 0) > signInBytesMax
+            ? tooLarge
+            : Effect.andThen(
+                cookies.refuseOtherPages(request),
+                Effect.andThen(checkRequest(endpoint), httpEffect)
+              )
+        ).pipe(
+          withJsonType,
+          Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(signInBytesMax))
+        )
+  )
+)
+
+const tooLarge = Effect.fail(problem(2004, `The body is larger than ${signInBytesMax} bytes`))
