@@ -124,6 +124,8 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
+  /** Another process took this one for dead and released the hold; the call was charged when it ended. */
+  chargedLate: Schema.Boolean,
   httpStatus: Schema.NullOr(Schema.Int),
   held: Micro,
   captured: Micro,
