@@ -112,6 +112,14 @@ export interface CallBatchOutcome {
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
+/** What a process holds for its calls. */
+export interface HoldsLeft {
+  /** Calls with a hold of their own. */
+  readonly calls: ReadonlySet<string>
+  /** The reservations, by key. */
+  readonly reservations: ReadonlyMap<string, bigint>
+}
+
 /** An open call that no process runs. */
 export interface OrphanCall {
   readonly id: string
@@ -159,6 +167,8 @@ export class CallStore extends Context.Service<
       before: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
+    /** What a process holds; nothing when it is not registered. */
+    readonly holdsLeft: (processId: string) => Effect.Effect<HoldsLeft, StoreUnavailable>
     /** Newest first. */
     readonly search: (
       userId: UserId,
@@ -184,6 +194,15 @@ export class CallStore extends Context.Service<
                 OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
             ))
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
+        holdsLeft: (processId) =>
+          sql`
+            SELECT h.id, h.api_key_id AS key, h.kind, h.amount FROM holds h
+            WHERE h.process_id = ${processId} AND h.kind IN ('call', 'reservation')
+              AND EXISTS (SELECT FROM processes p WHERE p.id = h.process_id AND p.left_at IS NULL)`.pipe(
+            rowsOf(Left),
+            Effect.map(leftOf),
+            storeFailures
+          ),
         search: searchCalls(sql, CallRow),
         find: (userId, id) =>
           sql`
@@ -204,6 +223,22 @@ export class CallStore extends Context.Service<
 const aroundSeconds = 3600
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
+
+const Left = Schema.Struct({
+  id: Schema.String,
+  key: Schema.NullOr(Schema.String),
+  kind: Schema.Literals(["call", "reservation"]),
+  amount: Micro
+})
+
+const leftOf = (rows: ReadonlyArray<typeof Left.Type>): HoldsLeft => ({
+  calls: new Set(rows.flatMap(({ id, kind }) => (kind === "call" ? [id] : []))),
+  reservations: new Map(
+    rows.flatMap(({ amount, key, kind }) =>
+      kind === "reservation" && key !== null ? [[key, amount] as const] : []
+    )
+  )
+})
 
 const Notice = Schema.Struct({
   id: Schema.NullOr(Schema.String),
