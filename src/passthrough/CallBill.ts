@@ -112,7 +112,8 @@ export class CallBill implements StreamWatch {
 
   /** What the client has is charged late; nothing, when that is nothing. */
   lose(): Buffer {
-    if (this.#meter === undefined && this.#firstTokenMillis === undefined) this.release(this.#status)
+    if (this.#meter === undefined && this.#firstTokenMillis === undefined)
+      this.release(this.#status)
     else this.ended("abandoned")
     const { metered } = this.#plan
     return lostHoldEvent(metered._tag === "Tokens" ? metered.protocol : undefined)

@@ -71,7 +71,11 @@ describeStores("late charges", (database) => {
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(100)
-        const [cheap, dear, free] = [callStart(userId, 8), callStart(userId, 3), callStart(userId, 2)]
+        const [cheap, dear, free] = [
+          callStart(userId, 8),
+          callStart(userId, 3),
+          callStart(userId, 2)
+        ]
         yield* writeCalls({ starts: [cheap, dear, free] })
         yield* rescue(cheap, dear, free)
         assert.deepInclude(yield* receiptOf(cheap), { outcome: "lost", chargedLate: false })
@@ -113,9 +117,16 @@ describeStores("late charges", (database) => {
     it.effect("a call whose reservation was closed by a rescue is charged once", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(1000)
-        const [before, late, more] = [callStart(userId, 5), callStart(userId, 5), callStart(userId, 5)]
+        const [before, late, more] = [
+          callStart(userId, 5),
+          callStart(userId, 5),
+          callStart(userId, 5)
+        ]
         yield* writeReservations({ sizes: [reservation(userId, 15)] })
-        yield* writeReservations({ sizes: [reservation(userId, 10)], ended: [drawnCall(before, 2)] })
+        yield* writeReservations({
+          sizes: [reservation(userId, 10)],
+          ended: [drawnCall(before, 2)]
+        })
         // The rescue of the process
         yield* writeReservations({ sizes: [reservation(userId, 0)] })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(998), held: credits(0) })
