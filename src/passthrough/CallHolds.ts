@@ -1,11 +1,13 @@
 import { Effect, Exit } from "effect"
 import type { Scope } from "effect"
 import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import type { Process } from "../process/Process.ts"
 import { retryMillis } from "./CallBatches.ts"
-import type { CallStart, HoldsLeft } from "./CallStore.ts"
+import type { HoldsLeft } from "./CallHoldStore.ts"
+import type { CallStart, CallStore } from "./CallStore.ts"
+import type { Reservations } from "./reservations/Reservations.ts"
 import type { Reached } from "./UpstreamCalls.ts"
 
 /**
@@ -22,11 +24,9 @@ export interface CallHold {
 }
 
 interface Services {
-  readonly process: Pick<Process["Service"], "silences" | "confirm">
-  /** What this process holds, if it is registered. */
-  readonly holdsLeft: Effect.Effect<HoldsLeft, StoreUnavailable>
-  /** What running calls of a key can cost. */
-  readonly running: (key: string) => bigint
+  readonly process: Pick<Process["Service"], "id" | "silences" | "confirm">
+  readonly store: Pick<CallStore["Service"], "holdsLeft">
+  readonly reservations: Pick<Reservations, "running">
 }
 
 interface Waiting {
@@ -46,9 +46,9 @@ export const makeCallHolds = Effect.fnUntraced(function* (
 
   const work = Effect.gen(function* () {
     while (waiting.length > 0) {
-      const { left, silences } = yield* look(services)
       const asked = waiting
       waiting = []
+      const { left, silences } = yield* look(services)
       for (const { done, hold, start } of asked) done(isLeft(services, left, start, hold), silences)
     }
     isWorking = false
@@ -80,7 +80,7 @@ export const makeCallHolds = Effect.fnUntraced(function* (
 })
 
 /** Registers the process again and reads what it holds, as soon as the store is there. */
-const look = Effect.fnUntraced(function* ({ holdsLeft, process }: Services) {
+const look = Effect.fnUntraced(function* ({ process, store }: Services) {
   let failures = 0
   while (true) {
     const exit = yield* Effect.exit(
@@ -88,7 +88,7 @@ const look = Effect.fnUntraced(function* ({ holdsLeft, process }: Services) {
         yield* process.confirm
         // A silence from here on is a new one
         const silences = process.silences()
-        return { left: yield* holdsLeft, silences }
+        return { left: yield* store.holdsLeft(process.id), silences }
       })
     )
     if (Exit.isSuccess(exit)) return exit.value
@@ -98,7 +98,7 @@ const look = Effect.fnUntraced(function* ({ holdsLeft, process }: Services) {
 })
 
 const isLeft = (
-  { running }: Services,
+  { reservations: { running } }: Services,
   { calls, reservations }: HoldsLeft,
   { id, key }: CallStart,
   { drawn }: CallHold

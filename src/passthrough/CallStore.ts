@@ -17,6 +17,8 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import { holdsLeft } from "./CallHoldStore.ts"
+import type { HoldsLeft } from "./CallHoldStore.ts"
 import { callColumns, searchCalls } from "./CallSearchStore.ts"
 import type { CallFilter } from "./CallSearchStore.ts"
 
@@ -112,14 +114,6 @@ export interface CallBatchOutcome {
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-/** What a process holds for its calls. */
-export interface HoldsLeft {
-  /** Calls with a hold of their own. */
-  readonly calls: ReadonlySet<string>
-  /** The reservations, by key. */
-  readonly reservations: ReadonlyMap<string, bigint>
-}
-
 /** An open call that no process runs. */
 export interface OrphanCall {
   readonly id: string
@@ -194,15 +188,7 @@ export class CallStore extends Context.Service<
                 OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
             ))
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
-        holdsLeft: (processId) =>
-          sql`
-            SELECT h.id, h.api_key_id AS key, h.kind, h.amount FROM holds h
-            WHERE h.process_id = ${processId} AND h.kind IN ('call', 'reservation')
-              AND EXISTS (SELECT FROM processes p WHERE p.id = h.process_id AND p.left_at IS NULL)`.pipe(
-            rowsOf(Left),
-            Effect.map(leftOf),
-            storeFailures
-          ),
+        holdsLeft: holdsLeft(sql),
         search: searchCalls(sql, CallRow),
         find: (userId, id) =>
           sql`
@@ -223,22 +209,6 @@ export class CallStore extends Context.Service<
 const aroundSeconds = 3600
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
-
-const Left = Schema.Struct({
-  id: Schema.String,
-  key: Schema.NullOr(Schema.String),
-  kind: Schema.Literals(["call", "reservation"]),
-  amount: Micro
-})
-
-const leftOf = (rows: ReadonlyArray<typeof Left.Type>): HoldsLeft => ({
-  calls: new Set(rows.flatMap(({ id, kind }) => (kind === "call" ? [id] : []))),
-  reservations: new Map(
-    rows.flatMap(({ amount, key, kind }) =>
-      kind === "reservation" && key !== null ? [[key, amount] as const] : []
-    )
-  )
-})
 
 const Notice = Schema.Struct({
   id: Schema.NullOr(Schema.String),

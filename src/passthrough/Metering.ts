@@ -79,11 +79,7 @@ export class Metering extends Context.Service<
       const batches = yield* makeCallBatches(writes.calls, graceEnd)
       const reservations = yield* makeReservations(writes.reservations(process.id), graceEnd)
       const { closeUnsafe } = batches
-      const holdOf = yield* makeCallHolds({
-        process,
-        holdsLeft: store.holdsLeft(process.id),
-        running: reservations.running
-      })
+      const holdOf = yield* makeCallHolds({ process, store, reservations })
       const { calls } = yield* Admission
 
       const turn = yield* process.duty({ name: "calls", seconds: callRescueSeconds })

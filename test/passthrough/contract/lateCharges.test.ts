@@ -34,9 +34,10 @@ const receiptOf = Effect.fnUntraced(function* ({ id, user }: CallStart) {
   return rows.find((row) => row.id === id)
 })
 
+const lostEnd = (start: CallStart) => ({ ...callEnd(start, 0), outcome: "lost" as const })
+
 /** Another process takes that of the calls for dead. */
-const rescue = (...starts: ReadonlyArray<CallStart>) =>
-  writeCalls({ ends: starts.map((start) => ({ ...callEnd(start, 0), outcome: "lost" as const })) })
+const rescue = (...starts: ReadonlyArray<CallStart>) => writeCalls({ ends: starts.map(lostEnd) })
 
 const topUp = Effect.fnUntraced(function* (userId: UserId, amount: number, operation: string) {
   return yield* (yield* WalletStore).add({
