@@ -3,7 +3,7 @@
 --
 -- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
--- were (`plan_cache_mode`). No function captures more than was held.
+-- were (`plan_cache_mode`). No function charges more than was held.
 
 -- What the spend limits of these keys leave for calls that start, one place for each call: the period that its hold
 -- counts in, and why it is refused. Of the calls of one key the cheapest are taken first. Keys without a spend
@@ -60,9 +60,75 @@ begin
     where x.epoch is not null;
 end $$;
 
+-- Charges calls that ended after their holds were released: another process took theirs for dead and wrote `lost` on
+-- their receipts (docs/reference/wallet.md#late-charges). A call is charged once, at most what it had held, in the
+-- budget period of now; calls without such a receipt are passed over. The caller has locked the wallets. Returns the
+-- charges that cross the threshold of the balance alert.
+create or replace function calls_charge_late(
+  p_calls uuid[], p_users uuid[], p_captured bigint[], p_statuses integer[], p_accounts text[], p_usages text[],
+  p_now timestamptz
+) returns setof threshold_crossing language plpgsql as $$
+declare
+  used usage_days[];
+  charged account_days[];
+  crossed threshold_crossing[];
+begin
+  with charges as materialized (
+    update calls c set outcome = 'settled', charged_late = true, captured = least(x.captured, c.held),
+      http_status = x.status, account_id = x.account, ended_at = p_now,
+      vendor = coalesce(x.usage #>> '{alias,vendor}', c.vendor),
+      model = coalesce(x.usage #>> '{alias,model}', c.model),
+      route = coalesce(x.usage #>> '{alias,route}', c.route),
+      usage = nullif(x.usage - '{catalog,request,first_token_ms,alias}'::text[], '{}'),
+      request_id = x.usage ->> 'request', first_token_ms = (x.usage ->> 'first_token_ms')::integer,
+      alias = (x.usage -> 'alias') - '{vendor,model,route}'::text[]
+    from (
+      select u.id, u.user_id, u.captured, u.status, u.account, u.usage::jsonb as usage
+      from unnest(p_calls, p_users, p_captured, p_statuses, p_accounts, p_usages)
+        as u(id, user_id, captured, status, account, usage)
+      where u.captured > 0
+    ) x
+    where c.user_id = x.user_id and c.id = x.id and c.outcome = 'lost' and c.held > 0
+    returning c.id, c.user_id, coalesce(c.api_key_id, '') as key, c.vendor, coalesce(c.model, '') as model, c.sandbox,
+      c.usage, c.captured, c.account_id, c.trace_id
+  ), numbered as (
+    select l.*, w.held, w.trigger_threshold, w.state, w.entry_count + row_number() over ledger as seq,
+      (w.settled - sum(l.captured) over ledger)::bigint as settled_after
+    from charges l join wallets w on w.user_id = l.user_id
+    window ledger as (partition by l.user_id order by l.id rows unbounded preceding)
+  ), inserted as (
+    insert into wallet_entries
+      (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
+    select user_id, seq, 'late_charge', captured, settled_after, held, 'late_charge:' || id, id, trace_id, p_now
+    from numbered
+    returning user_id, seq, settled_after, ctid::text as place
+  ), updated as (
+    update wallets u set settled = i.settled_after, entry_count = i.seq, last_entry = i.place
+    from (select distinct on (user_id) * from inserted order by user_id, seq desc) i where u.user_id = i.user_id
+  )
+  select
+    array_agg((n.user_id, (p_now at time zone 'UTC')::date, n.key, n.vendor, n.model, n.sandbox, 1,
+      coalesce((n.usage ->> 'inputTokens')::float8, 0), coalesce((n.usage ->> 'cachedInputTokens')::float8, 0),
+      coalesce((n.usage ->> 'outputTokens')::float8, 0), 0, 0, 0, 0, n.captured, 0)::usage_days),
+    array_agg(((p_now at time zone 'UTC')::date, n.account_id, 0, n.captured)::account_days)
+      filter (where n.account_id is not null),
+    array_agg((n.user_id, n.settled_after - n.held, n.trigger_threshold)::threshold_crossing order by n.user_id, n.seq)
+      filter (where n.settled_after < n.trigger_threshold and n.state = 'NORMAL')
+  into used, charged, crossed from numbered n;
+  if used is null then return; end if;
+  perform key_budgets_renew(array(select u.api_key_id from unnest(used) u), p_now);
+  update key_budgets b set spent = b.spent + u.credits
+    from (select o.api_key_id, sum(o.credits)::bigint as credits from unnest(used) o group by o.api_key_id) u
+    where b.api_key_id = u.api_key_id;
+  perform usage_add(used);
+  if charged is not null then perform account_days_add(charged); end if;
+  return query select * from unnest(crossed);
+end $$;
+
 -- Settles the calls that have ended, then holds for those that start. Both are typed arrays, with one place for
--- each call. Whoever deletes a hold settles it: an ended call without a hold is passed over. Of the calls that
--- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
+-- each call. Whoever deletes a hold settles it. An ended call without a hold is charged late if its receipt says `lost`,
+-- else passed over: it was settled before. Of the calls that start on one wallet, the cheapest are held first, so that
+-- as many as possible can be paid. `p_receipts`: what
 -- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has checked what else limits the
 -- key: with the models that the key allowed then; else `rotation`, which secret the caller knows the key by. p_usages:
 -- with the vendor's id of the request as `request`, of a stream `first_token_ms`, and of an alias `alias`: its name, the
@@ -85,6 +151,7 @@ declare
   refusals text[];
   used usage_days[];
   charged account_days[];
+  settled integer;
 begin
   select bool_or(l.key_limits) into limited from (
     select w.key_limits from wallets w where w.user_id = any (p_ended_users || p_started_users)
@@ -208,8 +275,14 @@ begin
     -- The balance after the charge that crosses the threshold, and after the release that belongs to it.
     (select array_agg((n.user_id, n.settled_after - n.held_after + n.rest, n.trigger_threshold)::threshold_crossing
         order by n.seq)
-      from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL')
-  into results, touch, used, charged, crossed from decided j;
+      from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL'),
+    (select count(*) from ended)
+  into results, touch, used, charged, crossed, settled from decided j;
+  if settled < cardinality(p_ended) then
+    crossed := crossed || array(
+      select c::threshold_crossing
+      from calls_charge_late(p_ended, p_ended_users, p_captured, p_statuses, p_accounts, p_usages, p_now) c);
+  end if;
   if limited then
     results := results || array(
       select h::calls_write_result from calls_budget_hold(p_started, p_keys, p_amounts, epochs, results) h);
@@ -326,10 +399,11 @@ begin
       g.id is not null and g.epoch is distinct from x.epoch and least(x.needs + x.extra, g.amount - x.charged) > 0
         as past,
       g.epoch as old_epoch,
-      k.id is not null as alive, least(k.expires_at, x.period_end) as expires_at,
+      k.id is not null and w.settled >= w.held as alive, least(k.expires_at, x.period_end) as expires_at,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch,
-      -- The rest of the old reservation, as far as it is requested, needs no new balance.
-      least(x.needs + x.extra, coalesce(g.amount, 0) - x.charged) as kept
+      -- The rest of the old reservation, as far as it is requested, needs no new balance. After a late charge that the
+      -- balance did not cover, nothing is kept for calls to come.
+      least(x.needs + case when w.settled >= w.held then x.extra else 0 end, coalesce(g.amount, 0) - x.charged) as kept
     from unnest(p_keys, p_rotations, p_users, p_holds, p_catalogs, p_needs, p_extras, p_captures, p_charged, epochs,
         lefts, ends) with ordinality
       as x(key, rotation, user_id, hold, catalog, needs, extra, captures, charged, epoch, budget, period_end, place)
@@ -448,8 +522,8 @@ end $$;
 
 -- The same for a batch that reservations_renew refused, in a transaction that publishes its alerts. A call
 -- that was settled before is passed over. A call without cover (another process has closed the reservation,
--- because it took this one for dead) is lost: nothing is charged. Amounts of reservations are absolute, so that
--- a batch may be repeated, with more calls.
+-- because it took this one for dead) gets a receipt that says `lost`, and is then charged late. Amounts of reservations
+-- are absolute, so that a batch may be repeated, with more calls.
 create or replace function reservations_renew_again(
   p_keys text[], p_users uuid[], p_holds uuid[], p_catalogs integer[], p_needs bigint[], p_extras bigint[],
   p_captures bigint[], p_charged bigint[],
@@ -458,6 +532,15 @@ create or replace function reservations_renew_again(
   p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof reservations_settle_result language plpgsql as $$
+declare
+  crossed threshold_crossing[];
+  -- The calls as they came, for what is charged late.
+  calls constant uuid[] := p_ended;
+  users constant uuid[] := array(select p_users[x.place] from unnest(p_places) with ordinality as x(place, n) order by x.n);
+  costs constant bigint[] := p_captured;
+  statuses constant integer[] := p_statuses;
+  used_accounts constant text[] := p_accounts;
+  usages constant text[] := p_usages;
 begin
   perform from wallets w where w.user_id = any (p_users) order by w.user_id for no key update;
   with unsettled as (
@@ -467,7 +550,7 @@ begin
       as c(id, place, started_ms, amount, captured, outcome, status, account, usage, vendor, model, route, sandbox,
         trace, n)
     left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = p_keys[c.place]
-    where not exists (select from wallet_entries e where e.subject_id = c.id and e.kind = 'capture')
+    where not exists (select from wallet_entries e where e.subject_id = c.id and e.kind in ('capture', 'late_charge'))
       and not exists (select from calls r where r.id = c.id and r.user_id = p_users[c.place])
   ), decided as (
     select f.*, case when f.covered then f.captured else 0 end as charged,
@@ -512,4 +595,10 @@ begin
     p_totals, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models,
     p_routes, p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached,
     u.output, u.credits, p_process, p_throttle, p_alerts, p_now) r;
+  crossed := array(
+    select c::threshold_crossing
+    from calls_charge_late(calls, users, costs, statuses, used_accounts, usages, p_now) c);
+  return query
+    select null::text, null::bigint, a.available, null::boolean, null::timestamptz, a.user_id, a.threshold
+    from wallet_alerts_raise(crossed, p_throttle, p_alerts, p_now) a;
 end $$;

@@ -61,7 +61,7 @@ begin
   if w.user_id is null then return false; end if;
   with ended as (
     select e.subject_id as id, e.kind, e.amount from wallet_entries e
-    where e.user_id = p_user and e.kind in ('capture', 'release') and e.created_at >= since and e.created_at < until
+    where e.user_id = p_user and e.kind in ('capture', 'release', 'late_charge') and e.created_at >= since and e.created_at < until
       and e.seq >= ledger_seq_at(p_user, w.entry_count, since - interval '1 hour')
       and e.seq < ledger_seq_at(p_user, w.entry_count, until + interval '1 hour')
   ), settled as (
@@ -92,7 +92,7 @@ begin
   )
   select array_agg((p_user, p_day, key, vendor, model, sandbox, requests, input, cached, output, images, videos, audios,
       seconds, credits, tasks)::usage_days order by key, vendor, model, sandbox),
-    coalesce((select sum(amount) from ended where kind = 'capture'), 0), coalesce(sum(credits), 0),
+    coalesce((select sum(amount) from ended where kind in ('capture', 'late_charge')), 0), coalesce(sum(credits), 0),
     coalesce(bool_or(is_erased), false)
   into fresh, charged, rest, is_less from summed;
   rest := charged - rest;

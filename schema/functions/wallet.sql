@@ -83,7 +83,7 @@ begin
   if p_amount > settled_max - w.settled then
     raise exception 'the balance would be more than a wallet can hold' using errcode = 'GW410';
   end if;
-  if w.settled + p_amount < w.held then
+  if p_amount < 0 and w.settled + p_amount < w.held then
     raise exception 'the adjustment would leave less than what is held' using errcode = 'GW409';
   end if;
   w.settled := w.settled + p_amount;

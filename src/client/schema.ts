@@ -301,7 +301,7 @@ export interface TaskDelivery {
 
 export interface WalletEntry {
   readonly seq: number
-  readonly kind: "top_up" | "adjustment" | "hold" | "capture" | "release"
+  readonly kind: "top_up" | "adjustment" | "hold" | "capture" | "release" | "late_charge"
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly amount: string
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
@@ -491,6 +491,7 @@ export interface Call {
   readonly model: string | null
   readonly route: string
   readonly outcome: "settled" | "released" | "lost"
+  readonly charged_late: boolean
   readonly http_status: number | null
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly held: string
@@ -1000,7 +1001,7 @@ export interface Operations {
   }
   /** List wallet entries */
   readonly "GET /manage/v1/wallet/entries": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly kind?: "top_up" | "adjustment" | "hold" | "capture" | "release"; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_amount?: string; readonly max_amount?: string; readonly user_id?: string }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly kind?: "top_up" | "adjustment" | "hold" | "capture" | "release" | "late_charge"; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_amount?: string; readonly max_amount?: string; readonly user_id?: string }
     readonly response: Page<WalletEntry>
   }
   /** Get user wallet */
@@ -1011,7 +1012,7 @@ export interface Operations {
   /** List user wallet entries */
   readonly "GET /manage/v1/users/{id}/wallet/entries": {
     readonly path: { readonly id: string }
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly kind?: "top_up" | "adjustment" | "hold" | "capture" | "release"; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_amount?: string; readonly max_amount?: string }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly kind?: "top_up" | "adjustment" | "hold" | "capture" | "release" | "late_charge"; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_amount?: string; readonly max_amount?: string }
     readonly response: Page<WalletEntry>
   }
   /** List calls */

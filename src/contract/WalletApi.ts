@@ -21,7 +21,7 @@ export const Threshold = SentCredits.check(
 
 export const WalletEntry = Schema.Struct({
   seq: Schema.Int,
-  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release"]),
+  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release", "late_charge"]),
   amount: CreditsFromString,
   settled_after: CreditsFromString,
   held_after: CreditsFromString,

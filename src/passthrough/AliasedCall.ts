@@ -13,6 +13,8 @@ import { planAliased } from "./AliasedPlan.ts"
 import type { AliasedPlan, CallCandidate, SkippedModel } from "./AliasedPlan.ts"
 import { released } from "./CallBatches.ts"
 import { CallBill } from "./CallBill.ts"
+import { stillHeld } from "./CallHolds.ts"
+import type { CallHold } from "./CallHolds.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
 import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { PassthroughCall, Relayed } from "./PassthroughCall.ts"
@@ -38,14 +40,16 @@ export const aliasedWith = (services: Services) =>
     if (call.maxCost !== undefined && plan.hold > call.maxCost) {
       return yield* problem(1103, `This call can cost up to ${format(plan.hold)} credits`)
     }
-    const left = yield* opened(services, startOf(services, call, plan, id))
+    const start = startOf(services, call, plan, id)
+    const hold = services.metering.holdOf(start)
+    const left = yield* opened(services, start)
     let isOpen = true
     const close = (end: CallEnd) => {
       if (isOpen) services.metering.closeUnsafe(end)
       isOpen = false
     }
     return yield* Effect.onError(
-      inTurn(services, { call, plan, id, left, nowMillis, close }),
+      inTurn(services, { call, plan, id, hold, left, nowMillis, close }),
       // A defect: the bill of the model has closed it otherwise
       () => Effect.sync(() => close(released({ id, user: call.principal.userId })))
     )
@@ -96,6 +100,7 @@ interface HeldCall {
   readonly call: PassthroughCall
   readonly plan: AliasedPlan
   readonly id: string
+  readonly hold: CallHold
   readonly left: Credits | undefined
   readonly nowMillis: number
   /** Has an effect once. */
@@ -103,7 +108,7 @@ interface HeldCall {
 }
 
 const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) {
-  const { call, id, left, nowMillis, plan } = held
+  const { call, hold, id, left, nowMillis, plan } = held
   const skipped = [...plan.skipped]
   let current: CallCandidate | undefined
   for (const [place, candidate] of plan.candidates.entries()) {
@@ -114,6 +119,7 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
       candidate.call.body.length,
       {
         clock: services.clock,
+        hold,
         // Of a model that was passed over nothing is settled
         close: (end) => {
           if (current === candidate) held.close(endOf(end, held, candidate, skipped))
@@ -128,16 +134,19 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
       skipped.push(yield* skippedBy(candidate, reason))
       continue
     }
-    if (Exit.isFailure(exit)) {
-      if (givenUpBy(exit.cause) === "left") bill.leave()
+    const taken = yield* Effect.exit(
+      Effect.interruptible(Effect.flatMap(exit, (reached) => stillHeld(hold, reached)))
+    )
+    if (Exit.isFailure(taken)) {
+      if (givenUpBy(taken.cause) === "left") bill.leave()
       else bill.release(null)
-      return yield* Effect.failCause(exit.cause)
+      return yield* Effect.failCause(taken.cause)
     }
     const { ending } = candidate.plan
-    const cost = bill.onResponse(exit.value)
+    const cost = bill.onResponse(taken.value)
     const { model } = candidate
     return {
-      ...relay(exit.value, id, cost, { left, ending }),
+      ...relay(taken.value, id, cost, { left, ending }),
       by: { model: nameOf(model), skipped }
     } satisfies Relayed
   }

@@ -8,7 +8,9 @@ import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StreamWatch, UpstreamHeaders } from "../vendors/upstream/UpstreamExchange.ts"
 import { released } from "./CallBatches.ts"
+import type { CallHold } from "./CallHolds.ts"
 import type { CallPlan } from "./CallPlan.ts"
+import { lostHoldEvent } from "./ErrorBody.ts"
 import type { CallEnd } from "./Metering.ts"
 import { settledPrice } from "./SettledPrice.ts"
 import { StreamMeter } from "./StreamMeter.ts"
@@ -62,6 +64,7 @@ export class CallBill implements StreamWatch {
   readonly #requestBytes: number
   readonly #clock: Clock.Clock
   readonly #close: (end: CallEnd) => void
+  readonly hold: CallHold
   /** Of an event stream that is metered by tokens. */
   #meter: StreamMeter | undefined
   #closed = false
@@ -77,13 +80,18 @@ export class CallBill implements StreamWatch {
     call: BilledCall,
     plan: CallPlan,
     requestBytes: number,
-    services: { readonly clock: Clock.Clock; readonly close: (end: CallEnd) => void }
+    services: {
+      readonly clock: Clock.Clock
+      readonly close: (end: CallEnd) => void
+      readonly hold: CallHold
+    }
   ) {
     this.#call = call
     this.#plan = plan
     this.#requestBytes = requestBytes
     this.#clock = services.clock
     this.#close = services.close
+    this.hold = services.hold
   }
 
   sent(): void {
@@ -92,6 +100,23 @@ export class CallBill implements StreamWatch {
 
   refused(): void {
     this.#isSent = false
+  }
+
+  isHeld(): boolean {
+    return this.hold.isHeld()
+  }
+
+  retake(done: (isHeld: boolean) => void): void {
+    this.hold.retake(done)
+  }
+
+  /** What the client has is charged late; nothing, when that is nothing. */
+  lose(): Buffer {
+    if (this.#meter === undefined && this.#firstTokenMillis === undefined)
+      this.release(this.#status)
+    else this.ended("abandoned")
+    const { metered } = this.#plan
+    return lostHoldEvent(metered._tag === "Tokens" ? metered.protocol : undefined)
   }
 
   /** Meters a chunk of an event stream as it passes; returns what goes to the client. */

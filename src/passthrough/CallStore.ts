@@ -17,6 +17,8 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import { holdsLeft } from "./CallHoldStore.ts"
+import type { HoldsLeft } from "./CallHoldStore.ts"
 import { callColumns, searchCalls } from "./CallSearchStore.ts"
 import type { CallFilter } from "./CallSearchStore.ts"
 
@@ -124,6 +126,8 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
+  /** Another process took this one for dead and released the hold; the call was charged when it ended. */
+  chargedLate: Schema.Boolean,
   httpStatus: Schema.NullOr(Schema.Int),
   held: Micro,
   captured: Micro,
@@ -157,6 +161,8 @@ export class CallStore extends Context.Service<
       before: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
+    /** What a process holds; nothing when it is not registered. */
+    readonly holdsLeft: (processId: string) => Effect.Effect<HoldsLeft, StoreUnavailable>
     /** Newest first. */
     readonly search: (
       userId: UserId,
@@ -182,6 +188,7 @@ export class CallStore extends Context.Service<
                 OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
             ))
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
+        holdsLeft: holdsLeft(sql),
         search: searchCalls(sql, CallRow),
         find: (userId, id) =>
           sql`

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { errorDetailCharactersMax } from "../domain/Limits.ts"
 import { hiddenText, hideSecrets, sanitize } from "../domain/VendorText.ts"
 import { isPage } from "../vendors/upstream/UpstreamExchange.ts"
@@ -50,6 +51,36 @@ const errorOf = (status: number, message: string) => ({
   type: "error",
   error: { type: "upstream_error", message, code: status, status: "UPSTREAM_ERROR", param: null }
 })
+
+const lostHold =
+  "The gateway was interrupted for so long that this call was given up: only what was sent is charged"
+
+/** Ends a stream whose hold is gone, in the form of its protocol, whatever part of an event came before. */
+export const lostHoldEvent = (protocol: UsageProtocol | undefined): Buffer => {
+  const [name, data] = lostHoldOf(protocol)
+  return Buffer.from(`\n\n${name}data: ${JSON.stringify(data)}\n\n`)
+}
+
+const lostHoldOf = (protocol: UsageProtocol | undefined): readonly [string, object] => {
+  const message = lostHold
+  const openAi = { message, type: "server_error", param: null, code: "5003" }
+  switch (protocol) {
+    case "anthropic-messages":
+      return ["event: error\n", { type: "error", error: { type: "api_error", message } }]
+    case "openai-responses":
+      return [
+        "event: error\n",
+        { type: "error", code: "5003", message, param: null, error: openAi }
+      ]
+    case "gemini-generate":
+    case "gemini-embeddings":
+      return ["", { error: { code: 503, message, status: "UNAVAILABLE" } }]
+    case "openai-chat":
+    case "openai-embeddings":
+    case undefined:
+      return ["", { error: openAi }]
+  }
+}
 
 /** The same value when nothing in it has to be hidden. */
 const plain = (value: unknown, depth: number): unknown => {

@@ -4,6 +4,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallBill } from "./CallBill.ts"
+import { stillHeld } from "./CallHolds.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
 import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
@@ -27,6 +28,7 @@ export class MeteredCall implements ReachHandlers {
   readonly #nowMillis: number
   readonly #handlers: ForwardHandlers
   readonly #id: string
+  readonly #start: CallStart
   readonly #bill: CallBill
   #close: (end: CallEnd) => void
   /** What the spend limit of the key leaves. */
@@ -48,21 +50,24 @@ export class MeteredCall implements ReachHandlers {
     this.#nowMillis = nowMillis
     this.#handlers = handlers
     this.#id = makeCallId(nowMillis)
+    this.#start = this.#startOf()
     const billed = { id: this.#id, user: call.principal.userId, begunMillis: nowMillis }
     this.#close = services.metering.closeUnsafe
     this.#bill = new CallBill(billed, plan, call.body.length, {
       clock: services.clock,
-      close: (end) => this.#close(end)
+      close: (end) => this.#close(end),
+      hold: services.metering.holdOf(this.#start)
     })
   }
 
   begin(): void {
     const { metering } = this.#services
-    const start = this.#start()
+    const start = this.#start
     const drawn =
       start.checked !== undefined ? undefined : metering.drawUnsafe(start, this.#nowMillis)
     if (drawn !== undefined) {
       this.#close = drawn.close
+      this.#bill.hold.drawn = true
       this.#left = drawn.left
       return this.#reach()
     }
@@ -83,13 +88,17 @@ export class MeteredCall implements ReachHandlers {
   }
 
   onResponse(reached: Reached): void {
-    if (this.#state !== "abandoned") this.#handlers.onResponse(this.#relayed(reached))
+    if (this.#state === "abandoned") return
+    if (this.#bill.isHeld()) this.#handlers.onResponse(this.#relayed(reached))
+    else this.onRest(Effect.succeed(reached))
   }
 
   onRest(rest: Effect.Effect<Reached, Problem | StoreUnavailable>): void {
     if (this.#state === "abandoned") return
     this.#handlers.onRest(
-      Effect.interruptible(rest).pipe(
+      Effect.interruptible(
+        Effect.flatMap(rest, (reached) => stillHeld(this.#bill.hold, reached))
+      ).pipe(
         Effect.onError((cause) => Effect.sync(() => this.#end(givenUpBy(cause)))),
         Effect.map((reached) => this.#relayed(reached)),
         Effect.uninterruptible
@@ -97,7 +106,7 @@ export class MeteredCall implements ReachHandlers {
     )
   }
 
-  #start(): CallStart {
+  #startOf(): CallStart {
     const { apiKeyId: key, limits, rotation, userId: user } = this.#call.principal
     const { route } = this.#call.to
     const start: CallStart = {

@@ -16,6 +16,8 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { balanceLow } from "../webhooks/Events.ts"
 import { makeCallBatches, released } from "./CallBatches.ts"
 import type { Held, WriteBatch } from "./CallBatches.ts"
+import { makeCallHolds } from "./CallHolds.ts"
+import type { CallHold } from "./CallHolds.ts"
 import { CallStore } from "./CallStore.ts"
 import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
 import type { Drawn } from "./reservations/ReservationBook.ts"
@@ -39,6 +41,8 @@ const callHoursMax = 24
 export class Metering extends Context.Service<
   Metering,
   {
+    /** Begins with the hold of a call, before it is taken. */
+    readonly holdOf: (start: CallStart) => CallHold
     /**
      * Covers a call by the reservation of its key, which was checked a moment ago: it may go upstream
      * at once. `close` closes the call. `undefined`: it has to be opened.
@@ -75,6 +79,7 @@ export class Metering extends Context.Service<
       const batches = yield* makeCallBatches(writes.calls, graceEnd)
       const reservations = yield* makeReservations(writes.reservations(process.id), graceEnd)
       const { closeUnsafe } = batches
+      const holdOf = yield* makeCallHolds({ process, store, reservations })
       const { calls } = yield* Admission
 
       const turn = yield* process.duty({ name: "calls", seconds: callRescueSeconds })
@@ -104,6 +109,7 @@ export class Metering extends Context.Service<
       )
 
       return Metering.of({
+        holdOf,
         drawUnsafe: reservations.drawUnsafe,
         openUnsafe: (start, onExit) => {
           const ended = begun(calls)

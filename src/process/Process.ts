@@ -20,6 +20,7 @@ import {
   ownerDeadSeconds
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { CallLease } from "./CallLease.ts"
 import { Hints } from "./Hints.ts"
 import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
@@ -105,6 +106,13 @@ export class Process extends Context.Service<
      * pause, others free what it claims now.
      */
     readonly isAlive: () => boolean
+    /**
+     * Counts the silences after which others may have released the holds of its calls. Cheap. A hold of before the
+     * last one has to be taken again.
+     */
+    readonly silences: () => number
+    /** Writes a heartbeat, in addition to the regular ones. */
+    readonly confirm: Effect.Effect<void, StoreUnavailable>
     /** At the last heartbeat this process had tasks in hand. */
     readonly ownedTasks: () => boolean
     /** Succeeds when the store responds. For `/readyz`. */
@@ -126,11 +134,12 @@ export class Process extends Context.Service<
       const id = makeProcessId(secrets)
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
       const local = yield* Clock.Clock
+      const lease = new CallLease(local)
       const fork = yield* makeFiberPlaces
       const hints = yield* Hints
       const news = yield* makeNews
       const beat = Effect.fnUntraced(function* (takes: boolean) {
-        const begunAt = local.currentTimeMillisUnsafe()
+        const sentAt = lease.now()
         const { at, ...found } = yield* measureSkew(
           Effect.flatMap(clock.asParameter, (now) =>
             store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [])
@@ -139,7 +148,8 @@ export class Process extends Context.Service<
         const millis = DateTime.toEpochMillis(at)
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
-        own.begunAt = begunAt
+        own.begunAt = sentAt.wall
+        lease.confirmed(sentAt)
         news.read(found)
         if (found.silent === null) return
         const untilDeath = DateTime.toEpochMillis(found.silent) + ownerDeadSeconds * 1000 - millis
@@ -183,6 +193,8 @@ export class Process extends Context.Service<
         ...news.service,
         isAlive: () =>
           Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
+        silences: () => lease.silences(),
+        confirm: beat(false),
         ping: store.ping
       })
     })

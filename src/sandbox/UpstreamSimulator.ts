@@ -154,6 +154,9 @@ const json = (value: unknown, status = 200): UpstreamResponse => ({
 const unwatched: StreamWatch = {
   sent: () => {},
   refused: () => {},
+  isHeld: () => true,
+  retake: (done) => done(true),
+  lose: () => Buffer.alloc(0),
   push: (chunk) => chunk,
   flush: () => Buffer.alloc(0),
   ended: () => {}

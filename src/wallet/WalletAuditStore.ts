@@ -98,7 +98,7 @@ function audit(sql: PgClient.PgClient) {
             AND p.held_seen + sum(e.held_by) OVER next = e.held_after AS chained
         FROM page p CROSS JOIN LATERAL (
           SELECT x.seq, x.settled_after, x.held_after,
-            CASE x.kind WHEN 'capture' THEN -x.amount WHEN 'hold' THEN 0 WHEN 'release' THEN 0
+            CASE x.kind WHEN 'capture' THEN -x.amount WHEN 'late_charge' THEN -x.amount WHEN 'hold' THEN 0 WHEN 'release' THEN 0
               ELSE x.amount END AS settled_by,
             CASE x.kind WHEN 'hold' THEN x.amount WHEN 'capture' THEN -x.amount
               WHEN 'release' THEN -x.amount ELSE 0 END AS held_by

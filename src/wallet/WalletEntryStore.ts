@@ -10,7 +10,7 @@ import { ledgerSkewMinutes } from "../domain/Limits.ts"
 
 export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
   seq: Schema.BigInt,
-  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release"]),
+  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release", "late_charge"]),
   amount: Micro,
   settledAfter: Micro,
   heldAfter: Micro,
@@ -36,6 +36,7 @@ export const shownAmount = ({
     case "adjustment":
       return shownChange(settledAfter - amount, settledAfter)
     case "capture":
+    case "late_charge":
       return shownChange(settledAfter, settledAfter + amount)
     case "hold":
       return shownChange(heldAfter - amount, heldAfter)

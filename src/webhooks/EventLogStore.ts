@@ -154,7 +154,7 @@ const after = (sql: PgClient.PgClient) => {
         UNION ALL
         SELECT coalesce(h.seq, a.seq, b.last_seq, ${position.seq}), f.* FROM found f CROSS JOIN bounds b
         CROSS JOIN LATERAL (
-          SELECT min(p.seq) AS seq FROM page p WHERE p.kind = 'capture' AND p.created_at = f.created_at) a
+          SELECT min(p.seq) AS seq FROM page p WHERE p.kind IN ('capture', 'late_charge') AND p.created_at = f.created_at) a
         LEFT JOIN withheld h ON h.created_at = f.created_at
         WHERE f.task_id IS NULL AND CASE WHEN h.seq IS NOT NULL THEN true
           WHEN a.seq IS NOT NULL THEN f.created_at <> ${toDate(position.alertsUntil)}

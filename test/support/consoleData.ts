@@ -249,6 +249,7 @@ const call = (n: number, fields: Partial<Schemas["Call"]>): Schemas["Call"] => (
   model: "gpt-5-mini",
   route: "POST /v1/chat/completions",
   outcome: "settled",
+  charged_late: false,
   http_status: 200,
   held: "1.25",
   cost: "0.0831",

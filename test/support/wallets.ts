@@ -232,7 +232,7 @@ const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
  * Breaches of docs/reference/wallet.md#invariants, of one wallet or of all: must be 0. Checks again
- * `settled ≥ held ≥ 0` and the sums, though constraints state some of them, and that the rollup of
+ * `settled ≥ held ≥ 0`, save for late charges, and the sums, though constraints state some of them, and that the rollup of
  * usage agrees with the ledger, the tasks and the receipts.
  */
 export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
@@ -241,7 +241,10 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
   const rows = yield* sql`
     WITH sums AS (
       SELECT w.*, (SELECT coalesce(sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount
-          WHEN 'capture' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS ledger,
+          WHEN 'capture' THEN -amount WHEN 'late_charge' THEN -amount ELSE 0 END), 0)
+          FROM wallet_entries e WHERE e.user_id = w.user_id) AS ledger,
+        (SELECT coalesce(sum(amount), 0) FROM wallet_entries e
+          WHERE e.user_id = w.user_id AND e.kind = 'late_charge') AS late,
         (SELECT coalesce(sum(CASE kind WHEN 'hold' THEN amount WHEN 'capture' THEN -amount
           WHEN 'release' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS held_ledger,
         (SELECT coalesce(sum(amount), 0) FROM holds h WHERE h.user_id = w.user_id) AS open,
@@ -254,10 +257,14 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
         coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
         count(*) FILTER (WHERE kind = 'hold') AS opened,
         count(*) FILTER (WHERE kind IN ('capture', 'release')) AS ends
-      FROM wallet_entries WHERE subject_id IS NOT NULL AND ${mine} GROUP BY 1
+      FROM wallet_entries WHERE subject_id IS NOT NULL AND kind <> 'late_charge' AND ${mine} GROUP BY 1
     ), mine AS (SELECT * FROM tasks WHERE ${mine})
     SELECT (
-      (SELECT count(*) FROM sums WHERE NOT (settled >= held AND held >= 0)) +
+      (SELECT count(*) FROM sums WHERE NOT (settled + late >= held AND held >= 0)) +
+      -- A late charge is the cost of its call, which was lost before
+      (SELECT count(*) FROM wallet_entries e WHERE kind = 'late_charge' AND ${mine} AND NOT EXISTS (
+        SELECT FROM calls c WHERE c.user_id = e.user_id AND c.id = e.subject_id AND c.charged_late
+          AND c.outcome = 'settled' AND c.captured = e.amount)) +
       (SELECT count(*) FROM sums WHERE settled <> ledger OR held <> held_ledger OR held <> open OR entry_count <> entries) +
       (SELECT count(*) FROM closed c WHERE opened <> 1 OR captured > held OR
         CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.id = c.subject_id)
@@ -275,7 +282,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
       -- The rollup of each day is the sum of its captures
       (SELECT count(*) FROM (
           SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS captured
-          FROM wallet_entries WHERE kind = 'capture' AND ${mine} GROUP BY 1, 2
+          FROM wallet_entries WHERE kind IN ('capture', 'late_charge') AND ${mine} GROUP BY 1, 2
         ) l FULL JOIN (
           SELECT user_id, day, sum(credits) AS credits FROM usage_days WHERE ${mine} GROUP BY 1, 2
         ) u USING (user_id, day)

@@ -236,6 +236,7 @@ export const texts = {
     entry: {
       hold: "Credits held",
       capture: "Credits charged",
+      late_charge: "Credits charged late",
       release: "Credits given back",
       top_up: "Top-up",
       adjustment: "Adjustment"

@@ -56,6 +56,11 @@ export class ReservationBook {
     return this.#reservations.size === 0
   }
 
+  /** The most that running calls of a key can cost. */
+  running(key: string): bigint {
+    return this.#reservations.get(key)?.running ?? 0n
+  }
+
   /**
    * Covers a call that begins; `undefined`: the call needs a hold of its own. What ends it is a closure
    * and no entry of a map: a map through which calls pass keeps them from the collection of short-lived

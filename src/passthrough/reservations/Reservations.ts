@@ -23,6 +23,8 @@ export interface Reservations {
    * `undefined`: the call needs a hold of its own.
    */
   readonly drawUnsafe: (start: CallStart, nowMillis: number) => Drawn | undefined
+  /** The most that running calls of a key can cost. */
+  readonly running: (key: string) => bigint
 }
 
 /** Pause between two writes: what is due by then shares a commit. */
@@ -68,6 +70,7 @@ export const makeReservations = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(rounds)
 
   return {
+    running: (key) => book.running(key),
     drawUnsafe: (start, nowMillis) => {
       const drawn = book.draw(start, { monotonic: monotonic(), wall: nowMillis })
       if (!book.isEmpty) busy.openUnsafe()

@@ -62,12 +62,13 @@ const parts: ReadonlyArray<Part> = [
     key: "seq",
     type: "bigint",
     first: "0",
-    // As `shownAmount` of the ledger: balances are never below zero
-    columns: `seq::float8 AS seq, kind, 10000 * CASE kind
-      WHEN 'hold' THEN held_after / 10000 - (held_after - amount) / 10000
-      WHEN 'release' THEN (held_after + amount) / 10000 - held_after / 10000
-      WHEN 'capture' THEN (settled_after + amount) / 10000 - settled_after / 10000
-      ELSE settled_after / 10000 - (settled_after - amount) / 10000 END AS amount,
+    // As `shownAmount` of the ledger
+    columns: `seq::float8 AS seq, kind, (10000 * CASE kind
+      WHEN 'hold' THEN floor(held_after / 10000.0) - floor((held_after - amount) / 10000.0)
+      WHEN 'release' THEN floor((held_after + amount) / 10000.0) - floor(held_after / 10000.0)
+      WHEN 'capture' THEN floor((settled_after + amount) / 10000.0) - floor(settled_after / 10000.0)
+      WHEN 'late_charge' THEN floor((settled_after + amount) / 10000.0) - floor(settled_after / 10000.0)
+      ELSE floor(settled_after / 10000.0) - floor((settled_after - amount) / 10000.0) END)::bigint AS amount,
       settled_after, held_after, subject_id AS task_id, note, trace_id, created_at`
   },
   {
@@ -81,7 +82,7 @@ const parts: ReadonlyArray<Part> = [
     ...byUuid,
     object: "call",
     table: "calls",
-    columns: `id, api_key_id, vendor, model, route, outcome, http_status, held, captured AS cost, usage,
+    columns: `id, api_key_id, vendor, model, route, outcome, charged_late, http_status, held, captured AS cost, usage,
       alias, sandbox, trace_id, created_at, ended_at`
   },
   {

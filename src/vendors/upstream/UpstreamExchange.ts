@@ -42,6 +42,12 @@ export interface StreamWatch {
   readonly sent: () => void
   /** It was refused or it failed: nothing is charged for it. */
   readonly refused: () => void
+  /** Whether the next chunk may be relayed at once: the hold of the call is certainly there. Cheap. */
+  readonly isHeld: () => boolean
+  /** Takes the hold again. Calls `done` once. */
+  readonly retake: (done: (isHeld: boolean) => void) => void
+  /** The hold is gone: charges what was relayed, and returns the event that ends the stream. */
+  readonly lose: () => Buffer
   /** Receives a chunk, returns what is relayed. */
   readonly push: (chunk: Buffer) => Buffer
   /** Returns the rest at the regular end. */
@@ -70,6 +76,8 @@ const wholeBytesMax = 64 * 1024 * 1024
 /** Buffered for a slow client before the upstream is paused. */
 const streamBufferBytes = 64 * 1024
 
+const noBytes = Buffer.alloc(0)
+
 const aborted = new errors.RequestAbortedError()
 
 /** A relayed stream: undici pushes, the client pulls, back pressure pauses the upstream. */
@@ -77,6 +85,10 @@ export class RelayedStream extends Readable {
   readonly #watch: StreamWatch
   #controller: Dispatcher.DispatchController | undefined
   #ended = false
+  /** Chunks that wait until the hold of the call is taken again. */
+  #unheld: Array<Buffer> | undefined
+  /** The upstream has ended meanwhile. */
+  #isLast = false
 
   constructor(watch: StreamWatch, controller?: Dispatcher.DispatchController) {
     super({ highWaterMark: streamBufferBytes })
@@ -89,11 +101,18 @@ export class RelayedStream extends Readable {
   /** Returns `false` when the upstream has to pause. */
   receive(chunk: Buffer): boolean {
     if (chunk.length === 0) return true
+    if (this.#unheld !== undefined || !this.#watch.isHeld()) {
+      this.#wait(chunk)
+      return false
+    }
     const relayed = this.#watch.push(chunk)
     return relayed.length === 0 || this.push(relayed)
   }
 
   finish(): void {
+    this.#isLast = true
+    if (this.#ended || this.#unheld !== undefined) return
+    if (!this.#watch.isHeld()) return this.#wait(noBytes)
     const rest = this.#watch.flush()
     if (rest.length > 0) this.push(rest)
     this.#end("complete")
@@ -101,6 +120,8 @@ export class RelayedStream extends Readable {
   }
 
   breakOff(error: Error): void {
+    // Aborted by `#lose`: the client still reads why
+    if (this.#ended) return
     this.#end("broken")
     this.destroy(error)
   }
@@ -114,6 +135,36 @@ export class RelayedStream extends Readable {
     this.#controller?.abort(aborted)
     this.#controller = undefined
     callback(error)
+  }
+
+  /** Holds a chunk back; the upstream pauses meanwhile. */
+  #wait(chunk: Buffer): void {
+    if (this.#unheld !== undefined) {
+      this.#unheld.push(chunk)
+      return
+    }
+    this.#unheld = [chunk]
+    this.#watch.retake((isHeld) => {
+      const chunks = this.#unheld ?? []
+      this.#unheld = undefined
+      if (this.#ended) return
+      if (isHeld) this.#goOn(chunks)
+      else this.#lose()
+    })
+  }
+
+  #goOn(chunks: ReadonlyArray<Buffer>): void {
+    for (const chunk of chunks) this.receive(chunk)
+    if (this.#isLast) this.finish()
+    else this.#controller?.resume()
+  }
+
+  #lose(): void {
+    this.#ended = true
+    this.push(this.#watch.lose())
+    this.push(null)
+    this.#controller?.abort(aborted)
+    this.#controller = undefined
   }
 
   #end(how: "complete" | "broken" | "abandoned"): void {

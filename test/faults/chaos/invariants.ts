@@ -15,14 +15,16 @@ export const always: ReadonlyArray<Invariant> = [
     name: "a wallet is what its ledger says, and holds what its open holds say",
     sql: `WITH e AS (
         SELECT user_id, count(*) AS n,
-          sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount WHEN 'capture' THEN -amount ELSE 0 END) AS settled,
+          sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount WHEN 'capture' THEN -amount
+            WHEN 'late_charge' THEN -amount ELSE 0 END) AS settled,
+          sum(amount) FILTER (WHERE kind = 'late_charge') AS late,
           sum(CASE kind WHEN 'hold' THEN amount WHEN 'capture' THEN -amount WHEN 'release' THEN -amount ELSE 0 END) AS held
         FROM wallet_entries GROUP BY 1
       ), h AS (SELECT user_id, sum(amount) AS held FROM holds GROUP BY 1)
       SELECT format('wallet %s: %s/%s, ledger %s/%s, holds %s', w.user_id, w.settled, w.held, e.settled, e.held, h.held) AS what
       FROM wallets w LEFT JOIN e USING (user_id) LEFT JOIN h USING (user_id)
       WHERE w.settled <> coalesce(e.settled, 0) OR w.held <> coalesce(e.held, 0) OR w.held <> coalesce(h.held, 0)
-        OR w.entry_count <> coalesce(e.n, 0) OR w.settled < w.held OR w.held < 0`
+        OR w.entry_count <> coalesce(e.n, 0) OR w.settled + coalesce(e.late, 0) < w.held OR w.held < 0`
   },
   {
     name: "a hold is closed once, and what is captured and released is what was held",
@@ -30,7 +32,7 @@ export const always: ReadonlyArray<Invariant> = [
         SELECT coalesce(note::uuid, subject_id) AS id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
           coalesce(sum(amount) FILTER (WHERE kind <> 'hold'), 0) AS given,
           count(*) FILTER (WHERE kind = 'hold') AS opened, count(*) FILTER (WHERE kind <> 'hold') AS ends
-        FROM wallet_entries WHERE subject_id IS NOT NULL GROUP BY 1
+        FROM wallet_entries WHERE subject_id IS NOT NULL AND kind <> 'late_charge' GROUP BY 1
       )
       SELECT format('hold %s: held %s, given %s', c.id, c.held, c.given) AS what
       FROM closed c LEFT JOIN holds h ON h.id = c.id
@@ -58,9 +60,9 @@ export const always: ReadonlyArray<Invariant> = [
       WHERE coalesce(t.captured, 0) <> coalesce(e.amount, 0) OR (t.status = 'failed' AND coalesce(t.captured, 0) > 0)`
   },
   {
-    name: "a receipt says what the ledger captured, and each capture has one",
+    name: "a receipt says what the ledger charged, and each charge has one",
     sql: `SELECT format('call %s: receipt %s, ledger %s', coalesce(c.id, e.subject_id), c.captured, e.amount) AS what
-      FROM (SELECT * FROM wallet_entries e WHERE kind = 'capture' AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = e.subject_id)) e
+      FROM (SELECT * FROM wallet_entries e WHERE kind IN ('capture', 'late_charge') AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = e.subject_id)) e
       FULL JOIN (SELECT id, sum(captured) AS captured, count(*) AS n FROM calls GROUP BY 1) c ON c.id = e.subject_id
       WHERE coalesce(c.captured, 0) <> coalesce(e.amount, 0) OR c.n > 1`
   },
@@ -69,7 +71,7 @@ export const always: ReadonlyArray<Invariant> = [
     since: "0006_usage",
     sql: `SELECT format('user %s on %s: usage %s, ledger %s', user_id, day, u.credits, l.captured) AS what
       FROM (SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS captured
-        FROM wallet_entries WHERE kind = 'capture' GROUP BY 1, 2) l
+        FROM wallet_entries WHERE kind IN ('capture', 'late_charge') GROUP BY 1, 2) l
       FULL JOIN (SELECT user_id, day, sum(credits) AS credits FROM usage_days GROUP BY 1, 2) u USING (user_id, day)
       WHERE coalesce(l.captured, 0) <> coalesce(u.credits, 0)`
   },
@@ -92,8 +94,11 @@ export const always: ReadonlyArray<Invariant> = [
         SELECT coalesce(h.api_key_id, t.api_key_id, h.call ->> 'key') AS api_key_id, sum(h.amount) AS held
         FROM holds h LEFT JOIN tasks t ON t.id = h.id WHERE h.budget_epoch IS NOT NULL GROUP BY 1
       ) h USING (api_key_id)
+      LEFT JOIN (
+        SELECT api_key_id, sum(captured) AS late FROM calls WHERE charged_late GROUP BY 1
+      ) l USING (api_key_id)
       WHERE k.spend_limit IS NOT NULL AND (b.spent <> coalesce(s.spent, 0) OR b.held <> coalesce(h.held, 0)
-        OR b.spent + b.held > k.spend_limit)`
+        OR b.spent + b.held > k.spend_limit + coalesce(l.late, 0))`
   },
   {
     name: "each event has one delivery for each endpoint that subscribes",

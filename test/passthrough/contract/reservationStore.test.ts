@@ -312,7 +312,7 @@ describeStores("the reservation store", (database) => {
       })
     )
 
-    it.effect("a call without cover is not charged, in the customer's favour", () =>
+    it.effect("a call without cover is charged late", () =>
       Effect.gen(function* () {
         const calls = yield* CallStore
         const userId = yield* newCaller(1000)
@@ -326,14 +326,14 @@ describeStores("the reservation store", (database) => {
         yield* writeReservations({ sizes: [reservation(userId, 0)], ended: [drawnCall(three, 4)] })
         const { rows: receipts } = yield* calls.search(userId, { limit: 9 })
         assert.sameDeepMembers(
-          receipts.map((it) => [it.id, it.outcome, it.captured]),
+          receipts.map((it) => [it.id, it.outcome, it.captured, it.chargedLate]),
           [
-            [one.id, "settled", credits(4)],
-            [two.id, "lost", credits(0)],
-            [three.id, "lost", credits(0)]
+            [one.id, "settled", credits(4), false],
+            [two.id, "settled", credits(4), true],
+            [three.id, "settled", credits(4), true]
           ]
         )
-        assert.deepInclude(yield* walletOf(userId), { settled: credits(996), held: credits(0) })
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(988), held: credits(0) })
         assert.strictEqual(yield* breachesOf(userId), 0)
       })
     )

@@ -24,6 +24,7 @@ const forwarded = (
   const metering = Layer.succeed(
     Metering,
     Metering.of({
+      holdOf: () => ({ isHeld: () => true, retake: (done) => done(true), drawn: false }),
       drawUnsafe: () =>
         draw() ? { close: (end) => void closed.push(end), left: undefined } : undefined,
       openUnsafe: () => () => {},

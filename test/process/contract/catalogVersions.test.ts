@@ -33,6 +33,8 @@ describeStores("a start with a catalog that was replaced", (database) => {
           changed: () => Effect.succeed(Effect.never),
           publishChange: () => {},
           onWaiting: () => {},
+          silences: () => 0,
+          confirm: Effect.void,
           isAlive: () => true,
           ownedTasks: () => false,
           ping: Effect.void

@@ -41,6 +41,7 @@ const stepOf = <A, E>(
               id: "p",
               publishChange: () => {},
               onWaiting: () => {},
+              silences: () => 0,
               isAlive: () => true,
               ownedTasks: () => true
             }),

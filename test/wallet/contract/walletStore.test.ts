@@ -195,6 +195,11 @@ describeStores("the wallet store", (database) => {
           sql`UPDATE wallets SET settled = settled + 1 WHERE user_id = ${userId}`,
           sql`UPDATE wallets SET held = 0 WHERE user_id = ${userId}`,
           sql`UPDATE wallets SET held = settled + 1 WHERE user_id = ${userId}`,
+          sql.unsafe(`WITH entry AS (
+              INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after, operation_id,
+                subject_id, created_at)
+              VALUES ('${userId}', 3, 'capture', 1, 1, 2, 'capture:${taskId}', '${taskId}', now()))
+            UPDATE wallets SET settled = 1, held = 2, entry_count = 3 WHERE user_id = '${userId}'`),
           sql`UPDATE wallets SET entry_count = entry_count + 1 WHERE user_id = ${userId}`,
           sql`UPDATE wallet_entries SET amount = 1 WHERE user_id = ${userId}`,
           sql`DELETE FROM wallet_entries WHERE user_id = ${userId}`,
@@ -205,7 +210,10 @@ describeStores("the wallet store", (database) => {
           entry(`('${userId}', 3, 'top_up', -1, 20, 0, 'x', null, now(), 'NORMAL', 1)`),
           entry(`('${userId}', 3, 'adjustment', 0, 20, 0, 'x', null, now(), 'NORMAL', 1)`),
           entry(
-            `('${userId}', 3, 'capture', 1, 1, 2, 'capture:${taskId}', '${taskId}', now(), null, null)`
+            `('${userId}', 3, 'capture', 1, 1, -1, 'capture:${taskId}', '${taskId}', now(), null, null)`
+          ),
+          entry(
+            `('${userId}', 3, 'late_charge', 0, 1, 0, 'late_charge:${taskId}', '${taskId}', now(), null, null)`
           ),
           entry(`('${userId}', 3, 'capture', 1, 3, 2, 'another', '${taskId}', now(), null, null)`),
           entry(

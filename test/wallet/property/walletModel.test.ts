@@ -41,6 +41,8 @@ interface Model {
   entries: number
   readonly open: Map<string, { readonly amount: bigint; readonly kind: "task" | "call" }>
   readonly closed: Map<string, bigint>
+  /** What rescued calls had held: they may still end. */
+  readonly lost: Map<string, bigint>
   readonly operations: Array<{ readonly id: string; readonly amount: number }>
   readonly keys: Map<string, { readonly id: TaskId; readonly price: number }>
 }
@@ -202,6 +204,42 @@ const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
     })
   )
 
+/** Another process takes that of the n-th open call for dead. */
+const rescue = (n: number) =>
+  new Step(
+    `rescue(${n})`,
+    (model) => openOf(model, "call").length > 0,
+    (model, { userId }) =>
+      Effect.gen(function* () {
+        const [id, { amount }] = nth(openOf(model, "call"), n)
+        yield* writeCalls({ ends: [{ ...callEnd({ id, user: userId }, 0), outcome: "lost" }] })
+        model.open.delete(id)
+        model.lost.set(id, amount)
+        model.held -= amount
+        model.entries += 1
+      })
+  )
+
+/** A rescued call ends after all, and `times` in all: it is charged once, whatever the wallet has. */
+const endLate = (n: number, cost: number, times: number) =>
+  new Step(
+    `endLate(${n}, ${cost}, ${times})`,
+    (model) => model.lost.size > 0,
+    (model, { userId }) =>
+      Effect.gen(function* () {
+        const [id, amount] = nth(model.lost, n)
+        for (let time = 0; time < times; time += 1) {
+          yield* writeCalls({ ends: [callEnd({ id, user: userId }, cost)] })
+        }
+        const charged = credits(cost) < amount ? credits(cost) : amount
+        if (charged === 0n) return
+        model.settled -= charged
+        model.entries += 1
+        model.lost.delete(id)
+        model.closed.set(id, charged)
+      })
+  )
+
 const addTo = (kind: "top_up" | "adjustment", amount: number, repeat: number | undefined) =>
   new Step(
     `${kind}(${amount}, ${repeat})`,
@@ -221,7 +259,7 @@ const addTo = (kind: "top_up" | "adjustment", amount: number, repeat: number | u
           now: yield* DateTime.now
         })
         if (before !== undefined) assert.deepInclude(outcome, { _tag: "Added", repeated: true })
-        else if (model.settled + credits(amount) < model.held) {
+        else if (amount < 0 && model.settled + credits(amount) < model.held) {
           assert.strictEqual(outcome._tag, "BelowHeld")
         } else {
           assert.deepInclude(outcome, { _tag: "Added", repeated: false })
@@ -242,6 +280,8 @@ const steps = [
   fc
     .tuple(fc.array(price, { maxLength: 4 }), at, price)
     .map(([prices, n, cost]) => calls(prices, n, cost)),
+  at.map(rescue),
+  fc.tuple(at, price, fc.constantFrom(1, 2)).map((late) => endLate(...late)),
   fc.constantFrom(0.01, 5, 100).map((amount) => addTo("top_up", amount, undefined)),
   fc.constantFrom(-0.01, -25, -400, 3).map((amount) => addTo("adjustment", amount, undefined)),
   at.map((n) => addTo("top_up", 0, n))
@@ -269,6 +309,7 @@ describeStores("the wallet", (database, store) => {
                     entries: 1,
                     open: new Map(),
                     closed: new Map(),
+                    lost: new Map(),
                     operations: [],
                     keys: new Map()
                   },

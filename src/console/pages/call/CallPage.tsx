@@ -72,6 +72,7 @@ const Details = ({ call }: { readonly call: Call }) => (
     <dl class="pairs">
       <Pair name={texts.filters.outcome}>
         <Outcome of={call.outcome} />
+        {call.charged_late && ` ${words.chargedLate}`}
       </Pair>
       <Pair name={words.id}>
         <code>{call.id}</code>

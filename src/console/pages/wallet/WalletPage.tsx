@@ -20,7 +20,7 @@ import { WalletActions } from "./WalletActions.tsx"
 
 const words = texts.wallet
 const pageSize = 50
-const kinds = ["top_up", "adjustment", "hold", "capture", "release"] as const
+const kinds = ["top_up", "adjustment", "hold", "capture", "release", "late_charge"] as const
 
 const filters: ReadonlyArray<Filter> = [
   {

@@ -13,7 +13,7 @@ const words = texts.wallet
 const changeOf = ({ amount, kind }: Entry): string => {
   if (kind === "capture") return ""
   const micro = parseCredits(amount)
-  const signed = kind === "hold" ? -micro : micro
+  const signed = kind === "hold" || kind === "late_charge" ? -micro : micro
   return `${signed > 0n ? "+" : ""}${showCredits(textOfCredits(signed))}`
 }
 

@@ -9,6 +9,7 @@ export const callTexts = {
   noMatch: "No call matches these filters",
   key: "Key",
   outcomes: { settled: "Charged", released: "Free", lost: "Lost" },
+  chargedLate: "late: the hold had been released",
   answer: "HTTP status",
   begun: "Begun",
   firstToken: "First token after",

@@ -45,6 +45,7 @@ const showCall = (row: CallRow) => ({
   model: row.model,
   route: row.route,
   outcome: row.outcome,
+  charged_late: row.chargedLate,
   http_status: row.httpStatus,
   held: row.held,
   cost: row.captured,

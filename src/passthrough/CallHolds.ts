@@ -1,0 +1,118 @@
+import { Effect, Exit } from "effect"
+import type { Scope } from "effect"
+import { problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
+import type { Process } from "../process/Process.ts"
+import { retryMillis } from "./CallBatches.ts"
+import type { HoldsLeft } from "./CallHoldStore.ts"
+import type { CallStart, CallStore } from "./CallStore.ts"
+import type { Reservations } from "./reservations/Reservations.ts"
+import type { Reached } from "./UpstreamCalls.ts"
+
+/**
+ * The hold of one call as its process sees it. After a silence that was longer than the lease of its calls, others may
+ * have released the hold: the call takes it again before it relays another byte. ADR 0270.
+ */
+export interface CallHold {
+  /** There was no such silence since it was taken. Cheap: asked for each chunk. */
+  readonly isHeld: () => boolean
+  /** Calls `done` once: with whether it is still there and belongs to a process that lives again. */
+  readonly retake: (done: (isHeld: boolean) => void) => void
+  /** The call was drawn on the reservation of its key: it has no hold of its own. */
+  drawn: boolean
+}
+
+interface Services {
+  readonly process: Pick<Process["Service"], "id" | "silences" | "confirm">
+  readonly store: Pick<CallStore["Service"], "holdsLeft">
+  readonly reservations: Pick<Reservations, "running">
+}
+
+interface Waiting {
+  readonly start: CallStart
+  readonly hold: CallHold
+  readonly done: (isHeld: boolean, silences: number) => void
+}
+
+/** Takes holds again, all that ask at once by one look at the store. */
+export const makeCallHolds = Effect.fnUntraced(function* (
+  services: Services
+): Effect.fn.Return<(start: CallStart) => CallHold, never, Scope.Scope> {
+  const { process } = services
+  const fork = yield* makeFiberPlaces
+  let waiting: Array<Waiting> = []
+  let isWorking = false
+
+  const work = Effect.gen(function* () {
+    while (waiting.length > 0) {
+      const asked = waiting
+      waiting = []
+      const { left, silences } = yield* look(services)
+      for (const { done, hold, start } of asked) done(isLeft(services, left, start, hold), silences)
+    }
+    isWorking = false
+  })
+  const retake = (one: Waiting) => {
+    waiting.push(one)
+    if (isWorking) return
+    isWorking = true
+    fork(work)
+  }
+
+  return (start) => {
+    let since = process.silences()
+    const hold: CallHold = {
+      drawn: false,
+      isHeld: () => since === process.silences(),
+      retake: (done) =>
+        retake({
+          start,
+          hold,
+          done: (isHeld, silences) => {
+            if (isHeld) since = silences
+            done(isHeld)
+          }
+        })
+    }
+    return hold
+  }
+})
+
+/** Registers the process again and reads what it holds, as soon as the store is there. */
+const look = Effect.fnUntraced(function* ({ process, store }: Services) {
+  let failures = 0
+  while (true) {
+    const exit = yield* Effect.exit(
+      Effect.gen(function* () {
+        yield* process.confirm
+        // A silence from here on is a new one
+        const silences = process.silences()
+        return { left: yield* store.holdsLeft(process.id), silences }
+      })
+    )
+    if (Exit.isSuccess(exit)) return exit.value
+    failures += 1
+    yield* Effect.sleep(retryMillis(failures))
+  }
+})
+
+const isLeft = (
+  { reservations: { running } }: Services,
+  { calls, reservations }: HoldsLeft,
+  { id, key }: CallStart,
+  { drawn }: CallHold
+): boolean => (drawn ? (reservations.get(key) ?? 0n) >= running(key) : calls.has(id))
+
+const released = problem(
+  5003,
+  "The gateway was interrupted for so long that the call was given up: nothing was charged, try again"
+)
+
+/** Lets a whole response pass when its call is held, taken again if need be. A stream asks for each chunk. */
+export const stillHeld = (hold: CallHold, reached: Reached): Effect.Effect<Reached, Problem> =>
+  hold.isHeld() || !(reached.response.body instanceof Uint8Array)
+    ? Effect.succeed(reached)
+    : Effect.callback((resume) =>
+        hold.retake((isHeld) => resume(isHeld ? Effect.succeed(reached) : Effect.fail(released)))
+      )

@@ -1,0 +1,229 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { callLeaseSeconds } from "../../../src/domain/Limits.ts"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
+
+const each = 4
+/** Its tokens cost more than a cent. */
+const messages = [{ role: "user", content: "a turtle ".repeat(500) }]
+
+interface Receipt {
+  readonly outcome: string
+  readonly charged_late: boolean
+  readonly cost: string
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+/** Two gateways on one store, and a vendor that stops in the middle of every answer until it is told to go on. */
+const start = async (databaseUrl: string) => {
+  const upstream = await mockOpenAi()
+  const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
+  const first = await GatewayProcess.start({ databaseUrl, env })
+  const second = await GatewayProcess.start({ databaseUrl, env })
+  const gate = Promise.withResolvers<void>()
+  let waiting = 0
+  const hold = () => {
+    upstream.script = async (request, response) => {
+      const body = JSON.parse(request.body)
+      const events = chatEvents(["Hel", "lo", " there"], true)
+      if (body.stream === true) {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write(events.slice(0, 2).join(""))
+      }
+      waiting += 1
+      await gate.promise
+      if (body.stream !== true) return openAiScript(request, response)
+      response.end(events.slice(2).join(""))
+    }
+  }
+  /** The text of a stream grows as it comes. */
+  const chat = (key: string, stream: boolean) => {
+    const answer = { status: 0, text: "" }
+    const done = fetch(`${first.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt-4o", max_tokens: 1000, messages, stream })
+    }).then(async (response) => {
+      answer.status = response.status
+      const decoder = new TextDecoder()
+      for await (const chunk of response.body ?? []) answer.text += decoder.decode(chunk)
+      return answer
+    })
+    return { answer, done }
+  }
+  const get = async (key: string, path: string): Promise<Record<string, never>> => {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(`${second.url}/manage/v1${path}`, { headers })
+    return (await response.json()) as Record<string, never>
+  }
+  return {
+    upstream,
+    first,
+    second,
+    chat,
+    get,
+    hold,
+    release: () => gate.resolve(),
+    isWaiting: (calls: number) =>
+      until(async () => waiting === calls || undefined, { what: `${calls} calls at the vendor` }),
+    [Symbol.asyncDispose]: async () => {
+      await first.close()
+      await second.close()
+      await upstream.close()
+    }
+  }
+}
+
+type Bench = Awaited<ReturnType<typeof start>>
+
+/** Whole answers and streams that have begun; most of those of one key are drawn on its reservation. */
+const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => {
+  const own = (await second.makeUser("1000.00")).key
+  const often = (await second.makeUser("1000.00")).key
+  const state = { isBusy: true }
+  const clients = Array.from({ length: 2 * each }, (_, n) => {
+    const isStream = n % 2 === 0
+    const client = { key: often, isStream, ...chat(often, isStream) }
+    const again = async (): Promise<Answer> => {
+      const answer = await client.done
+      if (!state.isBusy) return answer
+      Object.assign(client, chat(often, isStream))
+      return again()
+    }
+    return { client, last: again() }
+  })
+  await until(async () => upstream.seen.length > 300 || undefined, {
+    what: "300 calls",
+    millis: 100_000
+  })
+  hold()
+  const single = Array.from({ length: 2 * each }, (_, n) => {
+    const isStream = n % 2 === 0
+    return { key: own, isStream, ...chat(own, isStream) }
+  })
+  await isWaiting(4 * each)
+  state.isBusy = false
+  const calls = [
+    ...single,
+    ...clients.map(({ client: { answer, isStream, key }, last }) => ({
+      answer,
+      isStream,
+      key,
+      done: last
+    }))
+  ]
+  await until(
+    async () =>
+      calls.every(({ answer, isStream }) => !isStream || answer.text.includes('"lo"')) || undefined,
+    { what: "the beginnings of all streams" }
+  )
+  return { own, often, calls }
+}
+
+/** A wallet with so many late charges and nothing held, after an audit that found no drift. */
+const settled = async ({ get, second }: Bench, key: string, charges: number) => {
+  const late = await until(
+    async () => {
+      const { held_balance: held } = await get(key, "/wallet")
+      const { data } = await get(key, "/wallet/entries?kind=late_charge&limit=100")
+      const entries: ReadonlyArray<{ readonly amount: string }> = data ?? []
+      return held === "0.00" && entries.length >= charges ? entries : undefined
+    },
+    { what: "nothing is held", millis: 60_000 }
+  )
+  const now = Date.now() / 1000
+  await until(
+    async () => {
+      const { text } = await second.call("GET", "/metrics")
+      const at = Number(/^gateway_wallet_audit_timestamp_seconds (\S+)$/mu.exec(text)?.[1])
+      if (!(at > now)) return undefined
+      assert.match(text, /^gateway_wallet_drift 0$/mu)
+      return true
+    },
+    { what: "an audit", millis: 120_000 }
+  )
+  const { data } = await get(key, "/calls?limit=100")
+  const receipts: ReadonlyArray<Receipt> = data ?? []
+  const { settled_balance: balance } = await get(key, "/wallet")
+  return { balance: Number(balance), receipts, late }
+}
+
+const released = async (databaseUrl: string) => {
+  await using bench = await start(databaseUrl)
+  const { calls, often, own } = await openCalls(bench)
+  const balances = {
+    [own]: 1000,
+    [often]: Number((await bench.get(often, "/wallet"))["settled_balance"])
+  }
+  const pid = bench.first.pid ?? 0
+  process.kill(pid, "SIGSTOP")
+  for (const key of [own, often]) {
+    await until(
+      async () => (await bench.get(key, "/wallet"))["held_balance"] === "0.00" || undefined,
+      { what: "the rescue of calls and reservations", millis: 100_000 }
+    )
+  }
+  bench.release()
+  process.kill(pid, "SIGCONT")
+  const answers: ReadonlyArray<Answer> = await Promise.all(calls.map(({ done }) => done))
+  for (const [n, { status, text }] of answers.entries()) {
+    if (calls[n]?.isStream === true) {
+      assert.strictEqual(status, 200)
+      assert.notInclude(text, " there")
+      assert.match(text, /data: \{"error":\{"message":"[^"]+","type":"server_error"/u)
+    } else {
+      assert.strictEqual(status, 503)
+      assert.strictEqual(JSON.parse(text).code, 5003)
+    }
+  }
+  for (const key of [own, often]) {
+    const { balance, late, receipts } = await settled(bench, key, each)
+    const charged = receipts.filter(({ charged_late }) => charged_late)
+    assert.strictEqual(late.length, each)
+    assert.strictEqual(charged.length, each)
+    assert.isTrue(charged.every(({ cost, outcome }) => outcome === "settled" && Number(cost) > 0))
+    const sum = late.reduce((all, { amount }) => all + Number(amount), 0)
+    assert.closeTo((balances[key] ?? 0) - balance, sum, 0.001)
+  }
+}
+
+const kept = async (databaseUrl: string) => {
+  await using bench = await start(databaseUrl)
+  const { calls, often, own } = await openCalls(bench)
+  const pids = [bench.first.pid ?? 0, bench.second.pid ?? 0] as const
+  for (const pid of pids) process.kill(pid, "SIGSTOP")
+  bench.release()
+  await pause((callLeaseSeconds + 1) * 1000)
+  process.kill(pids[0], "SIGCONT")
+  const answers: ReadonlyArray<Answer> = await Promise.all(calls.map(({ done }) => done))
+  process.kill(pids[1], "SIGCONT")
+  for (const [n, { status, text }] of answers.entries()) {
+    assert.strictEqual(status, 200)
+    if (calls[n]?.isStream === true) assert.match(text, / there[^]+\[DONE\]\n\n$/u)
+  }
+  for (const key of [own, often]) {
+    const { late, receipts } = await settled(bench, key, 0)
+    assert.isEmpty(late)
+    const mine = receipts.slice(0, 2 * each)
+    assert.isTrue(mine.every(({ cost, outcome }) => outcome === "settled" && Number(cost) > 0))
+  }
+}
+
+describe("a process that was stopped for longer than the lease of its calls", () => {
+  it.live(
+    "ends what another has released, and is charged once for what its clients have",
+    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => released(href))),
+    400_000
+  )
+  it.live(
+    "goes on with what nobody has released",
+    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => kept(href))),
+    400_000
+  )
+})
