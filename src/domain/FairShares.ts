@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
-import { LinkedList } from "../domain/LinkedList.ts"
+import { LinkedList } from "./LinkedList.ts"
 
 /** The caller has its share, and as many of its requests as may wait do so. */
 export class ShareExhausted extends Schema.TaggedError<ShareExhausted>()("ShareExhausted", {}) {}
@@ -61,8 +61,9 @@ export class FairShares {
     return this.#callers.size
   }
 
-  heldBy(caller: string): number {
-    return this.#callers.get(caller)?.held ?? 0
+  /** Requests of a caller that wait. */
+  queuedBy(name: string): number {
+    return this.#callers.get(name)?.queued ?? 0
   }
 
   /** What is taken beyond a smaller capacity is not reclaimed. */
