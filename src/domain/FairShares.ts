@@ -14,6 +14,16 @@ export interface ShareBounds {
   readonly queueMax: number
 }
 
+/**
+ * Whether a caller may take places, of which it then holds so many and so many stay free. Without a place
+ * before it may always take what there is.
+ */
+export const isWithinShare = (
+  aloneMax: number,
+  { before, left, places }: { readonly before: number; readonly left: number; readonly places: number }
+): boolean =>
+  left >= 0 && (before === 0 || (before + places) * (1 - aloneMax) <= left * aloneMax)
+
 interface Waiting {
   readonly places: number
   readonly enter: () => void
@@ -169,10 +179,9 @@ export class FairShares {
     return isTaken
   }
 
-  #mayTake(held: number, places: number): boolean {
+  #mayTake(before: number, places: number): boolean {
     const left = this.#capacity - this.#taken - places
-    if (left < 0) return false
-    return held === 0 || (held + places) * (1 - this.#aloneMax) <= left * this.#aloneMax
+    return isWithinShare(this.#aloneMax, { before, left, places })
   }
 
   #serve(): void {

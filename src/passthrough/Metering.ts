@@ -106,7 +106,7 @@ export class Metering extends Context.Service<
       return Metering.of({
         drawUnsafe: reservations.drawUnsafe,
         openUnsafe: (start, onExit) => {
-          const ended = begun(calls)
+          const ended = begun(calls, start.user)
           const giveUp = batches.openUnsafe(start, (exit) => {
             ended()
             if (Exit.isFailure(exit)) return onExit(Exit.failCause(exit.cause))

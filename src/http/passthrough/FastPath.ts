@@ -14,7 +14,7 @@ import type {
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { makeClientKeyReader } from "../server/ClientKeys.ts"
+import { clientKeyOf } from "../server/ClientKeys.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
 import { hasOneHost, Listener } from "../server/Listener.ts"
 import { maxCostHeader } from "../server/MaxCost.ts"
@@ -58,12 +58,11 @@ const makeInterceptor = Effect.fnUntraced(function* (calls: Places<FastPathCall>
   const pathOf = makePathOf(passthrough)
   const services = { calls, passthrough, clock, toRoutes, names: headerNames(serviceName) }
   const maxCost = maxCostHeader(serviceName)
-  const keyOf = makeClientKeyReader()
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
     if (to === undefined || request.headers[maxCost] !== undefined) return false
-    const key = keyOf(request)
+    const key = clientKeyOf(request)
     const principal = key && keys.cachedPrincipal(key.digest)
     if (principal === undefined || key === undefined) return false
     const call = new FastPathCall(services, { request, response, to, principal, token: key.token })
