@@ -186,6 +186,13 @@ export const preferWaitSecondsMax = 60
 /** A waiting request reads its task again this often, because a hint of another process may be lost (ADR 0031). */
 export const taskRecheckSeconds = 1
 
+/**
+ * Event streams of tasks and requests that wait for one, in a process; each reads its task every second.
+ * One user alone has this part. docs/reference/keys-and-limits.md#shares
+ */
+export const openResponsesMax = 2000
+export const openResponsesShareMax = 0.25
+
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15
 

@@ -183,9 +183,10 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
   const respond = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
-      const texts = Stream.map(watch.moves(task), bodyOf)
       const headers = { [cost]: Credits.format(costOf(task)), ...(task.sandbox ? sandboxed : {}) }
-      return Effect.succeed(eventStream(texts, headers))
+      return Effect.map(watch.moves(task), (moves) =>
+        eventStream(Stream.map(moves, bodyOf), headers)
+      )
     }
     const seconds = preferredWait(headers["prefer"])
     if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))
