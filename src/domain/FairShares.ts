@@ -10,6 +10,8 @@ export interface ShareBounds {
   readonly capacity: number
   /** The part of all places that a caller gets while nobody else holds one, from 0 to 1. */
   readonly aloneMax: number
+  /** Places that a caller gets at most. */
+  readonly perCallerMax?: number
   /** Requests of one caller that wait for a place; the next one is refused. */
   readonly queueMax: number
 }
@@ -48,6 +50,7 @@ interface Caller {
  */
 export class FairShares {
   readonly #aloneMax: number
+  readonly #perCallerMax: number
   readonly #queueMax: number
   readonly #callers = new Map<string, Caller>()
   /** Callers with waiting requests; the one that was served last is at the end. */
@@ -55,8 +58,9 @@ export class FairShares {
   #capacity: number
   #taken = 0
 
-  constructor({ aloneMax, capacity, queueMax }: ShareBounds) {
+  constructor({ aloneMax, capacity, perCallerMax = Infinity, queueMax }: ShareBounds) {
     this.#aloneMax = aloneMax
+    this.#perCallerMax = perCallerMax
     this.#capacity = capacity
     this.#queueMax = queueMax
   }
@@ -180,6 +184,7 @@ export class FairShares {
   }
 
   #mayTake(before: number, places: number): boolean {
+    if (before + places > this.#perCallerMax) return false
     const left = this.#capacity - this.#taken - places
     return isWithinShare(this.#aloneMax, { before, left, places })
   }

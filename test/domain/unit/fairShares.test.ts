@@ -30,6 +30,11 @@ describe("places that are taken at once", () => {
     assert.strictEqual(make({ capacity: 0 }).callers, 0)
   })
 
+  it("are no more for one caller than a caller may have, however many there are", () => {
+    const shares = make({ capacity: Infinity, aloneMax: 1, perCallerMax: 3 })
+    assert.deepStrictEqual([fill(shares, "first"), fill(shares, "second")], [3, 3])
+  })
+
   it("all go to one caller where nothing is reserved", () => {
     assert.strictEqual(fill(make({ aloneMax: 1 }), "first"), 16)
   })
