@@ -1,7 +1,9 @@
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import type { Scope } from "effect"
+import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
+import type { TaskId } from "../domain/Ids.ts"
 import { taskRecheckSeconds } from "../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
@@ -41,11 +43,8 @@ export class TaskWatch extends Context.Service<
       const drain = yield* Drain
       const open = yield* CurrentOpenResponses
 
-      const look = (task: TaskView) =>
-        Effect.map(
-          tasks.view(task.id),
-          Option.getOrElse(() => task)
-        )
+      const looks = yield* makeLooks(tasks)
+      const look = (task: TaskView) => Effect.map(looks.call(task.id), (seen) => seen ?? task)
 
       const ended = Effect.fnUntraced(function* (task: TaskView, signal: Signal) {
         let seen = yield* look(task)
@@ -94,6 +93,20 @@ export class TaskWatch extends Context.Service<
     })
   )
 }
+
+/** Clients that wait for many tasks share statements, so that a thousand of them cost the store little. */
+const makeLooks = (tasks: TaskStore["Service"]) =>
+  Batcher.make({
+    run: (ids: ReadonlyArray<TaskId>) =>
+      Effect.map(tasks.views(ids), (views) => {
+        const byId = new Map(views.map((view) => [view.id, view]))
+        return ids.map((id) => byId.get(id))
+      }),
+    itemsMax: 500,
+    runsMax: 1,
+    intervalMillis: 50,
+    intervalMillisPerItem: 1
+  })
 
 const next = (signal: Signal) => signal.wait(Duration.seconds(taskRecheckSeconds))
 
