@@ -28,7 +28,10 @@ const create = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Only root may do that: what is measured is the service, not who gets a core. */
+/**
+ * Only root may do that: what is measured is the service, not who gets a core. Programs that are started
+ * later inherit it.
+ */
 const prefer = (pid: number, priority: number) => {
   if (process.getuid?.() === 0) setPriority(pid, priority)
 }
@@ -133,6 +136,7 @@ const underAttack = async (name: string, target: Target, victim: () => Promise<F
 }
 
 const main = async (folder: string) => {
+  prefer(process.pid, -10)
   const databaseUrl = await serverUrl(folder)
   const upstreamPort = await freePort()
   start(here("upstream.ts"), [], { env: { PATH: process.env.PATH, PORT: `${upstreamPort}` } })
@@ -158,7 +162,6 @@ const main = async (folder: string) => {
       LOG_LEVEL: "Error"
     }
   })
-  prefer(process.pid, -10)
   await reachable(origin)
   const victim = await makeKey(origin, "victim", true)
   const rich = await makeKey(origin, "attacker", true)

@@ -145,6 +145,9 @@ export const submitMediaWaitingMax = 100
 /** A body up to this size does not wait for memory; one without a length takes as much at first. */
 export const smallBodyBytesMax = 1024 * 1024
 
+/** To parse and price a body of this size takes a noticeable part of a turn of the event loop. */
+export const heavyBodyBytesMin = 64 * 1024
+
 /** docs/reference/http.md#lists */
 export const pageSizeDefault = 20
 export const pageSizeMax = 100
