@@ -1,14 +1,20 @@
-import { Context, Duration, Effect, Layer, Result, Schema, Semaphore } from "effect"
+import { Context, Duration, Effect, Layer, Result, Schema } from "effect"
 import type { Scope, Stream } from "effect"
 import { Buffer } from "node:buffer"
 import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
 import { bodyStream } from "../domain/BodyStream.ts"
+import { FairShares } from "../domain/FairShares.ts"
+import type { ShareExhausted } from "../domain/FairShares.ts"
 import {
   mediaDownloadsMax,
+  mediaDownloadsShareMax,
+  mediaDownloadsWaitingMax,
   mediaFetchSeconds,
   mediaRedirectsMax,
-  mediaUrlCharactersMax
+  mediaUrlCharactersMax,
+  slowMediaBytesMin,
+  slowMediaSeconds
 } from "../domain/Limits.ts"
 import { ConnectionFailed, NameNotResolved } from "./EgressConnector.ts"
 import { EgressGuard } from "./EgressGuard.ts"
@@ -32,6 +38,8 @@ export interface MediaFetchRequest extends CheckUrlOptions {
   readonly url: string
   /** The download stops at the first byte beyond. */
   readonly bytesMax: number
+  /** Whose share of the downloads it takes. */
+  readonly caller: string
 }
 
 /** A download under way, closed with the scope. */
@@ -45,11 +53,18 @@ export interface OpenedMedia {
 export class MediaFetch extends Context.Service<
   MediaFetch,
   {
-    /** Input media of clients, read into memory because they are inspected (ADR 0040). */
-    readonly fetch: (request: MediaFetchRequest) => Effect.Effect<Uint8Array, MediaFetchFailed>
+    /**
+     * Input media of clients, read into memory because they are inspected (ADR 0040). A few run at a
+     * time, shared fairly among the callers; a host that sends too slowly is given up.
+     */
+    readonly fetch: (
+      request: MediaFetchRequest
+    ) => Effect.Effect<Uint8Array, MediaFetchFailed | ShareExhausted>
+    /** Whether so many more downloads of the caller may wait. */
+    readonly mayWait: (caller: string, count: number) => boolean
     /** Results of vendors, streamed. The whole has no time limit, the silence between two chunks has one. */
     readonly open: (
-      request: Omit<MediaFetchRequest, "bytesMax">
+      request: Omit<MediaFetchRequest, "bytesMax" | "caller">
     ) => Effect.Effect<OpenedMedia, MediaFetchFailed, Scope.Scope>
   }
 >()("gateway/egress/MediaFetch") {
@@ -64,7 +79,11 @@ const make = Effect.fnUntraced(function* (options: {
   readonly serviceName: string
   readonly ca?: string | undefined
 }) {
-  const slots = yield* Semaphore.make(mediaDownloadsMax)
+  const downloads = new FairShares({
+    capacity: mediaDownloadsMax,
+    aloneMax: mediaDownloadsShareMax,
+    queueMax: mediaDownloadsWaitingMax
+  })
   const follow = yield* makeFollow(options)
   const within = <A, R>(work: Effect.Effect<A, MediaFetchFailed, R>) =>
     Effect.timeoutOrElse(work, {
@@ -77,9 +96,11 @@ const make = Effect.fnUntraced(function* (options: {
         Effect.flatMap((medium) => collect(medium, request.bytesMax)),
         Effect.scoped,
         within,
-        slots.withPermit
+        downloads.within(request.caller)
       )
     ),
+    mayWait: (caller, count) =>
+      downloads.queuedBy(caller) + count <= mediaDownloadsWaitingMax,
     open: Effect.fn("MediaFetch.open")(function* (request) {
       const { announced, body } = yield* within(follow(request, undefined, mediaRedirectsMax))
       const stream = bodyStream(body, {
@@ -130,7 +151,7 @@ const makeFollow = Effect.fnUntraced(function* (options: {
     )
 
   const follow = (
-    request: Omit<MediaFetchRequest, "bytesMax">,
+    request: Omit<MediaFetchRequest, "bytesMax" | "caller">,
     base: URL | undefined,
     left: number
   ): Effect.Effect<MediumResponse, MediaFetchFailed, Scope.Scope> =>
@@ -197,12 +218,12 @@ const readResponse = ({
 
 /** Reads the whole body, up to `bytesMax`. With a `Content-Length` the bytes are copied once. */
 const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
-  Effect.tryPromise({
-    try: async () => {
+  Effect.suspend(() => {
+    let size = 0
+    const read = async () => {
       if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax)
       const whole = announced === undefined ? undefined : Buffer.allocUnsafeSlow(announced)
       const chunks: Array<Uint8Array> = []
-      let size = 0
       for await (const chunk of body) {
         if (size + chunk.length > bytesMax) throw tooLarge(bytesMax)
         if (whole === undefined) chunks.push(chunk)
@@ -210,9 +231,25 @@ const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
         size += chunk.length
       }
       return whole ?? Buffer.concat(chunks, size)
-    },
-    catch: (cause) => (cause instanceof MediaFetchFailed ? cause : failureOf(cause))
+    }
+    const wholeBody = Effect.tryPromise({
+      try: read,
+      catch: (cause) => (cause instanceof MediaFetchFailed ? cause : failureOf(cause))
+    })
+    return Effect.raceFirst(wholeBody, failWhenSlow(() => size))
   })
+
+/** Fails once a whole period has brought too few bytes. */
+const failWhenSlow = Effect.fnUntraced(function* (size: () => number) {
+  let before = 0
+  do {
+    before = size()
+    yield* Effect.sleep(Duration.seconds(slowMediaSeconds))
+  } while (size() - before >= slowMediaBytesMin * slowMediaSeconds)
+  return yield* disturbed(
+    `its host sent less than ${slowMediaBytesMin / 1024} KiB a second over ${slowMediaSeconds} seconds`
+  )
+})
 
 const unreachable = (why: string, isTransient = false): MediaFetchFailed =>
   new MediaFetchFailed({

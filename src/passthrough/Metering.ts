@@ -112,7 +112,7 @@ export class Metering extends Context.Service<
         holdOf,
         drawUnsafe: reservations.drawUnsafe,
         openUnsafe: (start, onExit) => {
-          const ended = begun(calls)
+          const ended = begun(calls, start.user)
           const giveUp = batches.openUnsafe(start, (exit) => {
             ended()
             if (Exit.isFailure(exit)) return onExit(Exit.failCause(exit.cause))

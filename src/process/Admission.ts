@@ -35,27 +35,28 @@ export const Admission = Context.Reference<AdmissionService>("gateway/process/Ad
 })
 
 /**
- * An operation on the store is work in hand until what is returned is called; once counts. Real time: it
- * measures the machine.
+ * An operation of a caller on the store is work in hand until what is returned is called; once counts.
+ * Real time: it measures the machine.
  */
-export const begun = (limiter: AdmissionLimiter): (() => void) => {
+export const begun = (limiter: AdmissionLimiter, caller: string): (() => void) => {
   const from = performance.now()
   let isOpen = true
-  limiter.begin()
+  limiter.begin(caller)
   return () => {
     if (!isOpen) return
     isOpen = false
     const now = performance.now()
-    limiter.end(now, now - from)
+    limiter.end(caller, now, now - from)
   }
 }
 
 /** The same for an effect. */
 export const counted = <A, E, R>(
   limiter: AdmissionLimiter,
+  caller: string,
   operation: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
-    const ended = begun(limiter)
+    const ended = begun(limiter, caller)
     return Effect.onExit(operation, () => Effect.sync(ended))
   })

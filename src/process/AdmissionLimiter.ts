@@ -1,3 +1,4 @@
+import { isWithinShare } from "../domain/FairShares.ts"
 import { AdaptiveLimit } from "./AdaptiveLimit.ts"
 import type { AdaptiveBounds } from "./AdaptiveLimit.ts"
 
@@ -8,15 +9,37 @@ export interface AdmissionBounds {
   readonly store: AdaptiveBounds
 }
 
+/** What one caller has in hand. */
+interface Caller {
+  operations: number
+  /** Admitted, and operations begun, in the turn of this number. */
+  admitted: number
+  begun: number
+  turn: number
+}
+
 /**
- * Bounds how much work of one kind waits for this process. Work in hand is what was admitted in this turn
- * of the event loop, and operations on the store: a request that waits for a vendor, its client or the end
- * of a task is none. A request waits for several turns, so that a turn has a bound of its own.
- * O(1), time is given by the caller. ADR 0207, 0249.
+ * One caller alone is admitted up to the limit; a third more is kept for the others, so that they are
+ * admitted while it is refused.
+ */
+const aloneMax = 3 / 4
+const capacityOf = (limit: number): number => Math.ceil(limit / aloneMax)
+
+/** Callers without work are forgotten this often. Milliseconds. */
+const forgetMillis = 1000
+
+/**
+ * Bounds how much work of one kind waits for this process, and divides it fairly among the callers. Work in
+ * hand is what was admitted in this turn of the event loop, and operations on the store: a request that
+ * waits for a vendor, its client or the end of a task is not in hand. A request waits for several turns, so
+ * that a turn has a bound of its own. O(1), time is given by the caller. ADR 0207, 0249, 0277.
  */
 export class AdmissionLimiter {
   readonly #turn: AdaptiveLimit
   readonly #store: AdaptiveLimit
+  readonly #callers = new Map<string, Caller>()
+  #forgotAt = -Infinity
+  #turns = 0
   /** Operations under way. */
   #operations = 0
   /** Admitted, and operations begun, since the latest turn of the event loop. */
@@ -30,14 +53,16 @@ export class AdmissionLimiter {
   }
 
   /** `false`: to be refused at once. */
-  admit(): boolean {
+  admit(name: string): boolean {
     const inHand = this.#inHand
-    if (this.#admitted >= this.#turn.limit || inHand >= this.#store.limit) {
+    const caller = this.#callerOf(name)
+    if (!this.#isWithinShares(caller, inHand)) {
       this.#refused += 1
       this.#turn.refused()
       this.#store.refused()
       return false
     }
+    caller.admitted += 1
     this.#admitted += 1
     this.#turn.admitted(this.#admitted)
     this.#store.admitted(inHand + 1)
@@ -45,12 +70,16 @@ export class AdmissionLimiter {
   }
 
   /** Something is waited for that only this process or its store delays. */
-  begin(): void {
+  begin(name: string): void {
+    const caller = this.#callerOf(name)
+    caller.operations += 1
+    caller.begun += 1
     this.#operations += 1
     this.#begun += 1
   }
 
-  end(nowMillis: number, tookMillis: number): void {
+  end(name: string, nowMillis: number, tookMillis: number): void {
+    this.#callerOf(name).operations -= 1
     this.#operations -= 1
     this.#store.took(nowMillis, 1, tookMillis, this.#inHand)
   }
@@ -58,9 +87,20 @@ export class AdmissionLimiter {
   /** The loop has handled all requests that it has read in this turn, which took so long. */
   turn(nowMillis: number, tookMillis: number): void {
     this.#turn.took(nowMillis, this.#admitted, tookMillis, 0)
+    this.#turns += 1
     this.#admitted = 0
     this.#begun = 0
     this.#store.took(nowMillis, 0, 0, this.#operations)
+    if (nowMillis - this.#forgotAt > forgetMillis) this.#forget(nowMillis)
+  }
+
+  #isWithinShares(caller: Caller, inHand: number): boolean {
+    const leftOfTurn = capacityOf(this.#turn.limit) - this.#admitted - 1
+    const leftOfStore = capacityOf(this.#store.limit) - inHand - 1
+    return (
+      isWithinShare(aloneMax, { before: caller.admitted, left: leftOfTurn, places: 1 }) &&
+      isWithinShare(aloneMax, { before: inHandOf(caller), left: leftOfStore, places: 1 })
+    )
   }
 
   /** What was admitted in this turn has begun an operation in it, or has none yet. */
@@ -68,7 +108,33 @@ export class AdmissionLimiter {
     return this.#operations + Math.max(0, this.#admitted - this.#begun)
   }
 
-  /** So much is admitted at once. */
+  #callerOf(name: string): Caller {
+    let caller = this.#callers.get(name)
+    if (caller === undefined) {
+      caller = { operations: 0, admitted: 0, begun: 0, turn: this.#turns }
+      this.#callers.set(name, caller)
+    }
+    if (caller.turn !== this.#turns) {
+      caller.turn = this.#turns
+      caller.admitted = 0
+      caller.begun = 0
+    }
+    return caller
+  }
+
+  #forget(nowMillis: number): void {
+    this.#forgotAt = nowMillis
+    for (const [name, { operations }] of this.#callers) {
+      if (operations === 0) this.#callers.delete(name)
+    }
+  }
+
+  /** Callers that are remembered. */
+  get callers(): number {
+    return this.#callers.size
+  }
+
+  /** One caller is admitted so much at once. */
   get limit(): number {
     return Math.min(this.#turn.limit, this.#store.limit)
   }
@@ -85,3 +151,6 @@ export class AdmissionLimiter {
     return refused
   }
 }
+
+const inHandOf = ({ admitted, begun, operations }: Caller): number =>
+  operations + Math.max(0, admitted - begun)

@@ -6,6 +6,7 @@ import { inspectMedia, mediaIn, referenceIn } from "../catalog/media/Media.ts"
 import type { MediaText } from "../catalog/media/Media.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
+import { ShareExhausted } from "../domain/FairShares.ts"
 import { ArtifactId } from "../domain/Ids.ts"
 import { taskDownloadsMax } from "../domain/Limits.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
@@ -32,12 +33,13 @@ export class TaskMedia extends Context.Service<
      * All media of the task's body in their order, `taskDownloadsMax` at a time; what an earlier step
      * has fetched is read from the artifact store. Fails as
      * `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model, as `MEDIA`
-     * (4002) when it cannot be fetched.
+     * (4002) when it cannot be fetched, and as `ShareExhausted`, before it fetches anything, when too many
+     * downloads of the user wait.
      */
     readonly resolve: (
       owned: Pick<OwnedTask, "task" | "inputs">,
       entry: CatalogEntry
-    ) => Effect.Effect<ResolvedMedia, VendorError>
+    ) => Effect.Effect<ResolvedMedia, VendorError | ShareExhausted>
   }
 >()("gateway/tasks/TaskMedia") {
   static readonly layer = Layer.effect(
@@ -45,6 +47,7 @@ export class TaskMedia extends Context.Service<
     Effect.gen(function* () {
       const readStored = readStoredWith(yield* Artifacts)
       const download = yield* makeDownload
+      const { mayWait } = yield* MediaFetch
 
       /** With the artifact's id if it came from a URL of the client. */
       const resolveOne = Effect.fnUntraced(function* (
@@ -64,8 +67,13 @@ export class TaskMedia extends Context.Service<
 
       return TaskMedia.of({
         resolve: Effect.fn("TaskMedia.resolve")(function* (owned, entry) {
+          const media = mediaIn(entry.label, owned.task.body)
+          const isFetched = media.some((medium) => isToFetch(owned, medium))
+          if (isFetched && !mayWait(owned.task.userId, taskDownloadsMax)) {
+            return yield* new ShareExhausted()
+          }
           const resolved = yield* Effect.forEach(
-            mediaIn(entry.label, owned.task.body),
+            media,
             (medium) => resolveOne(owned, entry, medium),
             { concurrency: taskDownloadsMax }
           )
@@ -82,6 +90,11 @@ export class TaskMedia extends Context.Service<
     })
   )
 }
+
+/** It is a URL, and no earlier step of the task has fetched it. */
+const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, { pointer, text }: MediaText): boolean =>
+  Option.isNone(Option.flatMap(referenceIn(text), decodeId)) &&
+  Option.isNone(decodeId(inputs[pointer]))
 
 type FromUrl = Pick<SubmitMedium, "sourceUrl">
 
@@ -115,9 +128,9 @@ const makeDownload = Effect.gen(function* () {
     const { pointer, rules, text: url } = medium
     const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
     const bytes = yield* web
-      .fetch({ url, schemes, bytesMax: rules.bytesMax })
+      .fetch({ url, schemes, bytesMax: rules.bytesMax, caller: task.userId })
       .pipe(
-        Effect.mapError(({ detail, reason }) =>
+        Effect.catchTag("MediaFetchFailed", ({ detail, reason }) =>
           mediaError(reason === "too-large" ? "FATAL_CLIENT" : "MEDIA", pointer, detail)
         )
       )

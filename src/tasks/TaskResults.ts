@@ -14,6 +14,12 @@ export interface ReadResult {
   readonly bytes: Uint8Array
 }
 
+export interface ReadRequest {
+  readonly bytesMax: number
+  /** Whose share of the downloads it takes. */
+  readonly caller: string
+}
+
 /** Opens what the results of a task lead to, for routes that return it themselves. docs/reference/shapes.md */
 export class TaskResults extends Context.Service<
   TaskResults,
@@ -21,7 +27,7 @@ export class TaskResults extends Context.Service<
     /** Fails with 2005 when the result is kept no longer, or has more bytes. */
     readonly read: (
       url: string,
-      bytesMax: number
+      request: ReadRequest
     ) => Effect.Effect<ReadResult, Problem | StoreUnavailable>
     /** `None`: the result was not copied, and is at its URL. Fails with 2005 and 2012 as its link does. */
     readonly open: (
@@ -50,10 +56,10 @@ export class TaskResults extends Context.Service<
         }))
       }
 
-      const read = Effect.fn("TaskResults.read")(function* (url: string, bytesMax: number) {
+      const read = Effect.fn("TaskResults.read")(function* (url: string, { bytesMax, caller }: ReadRequest) {
         const link = linkOf(url)
         if (Option.isNone(link)) {
-          return yield* Effect.match(media.fetch({ url, bytesMax, schemes: ["https", "http"] }), {
+          return yield* Effect.match(media.fetch({ url, bytesMax, caller, schemes: ["https", "http"] }), {
             onFailure: () => undefined,
             onSuccess: (bytes): ReadResult => ({ mime: undefined, bytes })
           })
@@ -65,9 +71,9 @@ export class TaskResults extends Context.Service<
       })
 
       return TaskResults.of({
-        read: (url, bytesMax) =>
+        read: (url, request) =>
           Effect.filterOrFail(
-            read(url, bytesMax),
+            read(url, request),
             (result) => result !== undefined,
             () => unreadable
           ),

@@ -219,6 +219,10 @@ export class TaskStore extends Context.Service<
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */
     readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
+    /** Those that exist, in any order. */
+    readonly views: (
+      ids: ReadonlyArray<TaskId>
+    ) => Effect.Effect<ReadonlyArray<TaskView>, StoreUnavailable>
     /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
     /**

@@ -37,6 +37,11 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
           Effect.map(Array.head),
           storeFailures
         ),
+      views: (ids) =>
+        sql`SELECT ${sql.literal(taskColumns)} FROM tasks t WHERE t.id = ANY (${ids}::uuid[])`.pipe(
+          rowsOf(TaskView),
+          storeFailures
+        ),
       job: (id) =>
         sql`
           SELECT account_id, handle FROM vendor_attempts

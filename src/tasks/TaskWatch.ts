@@ -1,11 +1,15 @@
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import type { Scope } from "effect"
+import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
+import type { TaskId } from "../domain/Ids.ts"
 import { taskRecheckSeconds } from "../domain/Limits.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
 import { Drain } from "../process/Drain.ts"
 import type { Signal } from "../process/KeyedSignal.ts"
+import { CurrentOpenResponses } from "../process/OpenResponses.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
 
@@ -17,18 +21,18 @@ export class TaskWatch extends Context.Service<
   TaskWatch,
   {
     /**
-     * The task once it has ended, or as it stands when the time is over or the process drains.
-     * docs/reference/tasks.md#waiting
+     * The task once it has ended, or as it stands when the time is over or the process drains; 1201 when
+     * the user has too many responses open. docs/reference/tasks.md#waiting
      */
     readonly untilEnd: (
       task: TaskView,
       atMost: Duration.Duration
-    ) => Effect.Effect<TaskView, StoreUnavailable>
+    ) => Effect.Effect<TaskView, Problem | StoreUnavailable>
     /**
-     * The task as it stands, then each move, to the terminal one.
-     * docs/reference/tasks.md#event-stream
+     * The task as it stands, then each move, to the terminal one; 1201 when the user has too many
+     * responses open. Its scope is that of the response. docs/reference/tasks.md#event-stream
      */
-    readonly moves: (task: TaskView) => Stream.Stream<TaskView>
+    readonly moves: (task: TaskView) => Effect.Effect<Stream.Stream<TaskView>, Problem, Scope.Scope>
   }
 >()("gateway/tasks/TaskWatch") {
   static readonly layer = Layer.effect(
@@ -37,12 +41,10 @@ export class TaskWatch extends Context.Service<
       const changes = yield* TaskChanges
       const tasks = yield* TaskStore
       const drain = yield* Drain
+      const open = yield* CurrentOpenResponses
 
-      const look = (task: TaskView) =>
-        Effect.map(
-          tasks.view(task.id),
-          Option.getOrElse(() => task)
-        )
+      const looks = yield* makeLooks(tasks)
+      const look = (task: TaskView) => Effect.map(looks.call(task.id), (seen) => seen ?? task)
 
       const ended = Effect.fnUntraced(function* (task: TaskView, signal: Signal) {
         let seen = yield* look(task)
@@ -54,6 +56,7 @@ export class TaskWatch extends Context.Service<
       })
 
       const untilEnd = Effect.fnUntraced(function* (task: TaskView, atMost: Duration.Duration) {
+        yield* open.hold(task.userId)
         const signal = yield* changes.subscribe(task.id)
         const seen = yield* Effect.timeoutOption(ended(task, signal), atMost).pipe(
           Effect.raceFirst(Effect.as(drain.begun, Option.none()))
@@ -82,12 +85,28 @@ export class TaskWatch extends Context.Service<
 
       return TaskWatch.of({
         untilEnd: (task, atMost) =>
-          isTerminal(task.status) ? Effect.succeed(task) : untilEnd(task, atMost),
-        moves
+          isTerminal(task.status) || Duration.isZero(atMost)
+            ? Effect.succeed(task)
+            : untilEnd(task, atMost),
+        moves: (task) => Effect.as(open.hold(task.userId), moves(task))
       })
     })
   )
 }
+
+/** Clients that wait for many tasks share statements, so that a thousand of them cost the store little. */
+const makeLooks = (tasks: TaskStore["Service"]) =>
+  Batcher.make({
+    run: (ids: ReadonlyArray<TaskId>) =>
+      Effect.map(tasks.views(ids), (views) => {
+        const byId = new Map(views.map((view) => [view.id, view]))
+        return ids.map((id) => byId.get(id))
+      }),
+    itemsMax: 500,
+    runsMax: 1,
+    intervalMillis: 50,
+    intervalMillisPerItem: 1
+  })
 
 const next = (signal: Signal) => signal.wait(Duration.seconds(taskRecheckSeconds))
 

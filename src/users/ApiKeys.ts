@@ -14,6 +14,7 @@ import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./Admission
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
+import { KnownKeys } from "./KnownKeys.ts"
 import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 import { UserStore } from "./UserStore.ts"
@@ -142,8 +143,13 @@ export class ApiKeys extends Context.Service<
       const limits = { perMinute: rateLimitPerMinute, userPerMinute: userRateLimitPerMinute }
       const isLimited = rateLimitPerMinute > 0 || userRateLimitPerMinute > 0
       const admitHash = makeAdmit(store, admissions, limits)
+      const known = yield* KnownKeys
       const admit = (key: string, taskId: Option.Option<TaskId>) =>
-        isWellFormed(key) ? admitHash(hashKey(key), taskId) : malformed
+        isWellFormed(key)
+          ? Effect.tap(admitHash(hashKey(key), taskId), ({ principal }) =>
+              Effect.sync(() => known.learn(digestOf(key), principal.userId))
+            )
+          : malformed
       const cache = new Map<KeyDigest, Principal>()
       const hints = yield* Hints
       const forget = (id: string) => {
@@ -174,12 +180,13 @@ export class ApiKeys extends Context.Service<
         authenticate: Effect.fnUntraced(function* (key: string) {
           if (!isWellFormed(key)) return yield* malformed
           const now = yield* DateTime.now
-          const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
+          const row = yield* found(yield* store.findKeyByHash(hashKey(key)))
           const { isPrevious, previousKeyUntil } = row
           const previousUntil = isPrevious ? previousKeyUntil : undefined
           const invalid = faultOf({ ...row, previousUntil }, now)
           if (invalid !== undefined) return yield* invalid
           if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
+          known.learn(digestOf(key), row.userId)
           const rotation = row.rotations - (isPrevious ? 1 : 0)
           return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes, rotation }
         }),
@@ -212,8 +219,8 @@ const malformed = problem(1002, "This API key is malformed: check that it was co
 
 const unknown = problem(1002, "This API key is unknown")
 
-const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
-  Effect.mapError(Effect.fromOption(found), () => unknown)
+const found = <A>(row: Option.Option<A>): Effect.Effect<A, Problem> =>
+  Effect.mapError(Effect.fromOption(row), () => unknown)
 
 const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
 

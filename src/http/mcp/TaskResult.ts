@@ -5,6 +5,7 @@ import { taskErrorHelp } from "../../domain/ErrorHelp.ts"
 import { mcpImageBytesMax } from "../../domain/ShapeLimits.ts"
 import type { TaskError, TaskStatus } from "../../domain/Task.ts"
 import { TaskResults } from "../../tasks/TaskResults.ts"
+import type { ReadRequest } from "../../tasks/TaskResults.ts"
 import { taskUrl } from "../openai/TaskProblem.ts"
 import { costOf } from "../tasks/CreatedTask.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
@@ -46,8 +47,8 @@ export const makeTaskResult = Effect.gen(function* () {
       Option.getOrUndefined(Option.flatten(found))
     )
 
-  const pictureOf = (url: string, mime: string, bytesMax: number) =>
-    Effect.map(Effect.option(results.read(url, bytesMax)), (found) =>
+  const pictureOf = (url: string, mime: string, request: ReadRequest) =>
+    Effect.map(Effect.option(results.read(url, request)), (found) =>
       Option.toArray(found).map(({ bytes }): Content => ({
         type: "image",
         data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64"),
@@ -55,7 +56,7 @@ export const makeTaskResult = Effect.gen(function* () {
       }))
     )
 
-  const show = Effect.fnUntraced(function* (url: string, name: string, bytesMax: number) {
+  const show = Effect.fnUntraced(function* (url: string, name: string, request: ReadRequest) {
     const opened = yield* openOf(url)
     const link: Content = {
       type: "resource_link",
@@ -63,8 +64,8 @@ export const makeTaskResult = Effect.gen(function* () {
       name,
       ...(opened === undefined ? {} : { mimeType: opened.mime, size: opened.size })
     }
-    const isSmall = opened?.mime.startsWith("image/") === true && opened.size <= bytesMax
-    const pictures = isSmall ? yield* pictureOf(url, opened.mime, bytesMax) : []
+    const isSmall = opened?.mime.startsWith("image/") === true && opened.size <= request.bytesMax
+    const pictures = isSmall ? yield* pictureOf(url, opened.mime, request) : []
     const view = {
       url,
       media_type: opened?.mime ?? null,
@@ -78,7 +79,8 @@ export const makeTaskResult = Effect.gen(function* () {
     const shown: Array<Shown> = []
     let left = withImages ? mcpImageBytesMax : 0
     for (const [index, url] of (task.status === "completed" ? (task.result ?? []) : []).entries()) {
-      const one = yield* show(url, `${task.resultKind} ${index + 1} of task ${task.id}`, left)
+      const name = `${task.resultKind} ${index + 1} of task ${task.id}`
+      const one = yield* show(url, name, { bytesMax: left, caller: task.userId })
       if (one.view.shown) left -= one.view.size ?? 0
       shown.push(one)
     }

@@ -14,7 +14,7 @@ import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { modelsIn } from "../openai/ShapedModel.ts"
 import { taskUrl } from "../openai/TaskProblem.ts"
-import { makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
 import { requestHashOf } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { modelOf } from "./ModelTools.ts"
@@ -108,7 +108,7 @@ const faultsOfInput =
 const makeCreate = Effect.gen(function* () {
   const router = yield* Router
   const { baseUrl } = yield* AppConfig
-  const admit = yield* makeAdmitInference
+  const admitCreate = yield* makeAdmitCreate
   const { creates } = yield* Admission
   const target = yield* makeTarget
 
@@ -119,7 +119,7 @@ const makeCreate = Effect.gen(function* () {
     )
 
   return Effect.fnUntraced(function* (args: (typeof createTask.parametersSchema)["Type"]) {
-    const { principal } = yield* counted(creates, admit(Option.none()))
+    const { principal } = yield* admitCreate
     const path = yield* target(principal, args)
     const { input, metadata } = args
     if (metadata !== undefined && Object.hasOwn(input, "metadata")) {
@@ -129,6 +129,7 @@ const makeCreate = Effect.gen(function* () {
     const purchase = yield* purchaseOf(principal, path, body, args.idempotency_key)
     const created = yield* counted(
       creates,
+      principal.userId,
       router.create({
         principal,
         path,

@@ -1,5 +1,6 @@
 import { DateTime, Effect } from "effect"
 import { Buffer } from "node:buffer"
+import type { UserId } from "../../domain/Ids.ts"
 import { inlineImageBytesMax } from "../../domain/ShapeLimits.ts"
 import { TaskResults } from "../../tasks/TaskResults.ts"
 import type { ReadResult } from "../../tasks/TaskResults.ts"
@@ -12,11 +13,11 @@ import type { ImageFormat } from "./ImageRequest.ts"
  */
 export const makeImageResponse = Effect.gen(function* () {
   const results = yield* TaskResults
-  const readAll = Effect.fnUntraced(function* (urls: ReadonlyArray<string>) {
+  const readAll = Effect.fnUntraced(function* (urls: ReadonlyArray<string>, caller: UserId) {
     const pictures: Array<ReadResult & { readonly url: string }> = []
     let left = inlineImageBytesMax
     for (const url of urls) {
-      const picture = yield* results.read(url, left)
+      const picture = yield* results.read(url, { bytesMax: left, caller })
       left -= picture.bytes.length
       pictures.push({ ...picture, url })
     }
@@ -27,7 +28,7 @@ export const makeImageResponse = Effect.gen(function* () {
     const created = Math.floor(DateTime.toEpochMillis(task.updatedAt) / 1000)
     const byUrl = { created, data: urls.map((url) => ({ url })) }
     if (format === "url") return byUrl
-    const inline = Effect.map(readAll(urls), (pictures) => {
+    const inline = Effect.map(readAll(urls, task.userId), (pictures) => {
       const mime = pictures[0]?.mime
       return {
         created,

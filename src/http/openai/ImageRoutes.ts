@@ -2,9 +2,8 @@ import { Duration, Effect, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
-import { Admission, counted } from "../../process/Admission.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitCreate } from "../server/Authentication.ts"
 import { pathOf, toResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
@@ -35,14 +34,13 @@ export const layer = HttpRouter.use(
 
 const makeCreate = Effect.gen(function* () {
   const { imagesWait } = yield* AppConfig
-  const admit = yield* makeAdmitInference
-  const { creates } = yield* Admission
+  const admitCreate = yield* makeAdmitCreate
   const endOf = yield* makeEndOf
   const create = yield* makeShapedCreate
   const answer = yield* makeAnswer
   return (kind: ImageKind) =>
     Effect.gen(function* () {
-      const { principal } = yield* counted(creates, admit(Option.none()))
+      const { principal } = yield* admitCreate
       yield* refuseUnknownQuery([])
       const request = yield* HttpServerRequest.HttpServerRequest
       const begun = yield* beginOf(create, principal, kind)

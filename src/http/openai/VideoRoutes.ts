@@ -6,11 +6,10 @@ import { TaskId } from "../../domain/Ids.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
-import { Admission, counted } from "../../process/Admission.ts"
 import { TaskResults } from "../../tasks/TaskResults.ts"
 import { noVideo, Videos } from "../../tasks/videos/Videos.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
-import { makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
 import { pathOf, toResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
@@ -53,8 +52,7 @@ const makeHeaders = Effect.gen(function* () {
 })
 
 const makeCreate = Effect.gen(function* () {
-  const admit = yield* makeAdmitInference
-  const { creates } = yield* Admission
+  const admitCreate = yield* makeAdmitCreate
   const create = yield* makeShapedCreate
   const videos = yield* Videos
   const headersOf = yield* makeHeaders
@@ -62,7 +60,7 @@ const makeCreate = Effect.gen(function* () {
   const header = headerOf(serviceName)
   const createdHeaders = makeCreatedHeaders(header)
   return Effect.fnUntraced(function* () {
-    const { principal } = yield* counted(creates, admit(Option.none()))
+    const { principal } = yield* admitCreate
     yield* refuseUnknownQuery([])
     const { created, id, path } = yield* create(principal, videoRequestOf)
     const own = { ...createdHeaders(created), [header("cost")]: Credits.format(created.cost) }

@@ -14,7 +14,9 @@ import type {
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { makeClientKeyReader } from "../server/ClientKeys.ts"
+import { CurrentBodyTurns } from "../server/BodyTurns.ts"
+import type { BodyTurns } from "../server/BodyTurns.ts"
+import { clientKeyOf } from "../server/ClientKeys.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
 import { hasOneHost, Listener } from "../server/Listener.ts"
 import { maxCostHeader } from "../server/MaxCost.ts"
@@ -56,14 +58,15 @@ const makeInterceptor = Effect.fnUntraced(function* (calls: Places<FastPathCall>
   const { maxBodyBytes, serviceName } = yield* AppConfig
   const bodyBytesMax = Math.min(smallBodyBytesMax, maxBodyBytes)
   const pathOf = makePathOf(passthrough)
-  const services = { calls, passthrough, clock, toRoutes, names: headerNames(serviceName) }
+  const turns = yield* CurrentBodyTurns
+  const names = headerNames(serviceName)
+  const services = { calls, turns, passthrough, clock, toRoutes, names }
   const maxCost = maxCostHeader(serviceName)
-  const keyOf = makeClientKeyReader()
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
     if (to === undefined || request.headers[maxCost] !== undefined) return false
-    const key = keyOf(request)
+    const key = clientKeyOf(request)
     const principal = key && keys.cachedPrincipal(key.digest)
     if (principal === undefined || key === undefined) return false
     const call = new FastPathCall(services, { request, response, to, principal, token: key.token })
@@ -123,6 +126,7 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
 interface Services {
   /** Running calls that are not handed off. */
   readonly calls: Places<FastPathCall>
+  readonly turns: BodyTurns
   readonly passthrough: Passthrough["Service"]
   readonly clock: Clock.Clock
   readonly toRoutes: Listener["Service"]["toRoutes"]
@@ -153,7 +157,13 @@ class FastPathCall implements ForwardHandlers {
     this.#accepted = accepted
     this.#trace = traceOf(accepted.request.headers)
     this.#place = services.calls.add(this)
-    onBody(accepted.request, (body) => this.#forward(body))
+    const { principal, response } = accepted
+    onBody(accepted.request, (body) =>
+      services.turns.run(principal.userId, body.length, () => {
+        // Its client may have left while it waited
+        if (!response.destroyed) this.#forward(body)
+      })
+    )
   }
 
   /** The response was closed; before its end, if the client disconnected. */

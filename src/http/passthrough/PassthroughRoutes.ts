@@ -10,6 +10,7 @@ import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type { Relayed } from "../../passthrough/Passthrough.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
+import { CurrentBodyTurns } from "../server/BodyTurns.ts"
 import { authenticatePassthrough } from "../server/Authentication.ts"
 import { isPlainJson, notJson } from "../server/JsonBody.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
@@ -39,6 +40,7 @@ export const layer = HttpRouter.use(
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bodies = yield* RequestBodyLimiter
+  const turns = yield* CurrentBodyTurns
   const passthrough = yield* Passthrough
   const authenticateAt = authenticatePassthrough(keys, yield* makeKeyHashOf)
   const authenticate = ({ meter, provider }: OpenRoute, key: string | undefined) =>
@@ -68,7 +70,10 @@ const makeHandler = Effect.gen(function* () {
             const sent = maxCost === undefined ? headers : Headers.remove(headers, maxCostName)
             const call = { principal, to, query, headers: sent, body, traceId, maxCost }
             const forward = (principal: Principal) => passthrough.forward({ ...call, principal })
-            return lookAgain({ rest: passthrough.forward(call), token, route, forward }, key)
+            return Effect.andThen(
+              turns.take(principal.userId, body.length),
+              lookAgain({ rest: passthrough.forward(call), token, route, forward }, key)
+            )
           })
         )
         return bodies

@@ -16,22 +16,21 @@ interface CachedKey {
   readonly key: ClientKey | undefined
 }
 
+const cache = new WeakMap<Socket, CachedKey>()
+
 /**
  * Reads the key of a request; `undefined` if it is malformed. The last key of each connection is
  * cached, because most connections send the same key again. It stays in memory no longer than the
  * connection's last request, which Node keeps. ADR 0119.
  */
-export const makeClientKeyReader = () => {
-  const cache = new WeakMap<Socket, CachedKey>()
-  return ({ headers, socket }: IncomingMessage): ClientKey | undefined => {
-    const { authorization } = headers
-    if (authorization === undefined) return readKey(headers)
-    const cached = cache.get(socket)
-    if (cached?.authorization === authorization) return cached.key
-    const key = readKey(headers)
-    cache.set(socket, { authorization, key })
-    return key
-  }
+export const clientKeyOf = ({ headers, socket }: IncomingMessage): ClientKey | undefined => {
+  const { authorization } = headers
+  if (authorization === undefined) return readKey(headers)
+  const cached = cache.get(socket)
+  if (cached?.authorization === authorization) return cached.key
+  const key = readKey(headers)
+  cache.set(socket, { authorization, key })
+  return key
 }
 
 const readKey = (headers: IncomingHttpHeaders): ClientKey | undefined => {

@@ -13,6 +13,8 @@ import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
 import { problemBody } from "./Problems.ts"
+import { makeRequestCaller } from "./RequestCaller.ts"
+import type { RequestCaller } from "./RequestCaller.ts"
 import { measureRequest } from "./RequestMetrics.ts"
 import { traceOf } from "./RequestTrace.ts"
 
@@ -65,7 +67,9 @@ export class Listener extends Context.Service<
   static readonly layer = (bounds?: ListenerBounds) =>
     Layer.effect(
       Listener,
-      Effect.map(Admission, (admission) => makeListener(bounds, admission))
+      Effect.gen(function* () {
+        return makeListener(bounds, yield* Admission, yield* makeRequestCaller)
+      })
     )
 
   /** An HTTP server on this address. */
@@ -96,10 +100,11 @@ type LastResponses = WeakMap<Duplex, ServerResponse>
 
 export const makeListener = (
   bounds: ListenerBounds = listenerBounds,
-  admission: AdmissionService = makeAdmission()
+  admission: AdmissionService = makeAdmission(),
+  callerOf: RequestCaller = () => ""
 ): Listener["Service"] => {
   const server = makeServer(bounds)
-  const admit = makeOverloadGuard(admission, (response) => refuse(response, overloaded))
+  const admit = makeOverloadGuard(admission, callerOf, (response) => refuse(response, overloaded))
   const last: LastResponses = new WeakMap()
   const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)

@@ -2,6 +2,7 @@ import { Context, Metric } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AdmissionService } from "../../process/Admission.ts"
 import type { AdmissionLimiter } from "../../process/AdmissionLimiter.ts"
+import type { RequestCaller } from "./RequestCaller.ts"
 
 /** `false`: the request is refused, now or soon. */
 export type OverloadGuard = (request: IncomingMessage, response: ServerResponse) => boolean
@@ -26,11 +27,13 @@ interface Refused {
 }
 
 /**
- * Admits requests before anything of them is read. Only new work is ever refused: probes, metrics,
- * management, callbacks, and whatever is asked about a task that exists, cost little or spare work. ADR 0207.
+ * Admits requests before anything of them is read, each caller within its share. Only new work is ever
+ * refused: probes, metrics, management, callbacks, and whatever is asked about a task that exists, cost
+ * little or spare work. ADR 0207, 0277.
  */
 export const makeOverloadGuard = (
   admission: AdmissionService,
+  callerOf: RequestCaller,
   refuse: (response: ServerResponse) => void
 ): OverloadGuard => {
   const measured = [measuredBy(admission.creates, "creates"), measuredBy(admission.calls, "calls")]
@@ -65,7 +68,7 @@ export const makeOverloadGuard = (
     if (limiter === undefined) return true
     if (!isMeasured) measureTurn()
     isAsked = true
-    if (limiter.admit()) return true
+    if (limiter.admit(callerOf(request))) return true
     refused.push({ response, at: performance.now() })
     return false
   }

@@ -55,7 +55,7 @@ export const makeAccept = (
       traceId: (yield* RequestTrace).traceId,
       idempotency: yield* readIdempotencyKey(request, given)
     })
-    return yield* counted(creates, created)
+    return yield* counted(creates, principal.userId, created)
   })
 
 /** The created task if it ends in time. It exists, so that no failure of the wait may be the response. */

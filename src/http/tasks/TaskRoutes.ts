@@ -7,14 +7,14 @@ import { TaskId } from "../../domain/Ids.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
-import { Admission, counted } from "../../process/Admission.ts"
+import { Admission } from "../../process/Admission.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { ModelPath, Quote } from "../../tasks/Router.ts"
 import { createdId } from "../../tasks/TaskCreation.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
-import { makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
@@ -65,7 +65,7 @@ const makeHandlers = Effect.gen(function* () {
   })
 
   return {
-    create: yield* makeCreate(header, show, admit),
+    create: yield* makeCreate(header, show),
     get: yield* makeGet(header, show, admit),
     cancel
   }
@@ -73,16 +73,17 @@ const makeHandlers = Effect.gen(function* () {
 
 type Admit = Effect.Success<typeof makeAdmitInference>
 
-const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admit: Admit) {
+const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
   const router = yield* Router
   const bodies = yield* RequestBodyLimiter
   const { serviceName } = yield* AppConfig
   const { creates } = yield* Admission
   const accept = makeAccept(router, creates, maxCostHeader(serviceName))
+  const admitCreate = yield* makeAdmitCreate
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const { principal } = yield* counted(creates, admit(Option.none()))
+    const { principal } = yield* admitCreate
     const path = yield* modelPath(action)
     yield* refuseOtherModels(principal, router.modelsAt(path))
     const isDryRun = yield* readDryRun
@@ -182,9 +183,10 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
   const respond = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
-      const texts = Stream.map(watch.moves(task), bodyOf)
       const headers = { [cost]: Credits.format(costOf(task)), ...(task.sandbox ? sandboxed : {}) }
-      return Effect.succeed(eventStream(texts, headers))
+      return Effect.map(watch.moves(task), (moves) =>
+        eventStream(Stream.map(moves, bodyOf), headers)
+      )
     }
     const seconds = preferredWait(headers["prefer"])
     if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))

@@ -9,6 +9,7 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
+import type { ShareExhausted } from "../../domain/FairShares.ts"
 import type { CallbackSignature } from "../../vendors/CallbackScheme.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
@@ -39,14 +40,15 @@ export class CallbackKeys extends Context.Service<
        */
       const fetch = ({
         keys
-      }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | VendorError> =>
+      }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | ShareExhausted | VendorError> =>
         keys._tag === "OfAccount"
           ? keys.fetch
           : Effect.map(
               media.fetch({
                 url: keys.url,
                 schemes: [keys.url.startsWith("https:") ? "https" : "http"],
-                bytesMax: callbackKeysBytesMax
+                bytesMax: callbackKeysBytesMax,
+                caller: keys.url
               }),
               keys.parse
             )

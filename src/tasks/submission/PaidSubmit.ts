@@ -1,9 +1,15 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
-import { submitMediaBytesMax } from "../../domain/Limits.ts"
+import { FairShares } from "../../domain/FairShares.ts"
+import type { ShareExhausted } from "../../domain/FairShares.ts"
+import {
+  submitMediaBytesMax,
+  submitMediaShareMax,
+  submitMediaWaitingMax
+} from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { Drain } from "../../process/Drain.ts"
 import type {
@@ -63,7 +69,10 @@ const submitsMax = 6
 export class PaidSubmit extends Context.Service<
   PaidSubmit,
   {
-    readonly submit: (submission: Submission) => Effect.Effect<SubmitOutcome, VendorError | Fenced>
+    /** `ShareExhausted`: nothing was begun, because too many submits of the user wait to hold their media. */
+    readonly submit: (
+      submission: Submission
+    ) => Effect.Effect<SubmitOutcome, VendorError | Fenced | ShareExhausted>
     readonly record: (
       owned: OwnedTask,
       attempt: AttemptOutcome,
@@ -77,7 +86,7 @@ export class PaidSubmit extends Context.Service<
       const { hold } = yield* Drain
       const begin = beginWith(yield* TaskStore, yield* TaskChanges)
       const submitRequest = submitRequestWith(yield* Callbacks)
-      const withMediaCapacity = mediaCapacityOf(yield* Semaphore.make(submitMediaBytesMax))
+      const withMediaCapacity = makeMediaCapacity()
       const { accepted, done, record, refused } = yield* makeRecording
 
       const post = (submission: Submission): Effect.Effect<SubmitOutcome, VendorError | Fenced> =>
@@ -199,14 +208,21 @@ const submitRequestWith =
 
 /**
  * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
- * exceed the free capacity waits before its attempt begins. ADR 0122.
+ * exceed its user's share of the memory waits before its attempt begins. ADR 0122.
  */
-const mediaCapacityOf =
-  (capacity: Semaphore.Semaphore) =>
-  <A, E>({ media }: Submission, submit: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+const makeMediaCapacity = () => {
+  const memory = new FairShares({
+    capacity: submitMediaBytesMax,
+    aloneMax: submitMediaShareMax,
+    queueMax: submitMediaWaitingMax
+  })
+  return <A, E>({ media, owned }: Submission, submit: Effect.Effect<A, E>) => {
     const bytes = media.reduce((sum, { size }) => sum + size, 0)
-    return bytes === 0 ? submit : capacity.withPermits(Math.min(bytes, submitMediaBytesMax))(submit)
+    return bytes === 0
+      ? submit
+      : memory.within(owned.task.userId, Math.min(bytes, submitMediaBytesMax))(submit)
   }
+}
 
 /** `restore` makes the waits between tries interruptible. */
 const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>

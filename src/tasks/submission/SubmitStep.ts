@@ -5,6 +5,7 @@ import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt, nextPlace } from "../../domain/Candidate.ts"
 import type { SkipReason } from "../../domain/Candidate.ts"
+import { mediaDownloadsRetrySeconds } from "../../domain/Limits.ts"
 import { countFallback } from "../../vendors/FallbacksTotal.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
@@ -12,7 +13,7 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import type { OwnedTask, StoredInputs } from "../OwnedTask.ts"
 import { mediumNotTaken, TaskMedia } from "../TaskMedia.ts"
 import type { JobResult } from "../TaskOutput.ts"
-import { ratedQueue } from "../TaskQueue.ts"
+import { ratedQueue, submitQueue } from "../TaskQueue.ts"
 import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { NextStep } from "../TaskStore.ts"
@@ -28,17 +29,19 @@ export type VendorStep =
 
 export const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
 
-/** Gives the task up until it is claimed from this queue, which is due at once. */
+/** Gives the task up until it is claimed from this queue, where it is due at once or after these seconds. */
 export const waitWith = (store: TaskStore["Service"]) =>
   Effect.fnUntraced(function* (
     { epoch, task }: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
     queue: TaskQueue,
-    more?: Pick<NextStep, "accountId" | "inputs">
+    more?: Pick<NextStep, "accountId" | "inputs">,
+    afterSeconds = 0
   ) {
     const now = yield* DateTime.now
-    const next = { dueAt: now, queue, ...more }
+    const until = DateTime.add(now, { seconds: afterSeconds })
+    const next = { dueAt: until, queue, ...more }
     yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
-    return { _tag: "Waits", until: now } as const
+    return { _tag: "Waits", until } as const
   })
 
 export type ReportFaults = <A, E>(
@@ -55,15 +58,26 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
   const isAdmitted = yield* makeAdmission
   const accountFor = yield* makeAccountFor
   const passOver = yield* makePassOver
+  const waitIn = waitWith(yield* TaskStore)
+
+  /** In the store, so that a user's tasks which wait for their share keep no others from this queue. */
+  const waitForShare = (
+    owned: OwnedTask,
+    entry: CatalogEntry,
+    more?: Pick<NextStep, "accountId" | "inputs">
+  ) => waitIn(owned, submitQueue(entry), more, mediaDownloadsRetrySeconds)
 
   const mediaOf = (owned: OwnedTask, entry: CatalogEntry) =>
     Effect.catchIf(
       Effect.asSome(inputs.resolve(owned, entry)),
-      ({ vendorCode }) => vendorCode === mediumNotTaken && nextPlace(owned.task) !== undefined,
+      (error) =>
+        error._tag === "VendorError" &&
+        error.vendorCode === mediumNotTaken &&
+        nextPlace(owned.task) !== undefined,
       () => Effect.succeedNone
     )
 
-  return Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry, n: number) {
+  const submit = Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry, n: number) {
     const { upstreamModel } = entry
     const found = yield* accountFor(owned, entry)
     if (Result.isFailure(found)) return yield* passOver(owned, found.failure)
@@ -74,7 +88,12 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     const until = yield* isAdmitted(owned, entry, account, known)
     if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
     const submission = { owned, entry, account, media, inputs: known, n }
-    const outcome = yield* reportFaults(account, upstreamModel, paid.submit(submission))
+    const outcome = yield* Effect.catchTag(
+      reportFaults(account, upstreamModel, paid.submit(submission)),
+      "ShareExhausted",
+      () => waitForShare(owned, entry, { accountId: account.accountId, inputs: known })
+    )
+    if (outcome._tag === "Waits") return outcome
     if (outcome._tag === "Refused") return waits(outcome.until)
     if (outcome._tag === "Passed") {
       const { error, until } = outcome
@@ -88,6 +107,8 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
       ? ({ _tag: "Waits", until: outcome.until } as const)
       : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
   })
+  return (owned: OwnedTask, entry: CatalogEntry, n: number) =>
+    Effect.catchTag(submit(owned, entry, n), "ShareExhausted", () => waitForShare(owned, entry))
 })
 
 /** Whether the task has what limits its submit; if not, it waits in the store. */

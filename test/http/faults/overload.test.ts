@@ -46,13 +46,16 @@ const newWork = [
   ["/vendors/openai/v1/chat/completions", chat]
 ] as const
 
+/** What all callers together are admitted: a third more than one alone. */
+const capacity = Math.ceil((bounds.most * 4) / 3)
+
 /** As many operations as are ever admitted wait for the store. */
-const fill = (count = bounds.most) => {
-  for (let n = 0; n < count; n += 1) for (const limiter of Object.values(limiters)) limiter.begin()
+const fill = (count = capacity) => {
+  for (let n = 0; n < count; n += 1) for (const limiter of Object.values(limiters)) limiter.begin("user")
 }
-const drain = (count = bounds.most) => {
+const drain = (count = capacity) => {
   for (let n = 0; n < count; n += 1) {
-    for (const limiter of Object.values(limiters)) limiter.end(performance.now(), 1)
+    for (const limiter of Object.values(limiters)) limiter.end("user", performance.now(), 1)
   }
 }
 
@@ -165,8 +168,43 @@ describe("a process that does not keep up", () => {
       setImmediate(() => left.abort())
       await call.catch(() => {})
     }
-    fill(bounds.most - 1)
+    fill(capacity - 1)
     assert.strictEqual(await statusOf(gateway.post("/v1/chat/completions", chat)), 200)
-    drain(bounds.most - 1)
+    drain(capacity - 1)
+  })
+
+  it("refuses no create of a key while others flood it without one", async () => {
+    assert.strictEqual(await statusOf(gateway.post(create, job)), 202)
+    const anonymous: Array<number> = []
+    for (let round = 0; round < 20; round += 1) {
+      const flood = Array.from({ length: 40 }, () =>
+        statusOf(fetch(`${gateway.origin}/mcp`, { method: "POST", body: "{}" }))
+      )
+      const created = [1, 2].map(() => statusOf(gateway.post(create, job)))
+      anonymous.push(...(await Promise.all(flood)))
+      assert.deepStrictEqual(await Promise.all(created), [202, 202], `round ${round}`)
+    }
+    assert.deepStrictEqual([...new Set(anonymous)].toSorted(), [401, 503])
+  })
+
+  it("refuses no create of one user while another one floods it without credits", async () => {
+    const post = async (path: string, body: object) => {
+      const response = await gateway.post(`/manage/v1${path}`, body, {
+        authorization: `Bearer ${adminToken}`
+      })
+      return (await response.json()) as { readonly id: string; readonly key: string }
+    }
+    const { id } = await post("/users", { email: "poor@example.com" })
+    const { key } = await post(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
+    const poor = () => statusOf(gateway.post(create, job, { authorization: `Bearer ${key}` }))
+    assert.strictEqual(await poor(), 402)
+    const refused: Array<number> = []
+    for (let round = 0; round < 20; round += 1) {
+      const flood = Array.from({ length: 40 }, poor)
+      const created = [1, 2].map(() => statusOf(gateway.post(create, job)))
+      refused.push(...(await Promise.all(flood)))
+      assert.deepStrictEqual(await Promise.all(created), [202, 202], `round ${round}`)
+    }
+    assert.deepStrictEqual([...new Set(refused)].toSorted(), [402, 503])
   })
 })

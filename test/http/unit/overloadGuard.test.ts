@@ -6,6 +6,7 @@ import { makeOverloadGuard } from "../../../src/http/server/OverloadGuard.ts"
 import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
 import { limiterOf } from "../../support/admission.ts"
 
+const oneCaller = () => "user"
 const full = () => limiterOf({ least: 0, usual: 0, most: 0 })
 const free = () => limiterOf({ least: 128, usual: 128, most: 512 })
 
@@ -15,7 +16,7 @@ const requestOf = (method: string, url: string) =>
 const isAdmitted = (kind: "creates" | "calls", method: string, url: string) => {
   const admission = { creates: free(), calls: free(), [kind]: full() }
   const request = requestOf(method, url)
-  return makeOverloadGuard(admission, () => {})(request, new ServerResponse(request))
+  return makeOverloadGuard(admission, oneCaller, () => {})(request, new ServerResponse(request))
 }
 
 /** docs/reference/http.md#overload */
@@ -52,9 +53,9 @@ describe("a process without capacity for creates", () => {
 class Measured extends AdmissionLimiter {
   readonly turns: Array<number> = []
   #admitted = 0
-  override admit(): boolean {
+  override admit(caller: string): boolean {
     this.#admitted += 1
-    return super.admit()
+    return super.admit(caller)
   }
   override turn(nowMillis: number, tookMillis: number): void {
     if (this.#admitted > 0) this.turns.push(tookMillis)
@@ -74,7 +75,7 @@ describe("the turn of the loop after one that admitted work", () => {
   it("is measured from its beginning, with what is done before more work is asked for", async () => {
     const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
     const calls = new Measured({ turn: bounds, store: bounds })
-    const guard = makeOverloadGuard({ creates: free(), calls }, () => {})
+    const guard = makeOverloadGuard({ creates: free(), calls }, oneCaller, () => {})
     const ask = () => {
       const request = requestOf("POST", "/v1/chat/completions")
       assert.isTrue(guard(request, new ServerResponse(request)))
@@ -99,7 +100,7 @@ describe("the turn of the loop after one that admitted work", () => {
     const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
     const calls = new Counted({ turn: bounds, store: bounds })
     const request = requestOf("POST", "/v1/chat/completions")
-    makeOverloadGuard({ creates: free(), calls }, () => {})(request, new ServerResponse(request))
+    makeOverloadGuard({ creates: free(), calls }, oneCaller, () => {})(request, new ServerResponse(request))
     for (let n = 0; n < 10; n += 1) await immediate()
     assert.strictEqual(turns, 2)
   })
@@ -112,7 +113,7 @@ describe("refusals that one turn of the loop has no time for", () => {
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
     const refused: Array<string | undefined> = []
     // Each takes longer than any of these turns allows
-    const guard = makeOverloadGuard({ creates: free(), calls: full() }, ({ req }) => {
+    const guard = makeOverloadGuard({ creates: free(), calls: full() }, oneCaller, ({ req }) => {
       refused.push(req.url)
       now += 200
     })

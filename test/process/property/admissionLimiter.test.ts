@@ -30,7 +30,7 @@ describe("AdmissionLimiter", () => {
           if (step.kind === "requests") {
             for (let n = 0; n < step.count; n += 1) {
               const inHand = operations + Math.max(0, admitted - begun)
-              const is = limiter.admit()
+              const is = limiter.admit("user")
               const atOnce = Math.max(inHand, admitted)
               if (atOnce < least) assert.isTrue(is)
               if (atOnce >= most) assert.isFalse(is)
@@ -46,13 +46,13 @@ describe("AdmissionLimiter", () => {
             begun = 0
           }
           if (step.kind === "begin") {
-            limiter.begin()
+            limiter.begin("user")
             operations += 1
             begun += 1
           }
           if (step.kind === "end" && operations > 0) {
             now += 7
-            limiter.end(now, step.took)
+            limiter.end("user", now, step.took)
             operations -= 1
           }
           assert.isAtLeast(limiter.limit, least)

@@ -20,9 +20,9 @@ const processOf = (perSecond: number) => {
     let refused = 0
     for (const until = now + millis; now < until; now += 5) {
       for (due += (arrivals * 5) / 1000; due >= 1; due -= 1) {
-        if (!limiter.admit()) refused += 1
+        if (!limiter.admit("user")) refused += 1
         else {
-          limiter.begin()
+          limiter.begin("user")
           waiting.push(now)
         }
       }
@@ -30,7 +30,7 @@ const processOf = (perSecond: number) => {
       for (owed += (perSecond * 5) / 1000; owed >= 1 && waiting.length > 0; owed -= 1) {
         const wait = now + 5 - (waiting.shift() ?? now)
         waits.push(wait)
-        limiter.end(now + 5, wait)
+        limiter.end("user", now + 5, wait)
       }
       if (waiting.length === 0) owed = 0
     }
@@ -66,12 +66,12 @@ describe("AdmissionLimiter", () => {
     let now = 0
     for (let round = 0; round < 200; round += 1) {
       for (let n = 0; n < bounds.usual; n += 1) {
-        assert.isTrue(limiter.admit())
-        limiter.begin()
+        assert.isTrue(limiter.admit("user"))
+        limiter.begin("user")
       }
       limiter.turn(now, 1)
       now += 200
-      for (let n = 0; n < bounds.usual; n += 1) limiter.end(now, 200)
+      for (let n = 0; n < bounds.usual; n += 1) limiter.end("user", now, 200)
     }
     assert.strictEqual(limiter.limit, bounds.usual)
   })
@@ -80,8 +80,8 @@ describe("AdmissionLimiter", () => {
     const limiter = limiterOf(bounds)
     for (let now = 0; now < 60_000; now += 2000) {
       for (let at = now; at < now + 300; at += 150) {
-        while (limiter.admit()) limiter.begin()
-        for (let n = 0; n < bounds.usual; n += 1) limiter.end(at + 149, 100)
+        while (limiter.admit("user")) limiter.begin("user")
+        for (let n = 0; n < bounds.usual; n += 1) limiter.end("user", at + 149, 100)
         limiter.turn(at + 150, 100)
       }
       assert.isAtLeast(limiter.limit, bounds.usual)
@@ -105,10 +105,10 @@ describe("AdmissionLimiter", () => {
 
   it("takes a burst, and refuses what exceeds it within one turn", () => {
     const limiter = limiterOf(bounds)
-    const admitted = Array.from({ length: 1000 }, () => limiter.admit()).filter((is) => is)
+    const admitted = Array.from({ length: 1000 }, () => limiter.admit("user")).filter((is) => is)
     assert.strictEqual(admitted.length, bounds.most)
     limiter.turn(0, 10)
-    assert.isTrue(limiter.admit())
+    assert.isTrue(limiter.admit("user"))
     assert.strictEqual(limiter.takeRefused(), 1000 - bounds.most)
     assert.strictEqual(limiter.takeRefused(), 0)
   })
@@ -116,22 +116,22 @@ describe("AdmissionLimiter", () => {
   it("counts a request once whose operation begins in the turn that admitted it", () => {
     const limiter = limiterOf(bounds)
     for (let n = 0; n < bounds.most; n += 1) {
-      assert.isTrue(limiter.admit())
-      limiter.begin()
+      assert.isTrue(limiter.admit("user"))
+      limiter.begin("user")
     }
-    assert.isFalse(limiter.admit())
+    assert.isFalse(limiter.admit("user"))
     limiter.turn(0, 1)
-    assert.isFalse(limiter.admit())
+    assert.isFalse(limiter.admit("user"))
   })
 
   it("admits what waits for a vendor without bound", () => {
     const limiter = limiterOf(bounds)
     for (let n = 0; n < 2000; n += 1) {
-      assert.isTrue(limiter.admit())
+      assert.isTrue(limiter.admit("user"))
       // Its hold is written, and then it is the vendor that delays it
-      limiter.begin()
+      limiter.begin("user")
       limiter.turn(n, 1)
-      limiter.end(n, 2)
+      limiter.end("user", n, 2)
     }
     assert.strictEqual(limiter.takeRefused(), 0)
   })
@@ -141,7 +141,7 @@ describe("AdmissionLimiter", () => {
     let admitted = 0
     for (let n = 1; n <= 20; n += 1) {
       admitted = 0
-      while (limiter.admit()) admitted += 1
+      while (limiter.admit("user")) admitted += 1
       limiter.turn(n * 150, 150)
     }
     assert.strictEqual(admitted, bounds.least)
@@ -155,9 +155,9 @@ describe("AdmissionLimiter", () => {
       const limiter = new AdmissionLimiter({ turn, store })
       let inTurn = 0
       for (let now = 0; now < 5000; now += 50) {
-        for (inTurn = 0; limiter.admit(); inTurn += 1) limiter.begin()
+        for (inTurn = 0; limiter.admit("user"); inTurn += 1) limiter.begin("user")
         limiter.turn(now, turnMillis)
-        for (let n = 0; n < inTurn; n += 1) limiter.end(now + 1, storeMillis)
+        for (let n = 0; n < inTurn; n += 1) limiter.end("user", now + 1, storeMillis)
       }
       return inTurn
     }
@@ -169,13 +169,13 @@ describe("AdmissionLimiter", () => {
   it("forgets a slow store when a second has had no operation, though requests go on", () => {
     const limiter = limiterOf(bounds)
     for (let n = 1; n <= 20; n += 1) {
-      while (limiter.admit()) limiter.begin()
-      for (let k = limiter.limit; k > 0; k -= 1) limiter.end(n * 150, 1000)
+      while (limiter.admit("user")) limiter.begin("user")
+      for (let k = limiter.limit; k > 0; k -= 1) limiter.end("user", n * 150, 1000)
       limiter.turn(n * 150, 1)
     }
     const slow = limiter.limit
     for (let now = 3000; now < 6000; now += 50) {
-      limiter.admit()
+      limiter.admit("user")
       limiter.turn(now, 1)
     }
     assert.isAtMost(slow, bounds.usual)
@@ -185,12 +185,46 @@ describe("AdmissionLimiter", () => {
   it("keeps nothing of a slow store for longer than a second without work", () => {
     const limiter = limiterOf(bounds)
     for (let n = 1; n <= 20; n += 1) {
-      limiter.begin()
-      limiter.end(n * 150, 1000)
+      limiter.begin("user")
+      limiter.end("user", n * 150, 1000)
     }
     assert.strictEqual(limiter.limit, bounds.usual)
-    limiter.begin()
-    limiter.end(20 * 150 + 1001, 5)
+    limiter.begin("user")
+    limiter.end("user", 20 * 150 + 1001, 5)
     assert.strictEqual(limiter.limit, bounds.most)
+  })
+
+  it("refuses a caller that has its share in this turn, and admits others meanwhile", () => {
+    const limiter = limiterOf({ least: 8, usual: 8, most: 8 })
+    const admitted = (caller: string) => {
+      let count = 0
+      while (limiter.admit(caller)) count += 1
+      return count
+    }
+    assert.deepStrictEqual(["greedy", "second", "third"].map(admitted), [8, 2, 1])
+    limiter.turn(0, 1)
+    assert.strictEqual(admitted("second"), 8)
+  })
+
+  it("counts operations as their caller's, whatever it asked for in which turn", () => {
+    const limiter = limiterOf({ least: 8, usual: 8, most: 8 })
+    for (let n = 0; n < 8; n += 1) limiter.begin("greedy")
+    limiter.turn(0, 1)
+    assert.isFalse(limiter.admit("greedy"))
+    assert.isTrue(limiter.admit("other"))
+    for (let n = 0; n < 8; n += 1) limiter.end("greedy", 1, 1)
+    assert.isTrue(limiter.admit("greedy"))
+  })
+
+  it("remembers no caller for long that has nothing in hand", () => {
+    const limiter = limiterOf(bounds)
+    limiter.begin("busy")
+    for (let n = 0; n < 1000; n += 1) {
+      limiter.admit(`caller ${n}`)
+      limiter.turn(n * 10, 1)
+    }
+    assert.isAtMost(limiter.callers, 120)
+    limiter.turn(12_000, 1)
+    assert.strictEqual(limiter.callers, 1)
   })
 })

@@ -49,6 +49,12 @@ const errorOf = (url: string) =>
 
 const big = new Uint8Array(64 * 1024)
 
+const until = (isThere: () => boolean) =>
+  Effect.repeat(
+    Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
+    { until: () => isThere() }
+  )
+
 describe("media by URL", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
     it.effect("an image that satisfies the rules is fetched and the task completes", () =>
@@ -307,30 +313,83 @@ describe("the media of one task", () => {
   })
 })
 
+const mediaFetch = MediaFetch.layer({ serviceName: "Service" }).pipe(
+  Layer.provide(EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1/32")) }))
+)
+
+const fetched = (url: string, { bytesMax = 100, caller = "somebody" } = {}) =>
+  Effect.flatMap(MediaFetch, (web) =>
+    Effect.result(web.fetch({ url, schemes: ["http"], bytesMax, caller }))
+  )
+
+/** What a fetch failed with, as a client reads it. */
+const detailOf = (result: Effect.Success<ReturnType<typeof fetched>>): string => {
+  if (Result.isSuccess(result)) return "no failure"
+  return result.failure._tag === "MediaFetchFailed" ? result.failure.detail : result.failure._tag
+}
+
 describe("MediaFetch", () => {
   it.effect("a host that does not respond is abandoned after 30 seconds", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const { url } = yield* mediaHost(() => asked.resolve())
-      const web = yield* MediaFetch
-      const fiber = yield* Effect.forkChild(
-        Effect.flip(web.fetch({ url, schemes: ["http"], bytesMax: 100 }))
-      )
+      const fiber = yield* Effect.forkChild(fetched(url))
       yield* Effect.promise(() => asked.promise)
       yield* TestClock.adjust("29 seconds")
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      const { detail, reason } = yield* Fiber.join(fiber)
-      assert.strictEqual(reason, "unreachable")
-      assert.strictEqual(detail, "The URL could not be downloaded: it took longer than 30 seconds")
-    }).pipe(
-      Effect.provide(
-        MediaFetch.layer({ serviceName: "Service" }).pipe(
-          Layer.provide(
-            EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1/32")) })
-          )
+      assert.strictEqual(
+        detailOf(yield* Fiber.join(fiber)),
+        "The URL could not be downloaded: it took longer than 30 seconds"
+      )
+    }).pipe(Effect.provide(mediaFetch))
+  )
+
+  it.effect("a host that trickles is abandoned after 5 seconds of it", () =>
+    Effect.gen(function* () {
+      const trickling: Array<ServerResponse> = []
+      const { url } = yield* mediaHost((_request, response) => {
+        response.writeHead(200).write("a")
+        trickling.push(response)
+      })
+      const bytesMax = 10 * megabyte
+      const fiber = yield* Effect.forkChild(fetched(url, { bytesMax }))
+      yield* until(() => trickling.length === 1)
+      // Its head has arrived when time has no effect any more before the download itself fails
+      for (let n = 0; n < 25 && fiber.pollUnsafe() === undefined; n += 1) {
+        trickling[0]!.write("a")
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        yield* TestClock.adjust("1 second")
+      }
+      assert.match(detailOf(yield* Fiber.join(fiber)), /sent less than 32 KiB a second over 5 s/u)
+    }).pipe(Effect.provide(mediaFetch))
+  )
+
+  it.effect("trickling hosts of one user delay no download of another one", () =>
+    Effect.gen(function* () {
+      let open = 0
+      const slow = yield* mediaHost((_request, response) => {
+        open += 1
+        response.writeHead(200).write("a")
+      })
+      const quick = yield* mediaHost((_request, response) => void response.end("picture"))
+      const attack = yield* Effect.forkChild(
+        Effect.forEach(
+          Array.from({ length: 150 }, (_, n) => n),
+          (n) => fetched(`${slow.url}/${n}`, { caller: "attacker" }),
+          { concurrency: "unbounded" }
         )
       )
-    )
+      yield* until(() => open === 12)
+      const { mayWait } = yield* MediaFetch
+      assert.isFalse(mayWait("attacker", 1))
+      assert.isTrue(mayWait("victim", 4))
+      for (let n = 0; n < 3; n += 1) {
+        assert.isTrue(Result.isSuccess(yield* fetched(quick.url, { caller: "victim" })))
+      }
+      assert.strictEqual(open, 12)
+      yield* Fiber.interrupt(attack)
+      assert.isTrue(mayWait("attacker", 100))
+    }).pipe(Effect.provide(mediaFetch))
   )
 })

@@ -31,6 +31,7 @@ const account: VendorAccount = {
 const world = () => {
   const state = { published: "one", asked: 0, isDown: false }
   const layer = Layer.succeed(MediaFetch, {
+    mayWait: () => true,
     open: () => Effect.die("not asked"),
     fetch: () =>
       Effect.suspend(() => {

@@ -6,6 +6,7 @@ import { TaskListItem } from "../../../contract/TasksApi.ts"
 import { WalletView } from "../../../contract/WalletApi.ts"
 import { WebhookDelivery } from "../../../contract/WebhookDeliveriesApi.ts"
 import { EventType } from "../../../domain/Event.ts"
+import { FairShares } from "../../../domain/FairShares.ts"
 import type { UserId } from "../../../domain/Ids.ts"
 import { invalid, Problem } from "../../../domain/Problem.ts"
 import {
@@ -33,14 +34,14 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const look = yield* makeLook
     const authenticate = yield* makeAuthenticateManagement
-    const places = makePlaces()
+    const open = new FairShares(userStreams)
     const log = yield* EventLog
     return handlers.handleAll({
       streamEvents: Effect.fnUntraced(function* ({ query, request }) {
         const { events: wanted, since, ...reader } = query
         const userId = yield* requireReader(reader)
         // The scope of the request ends with the stream
-        yield* places.take(userId)
+        yield* Effect.mapError(open.hold(userId), () => tooMany)
         // A key or a session that has ended since then ends the stream
         const mayStill = Effect.provideService(
           authenticate(request, false),
@@ -83,33 +84,14 @@ const foreignId = invalid([
   { pointer: "#/headers/last-event-id", detail: "Expected an id of this stream" }
 ])
 
+/** Of each user; connections bound those of all. */
+const userStreams = { capacity: Infinity, aloneMax: 1, perCallerMax: userStreamsMax, queueMax: 0 }
+
 const tooMany = new Problem({
   code: 1201,
   detail: `This user has ${userStreamsMax} streams of events open in this process`,
   retryAfterSeconds: 5
 })
-
-/** The open streams of each user in this process. */
-const makePlaces = () => {
-  const open = new Map<UserId, number>()
-  const set = (userId: UserId, count: number) => {
-    if (count === 0) open.delete(userId)
-    else open.set(userId, count)
-  }
-  const countOf = (userId: UserId) => open.get(userId) ?? 0
-  return {
-    /** Fails when all are taken; given back at the end of the scope. */
-    take: (userId: UserId) =>
-      Effect.acquireRelease(
-        Effect.suspend(() =>
-          countOf(userId) < userStreamsMax
-            ? Effect.sync(() => set(userId, countOf(userId) + 1))
-            : Effect.fail(tooMany)
-        ),
-        () => Effect.sync(() => set(userId, countOf(userId) - 1))
-      )
-  }
-}
 
 /** A task, a delivery or the wallet as it stands; `mark` changes with it. */
 interface Item {

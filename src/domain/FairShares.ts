@@ -1,0 +1,242 @@
+import { Effect, Schema } from "effect"
+import type { Scope } from "effect"
+import { LinkedList } from "./LinkedList.ts"
+
+/** The caller has its share, and as many of its requests as may wait do so. */
+export class ShareExhausted extends Schema.TaggedError<ShareExhausted>()("ShareExhausted", {}) {}
+
+export interface ShareBounds {
+  /** Places that are taken at once. */
+  readonly capacity: number
+  /** The part of all places that a caller gets while nobody else holds one, from 0 to 1. */
+  readonly aloneMax: number
+  /** Places that a caller gets at most. */
+  readonly perCallerMax?: number
+  /** Requests of one caller that wait for a place; the next one is refused. */
+  readonly queueMax: number
+}
+
+/**
+ * Whether a caller may take places, of which it then holds so many and so many stay free. Without a place
+ * before it may always take what there is.
+ */
+export const isWithinShare = (
+  aloneMax: number,
+  { before, left, places }: { readonly before: number; readonly left: number; readonly places: number }
+): boolean =>
+  left >= 0 && (before === 0 || (before + places) * (1 - aloneMax) <= left * aloneMax)
+
+interface Waiting {
+  readonly places: number
+  readonly enter: () => void
+}
+
+interface Caller {
+  held: number
+  queued: number
+  readonly waiting: LinkedList<Waiting>
+}
+
+/**
+ * Divides places among callers, so that no caller can take them from the others.
+ *
+ * A caller takes places as long as it then holds no more than a fixed multiple of what stays free
+ * (`aloneMax` 0.75: three times). Alone it gets `aloneMax` of all; the more callers there are, the less
+ * each gets, and something always stays free for the next one. A caller without a place gets one
+ * whenever there is one. A place that becomes free goes to the waiting caller that holds the fewest, in
+ * turn among equals.
+ *
+ * Taking and giving back is O(1) while nobody waits, otherwise linear in the callers that wait.
+ */
+export class FairShares {
+  readonly #aloneMax: number
+  readonly #perCallerMax: number
+  readonly #queueMax: number
+  readonly #callers = new Map<string, Caller>()
+  /** Callers with waiting requests; the one that was served last is at the end. */
+  readonly #waiting = new Set<Caller>()
+  #capacity: number
+  #taken = 0
+
+  constructor({ aloneMax, capacity, perCallerMax = Infinity, queueMax }: ShareBounds) {
+    this.#aloneMax = aloneMax
+    this.#perCallerMax = perCallerMax
+    this.#capacity = capacity
+    this.#queueMax = queueMax
+  }
+
+  /** Places that are taken. */
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Callers that hold a place or wait for one. */
+  get callers(): number {
+    return this.#callers.size
+  }
+
+  /** Requests of a caller that wait. */
+  queuedBy(name: string): number {
+    return this.#callers.get(name)?.queued ?? 0
+  }
+
+  /** What is taken beyond a smaller capacity is not reclaimed. */
+  set capacity(capacity: number) {
+    this.#capacity = capacity
+    this.#serve()
+  }
+
+  /** Takes places now; false: the caller has its share, or others come first. Give them back by `give`. */
+  take(name: string, places = 1): boolean {
+    if (this.#waiting.size > 0) return this.#takeBeforeWaiting(name, places)
+    const known = this.#callers.get(name)
+    if (!this.#mayTake(known?.held ?? 0, places)) return false
+    this.#hold(known ?? this.#add(name), places)
+    return true
+  }
+
+  /** Gives back what was taken. */
+  give(name: string, places = 1): void {
+    const caller = this.#callers.get(name)
+    if (caller === undefined) return
+    caller.held -= places
+    this.#taken -= places
+    this.#forget(name, caller)
+    if (this.#waiting.size > 0) this.#serve()
+  }
+
+  /**
+   * Takes places as soon as they are the caller's share, and then calls `enter`, maybe at once. Returns
+   * what gives up the wait; undefined: too many of its requests wait.
+   */
+  wait(name: string, places: number, enter: () => void): (() => void) | undefined {
+    if (this.take(name, places)) {
+      enter()
+      return () => {}
+    }
+    const caller = this.#callers.get(name) ?? this.#add(name)
+    if (caller.queued >= this.#queueMax) {
+      this.#forget(name, caller)
+      return undefined
+    }
+    const node = this.#enqueue(caller, { places, enter })
+    return () => {
+      if (!node.isIn) return
+      this.#dequeue(caller, node)
+      this.#forget(name, caller)
+      // It may have kept others from what it waited for
+      this.#serve()
+    }
+  }
+
+  /** Runs an effect that holds places meanwhile, and waits for them before it. */
+  readonly within =
+    (name: string, places = 1) =>
+    <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | ShareExhausted, R> =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.andThen(
+          Effect.suspend(() =>
+            this.take(name, places) ? Effect.void : restore(this.#entered(name, places))
+          ),
+          Effect.ensuring(
+            restore(use),
+            Effect.sync(() => this.give(name, places))
+          )
+        )
+      )
+
+  /** Holds a place until the scope ends; refused at once where none is the caller's. */
+  readonly hold = (name: string): Effect.Effect<void, ShareExhausted, Scope.Scope> =>
+    Effect.acquireRelease(
+      Effect.suspend(() => (this.take(name) ? Effect.void : exhausted)),
+      () => Effect.sync(() => this.give(name))
+    )
+
+  /** For a caller that must wait. */
+  #entered(name: string, places: number): Effect.Effect<void, ShareExhausted> {
+    return Effect.callback((resume) => {
+      let hasEntered = false
+      const giveUp = this.wait(name, places, () => {
+        hasEntered = true
+        resume(Effect.void)
+      })
+      if (giveUp === undefined) return resume(exhausted)
+      return Effect.sync(() => {
+        // Interrupted between the place and the fiber that would have used it
+        if (hasEntered) this.give(name, places)
+        else giveUp()
+      })
+    })
+  }
+
+  /** In the order in which a waiting request would be served, which is then taken out again. */
+  #takeBeforeWaiting(name: string, places: number): boolean {
+    const caller = this.#callers.get(name) ?? this.#add(name)
+    let isTaken = false
+    const enter = () => {
+      isTaken = true
+    }
+    const node = this.#enqueue(caller, { places, enter })
+    this.#serve()
+    if (!isTaken) this.#dequeue(caller, node)
+    this.#forget(name, caller)
+    return isTaken
+  }
+
+  #mayTake(before: number, places: number): boolean {
+    if (before + places > this.#perCallerMax) return false
+    const left = this.#capacity - this.#taken - places
+    return isWithinShare(this.#aloneMax, { before, left, places })
+  }
+
+  #serve(): void {
+    while (this.#waiting.size > 0) {
+      const caller = this.#next()
+      const first = caller?.waiting.first
+      if (caller === undefined || first === undefined) return
+      if (!this.#mayTake(caller.held, first.value.places)) return
+      this.#dequeue(caller, first)
+      // Behind the others that hold as many
+      if (this.#waiting.delete(caller)) this.#waiting.add(caller)
+      this.#hold(caller, first.value.places)
+      first.value.enter()
+    }
+  }
+
+  #next(): Caller | undefined {
+    let next: Caller | undefined
+    for (const caller of this.#waiting) {
+      if (next === undefined || caller.held < next.held) next = caller
+    }
+    return next
+  }
+
+  #hold(caller: Caller, places: number): void {
+    caller.held += places
+    this.#taken += places
+  }
+
+  #enqueue(caller: Caller, waiting: Waiting) {
+    caller.queued += 1
+    this.#waiting.add(caller)
+    return caller.waiting.add(waiting)
+  }
+
+  #dequeue(caller: Caller, node: ReturnType<LinkedList<Waiting>["add"]>): void {
+    caller.waiting.remove(node)
+    caller.queued -= 1
+    if (caller.queued === 0) this.#waiting.delete(caller)
+  }
+
+  #add(name: string): Caller {
+    const caller: Caller = { held: 0, queued: 0, waiting: new LinkedList() }
+    this.#callers.set(name, caller)
+    return caller
+  }
+
+  #forget(name: string, caller: Caller): void {
+    if (caller.held === 0 && caller.queued === 0) this.#callers.delete(name)
+  }
+}
+
+const exhausted = Effect.fail(new ShareExhausted())

@@ -1,0 +1,77 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { adminToken } from "../../support/gateway.ts"
+import { png } from "../../support/media.ts"
+import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import type { Task } from "../../support/running.ts"
+
+const edit = "/vendors/alibaba/v1/image-edit/generation"
+
+/** `/slow` never ends, `/quick` is a picture. */
+const mediaHost = Effect.acquireRelease(
+  Effect.callback<{ readonly url: string; readonly close: () => Promise<void> }>((resume) => {
+    const server = createServer(({ url }, response) => {
+      if (url === "/quick") response.end(Buffer.from(png()))
+      else response.writeHead(200).write("a")
+    }).listen(0, "127.0.0.1", () =>
+      resume(
+        Effect.succeed({
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+          close: () =>
+            new Promise((done) => {
+              server.closeAllConnections()
+              server.close(() => done())
+            })
+        })
+      )
+    )
+  }),
+  ({ close }) => Effect.promise(close)
+)
+
+const post = (path: string, body: unknown, token: string) => {
+  const init = json(body)
+  return call(path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
+}
+
+const keyOfNewUser = Effect.gen(function* () {
+  const answer = <A>(response: Response) => Effect.promise(() => response.json() as Promise<A>)
+  const made = yield* post("/manage/v1/users", { email: "attacker@example.com" }, adminToken)
+  const { id } = yield* answer<{ readonly id: string }>(made)
+  yield* post(`/manage/v1/users/${id}/top-ups`, { amount: "100000" }, adminToken)
+  const created = yield* post(
+    `/manage/v1/users/${id}/api-keys`,
+    { name: "key", scopes: ["inference"] },
+    adminToken
+  )
+  return (yield* answer<{ readonly key: string }>(created)).key
+})
+
+/** docs/reference/keys-and-limits.md#shares */
+describe("a user whose media never arrive", () => {
+  layer(runningGateway(), { excludeTestServices: true })((it) => {
+    it.effect("delays no task of another user, of the same model either", () =>
+      Effect.gen(function* () {
+        const { url } = yield* mediaHost
+        const key = yield* keyOfNewUser
+        const slow = { prompt: "a", n: 1, images: [`${url}/slow`] }
+        // More than a process takes in hand of one queue
+        yield* Effect.forEach(
+          Array.from({ length: 600 }, () => slow),
+          (body) => Effect.map(post(edit, body, key), ({ status }) => assert.strictEqual(status, 202)),
+          { concurrency: 20 }
+        )
+        const began = performance.now()
+        const task: Task = yield* finishedTask(edit, {
+          prompt: "a",
+          n: 1,
+          images: [`${url}/quick`]
+        })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        assert.isBelow(performance.now() - began, 4000)
+      })
+    )
+  })
+})
