@@ -78,11 +78,7 @@ export class ManageGate extends HttpApiMiddleware.Service<
 export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
   "gateway/http/ManageProblems"
 ) {
-  static readonly layer = Layer.succeed(ManageProblems, (httpEffect) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      renderFailures(httpEffect, request)
-    )
-  )
+  static readonly layer = Layer.succeed(ManageProblems, (httpEffect) => renderFailures(httpEffect))
 }
 
 /** Separates the callers' idempotency keys and body capacity. */
