@@ -153,6 +153,7 @@ export interface VendorAccount {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly spend_today: string
   readonly last_fault: { readonly at: string; readonly model: string; readonly http_status: number | null; readonly remedy: string } | null
+  readonly failed_check: { readonly at: string; readonly http_status: number | null; readonly detail: string } | null
 }
 
 export interface CatalogReload {
@@ -428,6 +429,13 @@ export interface WebhookEndpoint {
   readonly old_secret_expires_at: string | null
   readonly created_at: string
   readonly updated_at: string
+  readonly health: WebhookEndpointHealth
+}
+
+export interface WebhookEndpointHealth {
+  readonly status: "unknown" | "healthy" | "failing"
+  readonly failed_attempts: number
+  readonly last_attempt: { readonly started_at: string; readonly status: number | null; readonly failure: "dns" | "connect" | "tls" | "timeout" | "http_status" | "redirect" | "protocol" | "blocked" | "payload_too_large" | "lost" | null } | null
 }
 
 export interface WebhookEndpointChange {

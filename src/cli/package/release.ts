@@ -34,7 +34,7 @@ const conditions: ReadonlyArray<readonly [isMet: () => boolean, what: string, re
   [
     () => run("git", "tag", "--list", tag) === "",
     `${tag} is no release yet`,
-    "raise the version of package.json and of src/http/manage/Api.ts"
+    "raise the version of package.json and of src/domain/Version.ts"
   ],
   [
     () =>
