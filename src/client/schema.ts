@@ -153,6 +153,7 @@ export interface VendorAccount {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly spend_today: string
   readonly last_fault: { readonly at: string; readonly model: string; readonly http_status: number | null; readonly remedy: string } | null
+  readonly failed_check: { readonly at: string; readonly http_status: number | null; readonly detail: string } | null
 }
 
 export interface CatalogReload {
@@ -428,6 +429,13 @@ export interface WebhookEndpoint {
   readonly old_secret_expires_at: string | null
   readonly created_at: string
   readonly updated_at: string
+  readonly health: WebhookEndpointHealth
+}
+
+export interface WebhookEndpointHealth {
+  readonly status: "unknown" | "healthy" | "failing"
+  readonly failed_attempts: number
+  readonly last_attempt: { readonly started_at: string; readonly status: number | null; readonly failure: "dns" | "connect" | "tls" | "timeout" | "http_status" | "redirect" | "protocol" | "blocked" | "payload_too_large" | "lost" | null } | null
 }
 
 export interface WebhookEndpointChange {
@@ -643,20 +651,23 @@ export interface Quote {
 
 /** RFC 9457, with a code of its own. Each code is explained at its `type` */
 export interface Problem {
+  /** The explanation of the code; on Anthropic's routes `error` */
   readonly type: string
   readonly title: string
   readonly status: number
   readonly detail: string
   readonly instance: string
-  readonly code: 1001 | 1002 | 1003 | 1004 | 1005 | 1006 | 1007 | 1101 | 1102 | 1103 | 1201 | 1202 | 1203 | 2001 | 2002 | 2003 | 2004 | 2005 | 2006 | 2007 | 2008 | 2010 | 2011 | 2012 | 2013 | 2014 | 2015 | 2016 | 2017 | 2018 | 2019 | 5000 | 5002 | 5003 | 5004
+  readonly code: 1001 | 1002 | 1003 | 1004 | 1005 | 1006 | 1007 | 1101 | 1102 | 1103 | 1201 | 1202 | 1203 | 2001 | 2002 | 2003 | 2004 | 2005 | 2006 | 2007 | 2008 | 2010 | 2011 | 2012 | 2013 | 2014 | 2015 | 2016 | 2017 | 2018 | 2019 | 2020 | 5000 | 5002 | 5003 | 5004
   /** Every fault of the request, with code 2001 */
   readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly detail: string }>
   /** Credits that the spend limit of the API key leaves, with code 1102 */
   readonly remaining?: string
   /** With the codes 2017 to 2019: the task, which exists */
   readonly task?: { readonly id: string; readonly url: string; readonly status: "pending" | "processing" | "completed" | "failed"; readonly error?: TaskError }
-  /** On OpenAI-shaped routes only */
-  readonly error?: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string }
+  /** On the routes of OpenAI (`message`, `type`, `param`, `code`), Anthropic (`message`, `type`) and Google (`message`, `code`, `status`), as their own clients read it */
+  readonly error?: { readonly message: string; readonly type?: string; readonly param?: string | null; readonly code?: string | number; readonly status?: string }
+  /** On Anthropic's routes only: the trace id of the request */
+  readonly request_id?: string
 }
 
 export interface TextToVideoSpark {

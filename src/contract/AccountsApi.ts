@@ -21,7 +21,7 @@ const AccountView = Schema.Struct({
   /** `draining`: it gets no new work, in any process. */
   status: Schema.Literals(["active", "draining"]),
   draining_since: Schema.NullOr(Timestamp),
-  /** `unavailable`: refused, `degraded`: a model of it is paused or cut off. */
+  /** `unavailable`: refused, or its check failed; `degraded`: a model of it is paused or cut off. */
   health: Schema.Literals(["healthy", "degraded", "unavailable"]),
   /** The worst of its models. */
   circuit: Circuit,
@@ -55,6 +55,14 @@ const AccountView = Schema.Struct({
       model: Schema.String,
       http_status: Schema.NullOr(Schema.Int),
       remedy: Schema.String
+    })
+  ),
+  /** The last check, if it failed and nothing has succeeded since. */
+  failed_check: Schema.NullOr(
+    Schema.Struct({
+      at: Timestamp,
+      http_status: Schema.NullOr(Schema.Int),
+      detail: Schema.String
     })
   )
 }).annotate({ identifier: "VendorAccount" })

@@ -5,7 +5,7 @@ import { EventType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
 import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
-import { FindingCode } from "../domain/Webhook.ts"
+import { FailureClass, FindingCode } from "../domain/Webhook.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 
@@ -24,7 +24,26 @@ const metadata = {
   updated_at: Timestamp
 }
 
-export const WebhookEndpoint = Schema.Struct({ ...settings, ...metadata }).annotate({
+/** How the latest attempts ended. docs/reference/webhooks.md#health */
+const WebhookEndpointHealth = Schema.Struct({
+  /** Of the last attempt; `unknown` without one in seven days. */
+  status: Schema.Literals(["unknown", "healthy", "failing"]),
+  /** Failed attempts since the last success, counted up to 20. */
+  failed_attempts: Schema.Int,
+  last_attempt: Schema.NullOr(
+    Schema.Struct({
+      started_at: Timestamp,
+      status: Schema.NullOr(Schema.Int),
+      failure: Schema.NullOr(FailureClass)
+    })
+  )
+}).annotate({ identifier: "WebhookEndpointHealth" })
+
+export const WebhookEndpoint = Schema.Struct({
+  ...settings,
+  ...metadata,
+  health: WebhookEndpointHealth
+}).annotate({
   identifier: "WebhookEndpoint"
 })
 

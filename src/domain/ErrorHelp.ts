@@ -151,6 +151,10 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The task behind a request in OpenAI's shape failed. Nothing was charged.",
     "Read the error of the task, and send the request again if its help says so."
   ),
+  2020: help(
+    "The request is a WebSocket handshake, and no route of the service has a WebSocket.",
+    "Send the request over HTTP/1.1, and read streams as server-sent events."
+  ),
   5000: help(
     "Something failed inside the service.",
     "Try again; if it stays, report the Traceparent of the answer.",

@@ -92,6 +92,7 @@ export const audioBytesMax = 15 * 1024 * 1024
 export const webhookEndpointsPerUserMax = 5
 export const webhookUrlCharactersMax = 2048
 export const webhookDescriptionCharactersMax = 200
+export const webhookHealth = { attemptsMax: 20, days: 7 }
 
 /** docs/reference/requirements.md#r-limit-6 */
 export const webhookPayloadBytesMax = 64 * 1024

@@ -35,6 +35,7 @@ export const problemCodes = {
   2017: { status: 424, title: "Task has not ended" },
   2018: { status: 400, title: "Task refused by the vendor" },
   2019: { status: 424, title: "Task failed" },
+  2020: { status: 426, title: "WebSocket not offered" },
   5000: { status: 500, title: "Internal error" },
   5002: { status: 502, title: "Upstream unreachable or broken" },
   5003: { status: 503, title: "Not ready" },
@@ -42,6 +43,13 @@ export const problemCodes = {
 } as const
 
 export type ProblemCode = keyof typeof problemCodes
+
+/** 4xx that may end by waiting. */
+const passing: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+/** Whether the same request would be refused again. docs/reference/errors.md#headers-of-errors */
+export const isFinal = (status: number): boolean =>
+  status >= 400 && status < 500 && !passing.has(status)
 
 /**
  * One fault of a body, its place as a JSON pointer (URI fragment).
@@ -52,8 +60,8 @@ export type FieldFault = typeof FieldFault.Type
 
 const ProblemCodeSchema = Schema.Literals([
   1001, 1002, 1003, 1004, 1005, 1006, 1007, 1101, 1102, 1103, 1201, 1202, 1203, 2001, 2002, 2003,
-  2004, 2005, 2006, 2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 2017, 2018, 2019, 5000,
-  5002, 5003, 5004
+  2004, 2005, 2006, 2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 2017, 2018, 2019, 2020,
+  5000, 5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
 
 /** A task that exists, whatever became of the request. docs/reference/shapes.md#waiting-for-a-task */

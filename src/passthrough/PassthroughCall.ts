@@ -9,7 +9,7 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import type { SkippedModel } from "./AliasedPlan.ts"
 import { errorBody } from "./ErrorBody.ts"
-import { toClientHeaders, toUpstreamHeaders, withRetryAfter } from "./RelayHeaders.ts"
+import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
 /** An open route and the path that goes upstream. */
@@ -100,7 +100,7 @@ export const relay = (
   }: { readonly ending?: Ending | undefined; readonly left?: Credits | undefined } = {}
 ): Relayed => {
   const { body, status } = response
-  const headers = withRetryAfter(status, toClientHeaders(response.headers))
+  const headers = withRetryAdvice(status, toClientHeaders(response.headers))
   return {
     status,
     headers,

@@ -1,3 +1,5 @@
+import { isFinal } from "../domain/Problem.ts"
+
 /** Headers of one connection (RFC 9110, section 7.6.1): relayed in neither direction. */
 const hopByHop = [
   "connection",
@@ -127,8 +129,11 @@ export const toClientHeaders = (headers: HeaderValues): Record<string, string> =
 const unknownWaitSeconds = 1
 const waitSecondsMax = 3600
 
-/** 429 and 503 have a `Retry-After`, whoever sends them. docs/reference/errors.md#headers-of-errors */
-export const withRetryAfter = (
+/**
+ * 429 and 503 have a `Retry-After`, final refusals `x-should-retry: false`, whoever sends them, unless the vendor
+ * has said it. docs/reference/errors.md#headers-of-errors
+ */
+export const withRetryAdvice = (
   status: number,
   headers: Record<string, string>
 ): Record<string, string> => {
@@ -138,5 +143,6 @@ export const withRetryAfter = (
       seconds > unknownWaitSeconds ? Math.min(seconds, waitSecondsMax) : unknownWaitSeconds
     )
   }
+  if (isFinal(status)) headers["x-should-retry"] ??= "false"
   return headers
 }

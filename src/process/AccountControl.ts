@@ -174,14 +174,18 @@ export const makeFreeCall = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const millis = now - began
     if (Result.isFailure(result)) {
-      return { ok: false, httpStatus: null, millis, detail: result.failure.detail }
+      const { detail } = result.failure
+      accounts.checked(account, null, detail, now)
+      return { ok: false, httpStatus: null, millis, detail }
     }
     const { status } = result.success
     const ok = free.isGood(status)
     accounts.observe(account, { model: free.model, user: null }, result.success, now)
     const refusal = accountRefusal(result.success)
     const fault = refusal === undefined ? `The vendor returned HTTP ${status}` : remedyOf(refusal)
-    return { ok, httpStatus: status, millis, detail: ok ? null : fault }
+    const detail = ok ? null : fault
+    accounts.checked(account, status, detail, now)
+    return { ok, httpStatus: status, millis, detail }
   })
 })
 

@@ -8,6 +8,7 @@ import { EventType } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { FailureClass } from "../domain/Webhook.ts"
 
 /** A webhook endpoint; its secrets are encrypted. */
 export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
@@ -24,6 +25,15 @@ export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   createdAt: Time,
   updatedAt: Time
 }) {}
+
+/** An attempt that has ended. One that was lost says nothing of the endpoint. */
+export const EndpointAttempt = Schema.Struct({
+  endpointId: EndpointId,
+  startedAt: Time,
+  status: Schema.NullOr(Schema.Int),
+  failure: Schema.NullOr(FailureClass)
+})
+export type EndpointAttempt = typeof EndpointAttempt.Type
 
 export interface NewEndpoint {
   readonly id: EndpointId
@@ -64,6 +74,12 @@ export class EndpointStore extends Context.Service<
       userId: UserId,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
+    /** The latest `attemptsMax` attempts at each endpoint that began since then, newest first. */
+    readonly latestAttempts: (
+      ids: ReadonlyArray<EndpointId>,
+      since: DateTime.Utc,
+      attemptsMax: number
+    ) => Effect.Effect<ReadonlyArray<EndpointAttempt>, StoreUnavailable>
     readonly update: (
       userId: UserId,
       id: EndpointId,
@@ -106,7 +122,16 @@ function reads(sql: PgClient.PgClient) {
         SELECT * FROM webhook_endpoints
         WHERE user_id = ${userId} AND deleted_at IS NULL
           AND (${Option.getOrNull(page.before)}::text IS NULL OR id < ${Option.getOrNull(page.before)}::text)
-        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(EndpointRow), storeFailures)
+        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(EndpointRow), storeFailures),
+    latestAttempts: (ids: ReadonlyArray<EndpointId>, since: DateTime.Utc, attemptsMax: number) =>
+      sql`
+        SELECT a.* FROM unnest(${ids}::text[]) AS e (id)
+        CROSS JOIN LATERAL (
+          SELECT endpoint_id, started_at, status, failure FROM delivery_attempts
+          WHERE endpoint_id = e.id AND started_at >= ${toDate(since)} AND failure IS DISTINCT FROM 'lost'
+          ORDER BY started_at DESC LIMIT ${attemptsMax}
+        ) a
+        ORDER BY a.started_at DESC`.pipe(rowsOf(EndpointAttempt), storeFailures)
   }
 }
 

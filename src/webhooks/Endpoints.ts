@@ -5,6 +5,7 @@ import type { DeliveryId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
 import {
   secretOverlapHours,
   webhookEndpointsPerUserMax,
+  webhookHealth,
   webhookUrlCharactersMax
 } from "../domain/Limits.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
@@ -18,7 +19,7 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { RequestQuotas } from "../users/RequestQuotas.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { EndpointStore } from "./EndpointStore.ts"
-import type { EndpointChange, EndpointRow } from "./EndpointStore.ts"
+import type { EndpointAttempt, EndpointChange, EndpointRow } from "./EndpointStore.ts"
 import { testEvent } from "./Events.ts"
 import { generateSecret } from "./Signature.ts"
 
@@ -28,6 +29,13 @@ export type { EndpointRow } from "./EndpointStore.ts"
 export interface EndpointWithSecret {
   readonly row: EndpointRow
   readonly secret: string
+}
+
+/** How the latest attempts at an endpoint ended. docs/reference/webhooks.md#health */
+export interface EndpointHealth {
+  /** Failed attempts since the last success, at most `webhookHealth.attemptsMax`. */
+  readonly failedAttempts: number
+  readonly lastAttempt: EndpointAttempt | undefined
 }
 
 export interface EndpointFields {
@@ -51,6 +59,9 @@ export class Endpoints extends Context.Service<
       userId: UserId,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
+    readonly healthOf: (
+      ids: ReadonlyArray<EndpointId>
+    ) => Effect.Effect<(id: EndpointId) => EndpointHealth, StoreUnavailable>
     readonly update: (
       userId: UserId,
       id: EndpointId,
@@ -84,6 +95,12 @@ export class Endpoints extends Context.Service<
       return Endpoints.of({
         get,
         list: store.list,
+        healthOf: Effect.fn("Endpoints.healthOf")(function* (ids) {
+          const since = DateTime.subtract(yield* DateTime.now, { days: webhookHealth.days })
+          const attempts = yield* store.latestAttempts(ids, since, webhookHealth.attemptsMax)
+          const byEndpoint = Map.groupBy(attempts, ({ endpointId }) => endpointId)
+          return (id) => healthOfAttempts(byEndpoint.get(id) ?? [])
+        }),
         create: Effect.fn("Endpoints.create")(function* ({ description, ...fields }) {
           yield* checkUrl(fields.url)
           const now = yield* DateTime.now
@@ -128,6 +145,15 @@ export class Endpoints extends Context.Service<
       })
     })
   )
+}
+
+/** Newest first. */
+const healthOfAttempts = (attempts: ReadonlyArray<EndpointAttempt>): EndpointHealth => {
+  const lastSuccess = attempts.findIndex(({ failure }) => failure === null)
+  return {
+    failedAttempts: lastSuccess < 0 ? attempts.length : lastSuccess,
+    lastAttempt: attempts[0]
+  }
 }
 
 /** Characters that a URL parser would remove silently. */

@@ -29,6 +29,7 @@ import { Running, runningGateway } from "../support/running.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 const chat = "/v1/chat/completions"
+const anthropicPath = "/vendors/anthropic/v1/messages"
 const imagesPath = "/v1/images/generations"
 const hanging = { prompt: "[[sim:hang]]" }
 const unknownTask = `${path}/00000000-0000-7000-8000-000000000000`
@@ -66,6 +67,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   2017: 424,
   2018: 400,
   2019: 424,
+  2020: 426,
   5000: 500,
   5002: 502,
   5003: 503,
@@ -266,9 +268,12 @@ const provoked = {
   2017: images("[[sim:hang]]", "wait=0"),
   2018: images("[[sim:refuse]]", "wait=30"),
   2019: images("[[sim:fail]]", "wait=30"),
+  2020: raw(
+    "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+  ),
   5002: ask("break"),
   5003: ask("unpaid"),
-  5004: ask("silent", "/vendors/anthropic/v1/messages", "claude-sonnet-4-5")
+  5004: ask("silent", anthropicPath, "claude-sonnet-4-5")
 } satisfies Record<ProblemCode, Effect.Effect<HttpResult, unknown, unknown>>
 
 const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
@@ -277,7 +282,7 @@ const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
 const errorMembers = new Map([
   [chat, ["message", "type", "param", "code"]],
   [imagesPath, ["message", "type", "param", "code"]],
-  ["/vendors/anthropic/v1/messages", ["message", "type"]]
+  [anthropicPath, ["message", "type"]]
 ])
 
 /** docs/reference/errors.md#problem-body: what holds for every problem. */
@@ -292,13 +297,16 @@ const assertWhole = (
   assert.strictEqual(answer.status, status, code)
   assert.strictEqual(headers.get("content-type"), "application/problem+json")
   assert.match(headers.get("traceparent") ?? "", traceparent)
-  assert.deepInclude(json, { title, status, type: `/docs/errors#${code}` })
+  const isAnthropic = json.instance === anthropicPath
+  assert.deepInclude(json, { title, status, type: isAnthropic ? "error" : `/docs/errors#${code}` })
+  assert.strictEqual(json.request_id !== undefined, isAnthropic)
   assert.isString(json.detail)
   assert.notStrictEqual(json.detail, "")
   assert.match(json.instance, /^\/[^?]*$/u)
   assert.strictEqual(json.errors !== undefined, code === "2001" || code === "2011", code)
   assert.strictEqual(headers.get("www-authenticate"), status === 401 ? "Bearer" : null)
   assert.strictEqual(headers.get("allow") !== null, status === 405)
+  assert.strictEqual(headers.get("upgrade"), status === 426 ? "HTTP/1.1" : null)
   const retryAfter = headers.get("retry-after")
   if (status === 429 || status === 503) assert.match(retryAfter ?? "", /^[1-9]\d*$/u)
   const members = errorMembers.get(json.instance)

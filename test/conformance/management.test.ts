@@ -71,7 +71,7 @@ const hang = { prompt: "[[sim:hang]]" }
 const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]
 const metadata = ["old_secret_expires_at", "created_at", "updated_at"]
 const shown = [...endpoint.slice(0, 5), "secret", "secret_preview", ...metadata]
-const masked = [...endpoint, ...metadata]
+const masked = [...endpoint, ...metadata, "health"]
 const wallet = [
   "available_balance",
   "settled_balance",

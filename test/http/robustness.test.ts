@@ -263,6 +263,30 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
+    it.effect("a body that is broken gets a problem in the shape of its route", () =>
+      Effect.gen(function* () {
+        const { key, port } = yield* Running
+        const path = "/v1/messages"
+        const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`
+        const extension = `1;${"x".repeat(20_000)}\r\n{\r\n`
+        for (const [text, status, code] of [
+          [`${head}Transfer-Encoding: chunked\r\n\r\nnumber\r\n`, 400, 2014],
+          [`${head}Transfer-Encoding: chunked\r\n\r\n${extension}`, 413, 2004],
+          [`${head}Content-Length: 10\r\n\r\n{`, 408, 2015]
+        ] as const) {
+          const answer = yield* rawHttp(port, (write) => write(text))
+          const trace = assertProblem(answer.text, status, code)
+          const [response] = rawResponses(answer.text)
+          const { instance, request_id, type } = response?.json ?? {}
+          assert.deepStrictEqual([type, instance, request_id], ["error", path, trace])
+          assert.strictEqual(
+            response?.headers.get("x-should-retry"),
+            status === 408 ? null : "false"
+          )
+        }
+      })
+    )
+
     it.effect("huge headers are 431, input that is not HTTP is 400, smuggling is refused", () =>
       Effect.gen(function* () {
         const { port } = yield* Running

@@ -81,6 +81,7 @@ const account = (id: string, fields: Partial<Schemas["VendorAccount"]>) => ({
   rate: [{ name: "submits", model: null, limit: 300, used: 84, resets_at: null }],
   spend_today: "1284.50",
   last_fault: null,
+  failed_check: null,
   ...fields
 })
 

@@ -93,7 +93,7 @@ export const texts = {
     item: (n: number) => `Item ${n}`,
     notSet: "Not set",
     json: "JSON",
-    invalidJson: "This is no JSON",
+    invalidJson: "Not valid JSON",
     noAmount: "An amount has digits and at most two decimals, such as 100.00",
     noCount: "A whole number from 1"
   },
@@ -141,7 +141,7 @@ export const texts = {
     withSecret: "Sign in with it",
     oidc: "Sign in with your organization",
     linkTitle: "Your sign-in link",
-    linkDetail: "The link signs in once, within ten minutes of its making.",
+    linkDetail: "The link signs you in once and expires after ten minutes.",
     withLink: "Sign in with this link",
     linkOther: "Sign in another way",
     ended: "Please sign in again."
@@ -155,7 +155,7 @@ export const texts = {
     month: "Spent this month",
     running: "Running tasks",
     failing: "Failing webhooks",
-    failingHelp: "Deliveries that failed in the last 24 hours",
+    failingHelp: "Endpoints whose last attempt failed",
     atLeast: (count: number) => `${count}+`,
     chart: "Credits a day, this month (UTC)",
     latest: "Latest tasks",

@@ -3,7 +3,7 @@ import type { FileSystem, Path } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
-import { basePathOf } from "../server/Paths.ts"
+import { basePathOf, isConsoleFolder } from "../server/Paths.ts"
 import { resource } from "../server/Resource.ts"
 import { makeConsoleFiles } from "./ConsoleFiles.ts"
 
@@ -43,6 +43,13 @@ export const layer = Layer.unwrap(
         headers: { ...hardening, "cache-control": "no-cache" }
       })
     )
+    const page = Effect.gen(function* () {
+      const { url } = yield* HttpServerRequest.HttpServerRequest
+      const [path = "", ...query] = url.split(/(?=\?)/u)
+      if (!isConsoleFolder(path)) return yield* index
+      const to = `${basePath}${path.slice(0, -1)}${query.join("")}`
+      return HttpServerResponse.redirect(to, { status: 308 })
+    })
     const asset = Effect.gen(function* () {
       const { name = "" } = yield* HttpRouter.params
       const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -61,7 +68,7 @@ export const layer = Layer.unwrap(
     })
     return HttpRouter.addAll([
       // `/console` too
-      resource("/console/*", { GET: index }),
+      resource("/console/*", { GET: page }),
       resource("/console/assets/:name", { GET: asset })
     ])
   })

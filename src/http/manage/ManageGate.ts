@@ -64,11 +64,8 @@ export const layer = Layer.effect(
 )
 
 /** Implements `ManageProblems` of the contract. */
-export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-    renderFailures(httpEffect, request)
-  )
-)
+export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) => renderFailures(httpEffect))
+
 
 /** Separates the callers' idempotency keys and body capacity. */
 const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)

@@ -149,7 +149,7 @@ export const resultOfFailure = (
     const fault = Option.getOrElse(known, () =>
       problem(5000, "Something failed inside the service")
     )
-    const { instance: _, ...body } = problemBody(fault, "/mcp")
+    const { instance: _, ...body } = problemBody(fault, "/mcp", traceId)
     const shown = {
       ...body,
       remedy: problemHelp[fault.code].remedy,

@@ -4,7 +4,7 @@ import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeAdmitCreate } from "../server/Authentication.ts"
-import { pathOf, toResponse } from "../server/Problems.ts"
+import { problemResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import {
@@ -106,8 +106,7 @@ const makeAnswer = Effect.gen(function* () {
         return HttpServerResponse.jsonUnsafe(images.value, { headers })
       }
       const fault = taskProblem(id, taskUrl(baseUrl, path, id), ended)
-      const request = yield* HttpServerRequest.HttpServerRequest
-      return HttpServerResponse.setHeaders(toResponse(fault, pathOf(request)), headers)
+      return HttpServerResponse.setHeaders(yield* problemResponse(fault), headers)
     })
   }
 })

@@ -10,7 +10,7 @@ import { TaskResults } from "../../tasks/TaskResults.ts"
 import { noVideo, Videos } from "../../tasks/videos/Videos.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
 import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
-import { pathOf, toResponse } from "../server/Problems.ts"
+import { problemResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { respondArtifact } from "../tasks/ArtifactRoutes.ts"
@@ -67,9 +67,8 @@ const makeCreate = Effect.gen(function* () {
     // The task exists: a failure now must not make a client send the request again
     const task = yield* Effect.option(Effect.sandbox(videos.get(principal.userId, id)))
     if (Option.isNone(task)) {
-      const request = yield* HttpServerRequest.HttpServerRequest
       const fault = taskProblem(id, taskUrl(baseUrl, path, id), Option.none())
-      return HttpServerResponse.setHeaders(toResponse(fault, pathOf(request)), own)
+      return HttpServerResponse.setHeaders(yield* problemResponse(fault), own)
     }
     return HttpServerResponse.jsonUnsafe(createdVideoOf(task.value), {
       headers: { ...headersOf(task.value), ...own, ...pollAfter }

@@ -37,7 +37,8 @@ const exampleOf = (code: ProblemCode, { meaning }: ErrorHelp) =>
     code === 2001
       ? invalid([{ pointer: "#/prompt", detail: "Expected a text, got nothing" }])
       : problem(code, meaning),
-    path
+    path,
+    ""
   )
 
 const isProblemCode = (code: number): code is ProblemCode => code in problemCodes

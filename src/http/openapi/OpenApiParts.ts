@@ -3,7 +3,7 @@ import { jsonSchemaOf } from "../../catalog/bodies/Bodies.ts"
 import type { Label } from "../../catalog/bodies/Bodies.ts"
 import { EventEnvelope } from "../../domain/Event.ts"
 import { metadataJsonSchema } from "../../domain/Metadata.ts"
-import { problemCodes } from "../../domain/Problem.ts"
+import { isFinal, problemCodes } from "../../domain/Problem.ts"
 import { TaskStatus } from "../../domain/Task.ts"
 
 export type Json = Record<string, unknown>
@@ -57,7 +57,7 @@ export const eventComponents = (): Json => {
 }
 
 /**
- * RFC 9457 with codes; `error` on the routes that OpenAI's SDKs call.
+ * RFC 9457 with codes; `error` on the routes that the SDKs of OpenAI, Anthropic and Google call.
  * docs/reference/errors.md#problem-body
  */
 export const problemComponent: Json = {
@@ -65,7 +65,11 @@ export const problemComponent: Json = {
   description: "RFC 9457, with a code of its own. Each code is explained at its `type`",
   required: ["type", "title", "status", "detail", "instance", "code"],
   properties: {
-    type: { type: "string", format: "uri-reference" },
+    type: {
+      type: "string",
+      format: "uri-reference",
+      description: "The explanation of the code; on Anthropic's routes `error`"
+    },
     title: { type: "string" },
     status: { type: "integer", minimum: 400, maximum: 599 },
     detail: { type: "string" },
@@ -97,14 +101,20 @@ export const problemComponent: Json = {
     },
     error: {
       type: "object",
-      description: "On OpenAI-shaped routes only",
-      required: ["message", "type", "param", "code"],
+      description:
+        "On the routes of OpenAI (`message`, `type`, `param`, `code`), Anthropic (`message`, `type`) and Google (`message`, `code`, `status`), as their own clients read it",
+      required: ["message"],
       properties: {
         message: { type: "string" },
         type: { type: "string" },
         param: { type: ["string", "null"] },
-        code: { type: "string" }
+        code: { type: ["string", "integer"] },
+        status: { type: "string" }
       }
+    },
+    request_id: {
+      type: "string",
+      description: "On Anthropic's routes only: the trace id of the request"
     }
   }
 }
@@ -154,6 +164,10 @@ export const headerComponents: Json = {
     description: "Seconds to wait before the next request",
     schema: { type: "integer", minimum: 0 }
   },
+  ShouldRetry: textHeader(
+    "On the routes of OpenAI, Anthropic and Google: the same request would be refused again",
+    "false"
+  ),
   Allow: textHeader("The methods of the path", "GET, DELETE"),
   WWWAuthenticate: textHeader("How to authenticate", "Bearer")
 }
@@ -209,7 +223,11 @@ export const problemResponses = (): Json =>
         `Problem${status}`,
         {
           description: codes.map(([code, { title }]) => `${code}: ${title}`).join("; "),
-          headers: { ...everyResponse, ...extraHeaders[status] },
+          headers: {
+            ...everyResponse,
+            ...extraHeaders[status],
+            ...(isFinal(status) ? { "X-Should-Retry": refTo("headers", "ShouldRetry") } : {})
+          },
           content: {
             "application/problem+json": { schema: refTo("schemas", "Problem"), example }
           }

@@ -152,10 +152,10 @@ const responseOf = (route: OpenRoute): Json => {
 }
 
 const failuresOf = (route: OpenRoute): Json => {
-  const withBody = route.method === "POST" ? [400, 408, 413, 415] : []
+  const ofMethod = route.method === "POST" ? [400, 408, 413, 415] : [426]
   const withPrice = isMetered(route) ? [402] : []
   return problems(
-    ...[...withBody, ...withPrice, 401, 403, 404, 405, 429, 431, 500, 502, 503, 504].sort(
+    ...[...ofMethod, ...withPrice, 401, 403, 404, 405, 429, 431, 500, 502, 503, 504].sort(
       (a, b) => a - b
     )
   )

@@ -49,7 +49,7 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
           )
         )
         return Effect.updateContext(
-          renderFailures(refuseInvalid(httpEffect, request, path, maxBodyBytes), request),
+          renderFailures(refuseInvalid(httpEffect, request, path, maxBodyBytes)),
           (context: Context.Context<never>) =>
             Context.add(
               Context.add(context, HttpIncomingMessage.MaxBodySize, cap),
@@ -88,16 +88,26 @@ const refuseInvalid = <A, E, R>(
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
   if (!hasOneHost(request.source)) return noHost
-  if (request.headers["sec-websocket-key"] !== undefined) return noWebSocket
+  if (isWebSocketHandshake(request)) return noWebSocket
   if (!isExactPath(path)) return noRoute
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect
 }
 
+/**
+ * RFC 6455, 4.1; or its rest, where a proxy has removed the headers that belong to the connection. It is judged
+ * before its key: clients then fall back to HTTP at once.
+ */
+const isWebSocketHandshake = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" &&
+  (headers["sec-websocket-key"] !== undefined ||
+    (/\bwebsocket\b/iu.test(headers["upgrade"] ?? "") &&
+      /\bupgrade\b/iu.test(headers["connection"] ?? "")))
+
 const noWebSocket = Effect.fail(
   problem(
-    2006,
+    2020,
     "WebSocket connections are not offered here: send the request over HTTP, and read streams as server-sent events"
   )
 )

@@ -12,7 +12,7 @@ import { addAcceptors, backlogMax, isFree, sharesPorts } from "./Acceptors.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
-import { problemBody } from "./Problems.ts"
+import { renderProblem } from "./Problems.ts"
 import { makeRequestCaller } from "./RequestCaller.ts"
 import type { RequestCaller } from "./RequestCaller.ts"
 import { measureRequest } from "./RequestMetrics.ts"
@@ -191,15 +191,15 @@ const respondToMalformedRequests = (server: Server, last: LastResponses): void =
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (handled.has(socket)) return
     handled.add(socket)
-    const respond = () =>
+    const respond = (broken?: IncomingMessage) =>
       socket.writable
-        ? socket.end(problemText(faultOf(error.code)), () => socket.destroy())
+        ? socket.end(problemText(faultOf(error.code), broken), () => socket.destroy())
         : socket.destroy()
     const running = last.get(socket)
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy()
     if (running === undefined || running.writableFinished) return respond()
-    if (running.req.complete) return running.once("close", respond)
-    return running.headersSent ? socket.destroy() : respond()
+    if (running.req.complete) return running.once("close", () => respond())
+    return running.headersSent ? socket.destroy() : respond(running.req)
   })
 }
 
@@ -245,36 +245,36 @@ const stopping = problem(5003, "The process stops: try again")
 
 /** 503 without a route. docs/reference/errors.md#headers-of-errors */
 const refuse = (response: ServerResponse, fault: Problem): void => {
-  const body = problemBody(fault, pathOfUrl(response))
-  const text = JSON.stringify(body)
-  response.writeHead(body.status, {
-    "content-type": "application/problem+json",
-    "content-length": Buffer.byteLength(text),
-    traceparent: traceOf(response.req.headers).traceparent,
-    "retry-after": "1",
+  const { req } = response
+  const { body, headers, status } = renderProblem(fault, pathOfUrl(req), traceOf(req.headers))
+  response.writeHead(status, {
+    ...headers,
+    "content-length": Buffer.byteLength(body),
     // The client may leave out the body that it has announced
-    ...(isExpecting(response.req) ? { connection: "close" } : {})
+    ...(isExpecting(req) ? { connection: "close" } : {})
   })
-  response.end(text)
+  response.end(body)
 }
 
 const isExpecting = ({ complete, headers }: IncomingMessage): boolean =>
   headers.expect !== undefined && !complete
 
-const pathOfUrl = ({ req }: ServerResponse): string => req.url?.split("?", 1)[0] ?? "/"
+const pathOfUrl = ({ url }: IncomingMessage): string => url?.split("?", 1)[0] ?? "/"
 
-/** The whole response, as it is written to the socket. */
-const problemText = (fault: Problem): string => {
-  // The path of a malformed request is not reliable
-  const body = problemBody(fault, "/")
-  const text = JSON.stringify(body)
+/** The whole response, as it is written to the socket; `request`: the one that is broken, if its headers are not. */
+const problemText = (fault: Problem, request: IncomingMessage | undefined): string => {
+  const path = request === undefined ? "/" : pathOfUrl(request)
+  const rendered = renderProblem(fault, path, traceOf(request?.headers ?? {}))
+  const { body, status } = rendered
+  const headers = {
+    ...rendered.headers,
+    "content-length": Buffer.byteLength(body),
+    connection: "close"
+  }
   return [
-    `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`,
-    "Content-Type: application/problem+json",
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    `Traceparent: ${traceOf({}).traceparent}`,
-    "Connection: close",
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "",
-    text
+    body
   ].join("\r\n")
 }

@@ -28,12 +28,16 @@ const encodedUnreserved = /%(?:[46][1-9a-f]|[57][0-9a]|3\d|2[de]|5f|7e)/giu
 /** `;` and `#`, at which the router ends a path; empty segments. */
 const normalized = /[;#]|\/\/|.\/$/u
 
+/** A page of the console with a slash at its end, which the console redirects. */
+export const isConsoleFolder = (path: string): boolean =>
+  path.startsWith("/console/") && path.endsWith("/")
+
 /**
  * Refuses a path that the router would read as another one.
  * docs/reference/http.md#paths
  */
 export const isExactPath = (path: string): boolean => {
-  if (normalized.test(path)) return false
+  if (normalized.test(isConsoleFolder(path) ? path.slice(0, -1) : path)) return false
   if (!path.includes("%")) return true
   const decoded = path.replaceAll(encodedUnreserved, decodeURIComponent)
   return decoded === path || (passthroughTail.test(path) && !isTaskPath(decoded))

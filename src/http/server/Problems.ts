@@ -1,10 +1,10 @@
 import { Cause, Context, Effect, Metric, Option } from "effect"
-import { HttpServerError, HttpServerResponse } from "effect/http"
-import type { HttpServerRequest } from "effect/http"
+import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { faultsOf } from "../../catalog/FieldFaults.ts"
 import { invalid, Problem, problem, problemCodes, StoreUnavailable } from "../../domain/Problem.ts"
-import { vendorError } from "./VendorErrors.ts"
+import { RequestTrace } from "./RequestTrace.ts"
+import { vendorHeaders, vendorMembers } from "./VendorErrors.ts"
 
 /** The path without its query, for `instance`. */
 export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
@@ -25,7 +25,7 @@ const countProblem = (code: number): void => {
 }
 
 /** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
-export const problemBody = (fault: Problem, path: string) => {
+export const problemBody = (fault: Problem, path: string, traceId: string) => {
   countProblem(fault.code)
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
@@ -41,33 +41,73 @@ export const problemBody = (fault: Problem, path: string) => {
     ...errors,
     ...remaining,
     ...task,
-    ...vendorError(fault, path)
+    ...vendorMembers(fault, path, traceId)
   }
 }
 
-/** A problem as a response. docs/reference/errors.md#headers-of-errors */
-export const toResponse = (fault: Problem, path: string): HttpServerResponse.HttpServerResponse => {
-  const { status } = problemCodes[fault.code]
-  return HttpServerResponse.jsonUnsafe(problemBody(fault, path), {
-    status,
-    contentType: "application/problem+json",
-    headers: headersOf(fault, status)
-  })
+interface RenderedProblem {
+  readonly status: number
+  /** With `Content-Type` and `Traceparent`, without `Content-Length`. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A problem as it is sent, by a route or by the listener. */
+export const renderProblem = (
+  fault: Problem,
+  path: string,
+  { traceId, traceparent }: RequestTrace["Service"]
+): RenderedProblem => {
+  const body = problemBody(fault, path, traceId)
+  return {
+    status: body.status,
+    headers: {
+      "content-type": "application/problem+json",
+      traceparent,
+      ...headersOf(fault, body.status),
+      ...vendorHeaders(body.status, path, traceId)
+    },
+    body: JSON.stringify(body)
+  }
 }
 
 /** `Retry-After` of an unavailable service when no better time is known, in seconds. */
 const notReadySeconds = 1
 
+/** docs/reference/errors.md#headers-of-errors */
 const headersOf = (fault: Problem, status: number): Record<string, string> => ({
   ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
   ...(status === 413 || status === 408 || fault.code === 2014 ? { connection: "close" } : {}),
-  // OpenAI's clients send a request again by themselves; here it would buy another task
-  ...(fault.task === undefined ? {} : { "x-should-retry": "false" }),
+  // RFC 9110, 15.5.22. No WebSocket client sends a second request on the connection
+  ...(status === 426 ? { upgrade: "HTTP/1.1", connection: "Upgrade, close" } : {}),
   ...(fault.allow === undefined ? {} : { allow: fault.allow.join(", ") }),
   ...(status === 429 || status === 503 || fault.retryAfterSeconds !== undefined
     ? { "retry-after": String(fault.retryAfterSeconds ?? notReadySeconds) }
     : {})
 })
+
+const toResponse = (
+  fault: Problem,
+  context: Context.Context<never>
+): HttpServerResponse.HttpServerResponse => {
+  const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+  const trace = Context.getUnsafe(context, RequestTrace)
+  const { body, headers, status } = renderProblem(fault, pathOf(request), trace)
+  return HttpServerResponse.text(body, {
+    status,
+    headers,
+    contentType: "application/problem+json"
+  })
+}
+
+/** A problem as the response to the current request. */
+export const problemResponse = (
+  fault: Problem
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  HttpServerRequest.HttpServerRequest | RequestTrace
+> => Effect.withFiber((fiber) => Effect.succeed(toResponse(fault, fiber.context)))
 
 /** The problem of a failure; `None` for a defect of the service, which is logged. */
 export const problemOf = (error: unknown): Option.Option<Problem> => {
@@ -118,19 +158,21 @@ const schemaProblem = (error: HttpApiError.HttpApiSchemaError): Option.Option<Pr
 
 /**
  * Returns any failure of a route as a problem; a defect is logged, and its problem has no detail of it.
- * The error type stays, because the router does not allow a middleware that handles all errors.
+ * The types stay, because the router does not allow a middleware that handles all errors; the request and
+ * its trace are in the context of every route.
  */
 export const renderFailures = <E, R>(
-  self: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  request: HttpServerRequest.HttpServerRequest
+  self: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
-  Effect.catchCause(self, (cause) => {
-    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
-    const path = pathOf(request)
-    const fault = problemOf(Cause.squash(cause))
-    if (Option.isSome(fault)) return Effect.succeed(toResponse(fault.value, path))
-    return Effect.as(
-      Effect.logError(`${request.method} ${path} failed inside the service`, cause),
-      toResponse(problem(5000, "Something failed inside the service"), path)
-    )
-  })
+  Effect.catchCause(self, (cause) =>
+    Effect.withFiber(({ context }) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+      const fault = problemOf(Cause.squash(cause))
+      if (Option.isSome(fault)) return Effect.succeed(toResponse(fault.value, context))
+      const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+      return Effect.as(
+        Effect.logError(`${request.method} ${pathOf(request)} failed inside the service`, cause),
+        toResponse(problem(5000, "Something failed inside the service"), context)
+      )
+    })
+  )

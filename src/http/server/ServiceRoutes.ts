@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { OpenApi } from "effect/http-api"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
@@ -31,11 +31,7 @@ export const layer = Layer.unwrap(
     const console = `${basePathOf(baseUrl)}/console`
     return HttpRouter.addAll([
       resource("/", {
-        GET: Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-          HttpServerResponse.redirect(
-            /\btext\/html\b/iu.test(headers["accept"] ?? "") ? console : "/docs"
-          )
-        )
+        GET: Effect.succeed(HttpServerResponse.redirect(console))
       }),
       resource("/healthz", { GET: Effect.succeed(ok) }),
       resource("/readyz", {

@@ -1,4 +1,4 @@
-import { problemCodes } from "../../domain/Problem.ts"
+import { isFinal, problemCodes } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 
@@ -19,6 +19,7 @@ const anthropicTypes: Readonly<Record<number, string>> = {
   409: "conflict_error",
   413: "request_too_large",
   429: "rate_limit_error",
+  503: "overloaded_error",
   504: "timeout_error"
 }
 
@@ -40,10 +41,10 @@ const googleStatus = (status: number): string =>
   googleStatuses[status] ?? (status >= 500 ? "UNAVAILABLE" : "INVALID_ARGUMENT")
 
 /**
- * The `error` member that the vendor's own clients show, on the routes of that vendor.
- * docs/reference/errors.md#error-members-of-the-vendors
+ * The members of a problem that the vendor's own clients read, on the routes of that vendor. Anthropic's also
+ * need `type` to be `error`, which is a valid URI reference. docs/reference/errors.md#error-members-of-the-vendors
  */
-export const vendorError = (fault: Problem, path: string): { readonly error?: object } => {
+export const vendorMembers = (fault: Problem, path: string, traceId: string): object => {
   const { status } = problemCodes[fault.code]
   const message = fault.detail
   switch (vendorOf(path)) {
@@ -51,11 +52,28 @@ export const vendorError = (fault: Problem, path: string): { readonly error?: ob
       const param = fault.errors?.[0]?.pointer ?? null
       return { error: { message, type: openAiType(status), param, code: String(fault.code) } }
     }
-    case "anthropic":
-      return { error: { type: anthropicType(status), message } }
+    case "anthropic": {
+      const error = { type: anthropicType(status), message }
+      return { type: "error", error, request_id: traceId }
+    }
     case "google":
       return { error: { code: status, message, status: googleStatus(status) } }
     default:
       return {}
+  }
+}
+
+const shapes: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
+
+/** The headers of a problem that the vendor's own clients read. docs/reference/errors.md#headers-of-errors */
+export const vendorHeaders = (
+  status: number,
+  path: string,
+  traceId: string
+): Record<string, string> => {
+  const vendor = vendorOf(path)
+  return {
+    ...(shapes.has(vendor) && isFinal(status) ? { "x-should-retry": "false" } : {}),
+    ...(vendor === "anthropic" ? { "request-id": traceId } : {})
   }
 }

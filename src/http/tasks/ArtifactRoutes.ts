@@ -5,7 +5,7 @@ import type { OpenedArtifact } from "../../artifacts/Artifacts.ts"
 import { ArtifactId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import { matches, selectRange } from "../server/ByteRanges.ts"
-import { pathOf, toResponse } from "../server/Problems.ts"
+import { problemResponse } from "../server/Problems.ts"
 import { resource } from "../server/Resource.ts"
 
 /** Media stored by the service. The signed URL is the permission. docs/reference/tasks.md#artifacts */
@@ -61,8 +61,10 @@ export const respondArtifact = Effect.fnUntraced(function* (artifact: OpenedArti
   const isRange = request.method === "GET" && (condition === undefined || condition === etag)
   const selected = selectRange(isRange ? request.headers["range"] : undefined, size)
   if (selected._tag === "Unsatisfiable") {
-    return toResponse(problem(2013, `The artifact has ${size} bytes`), pathOf(request)).pipe(
-      HttpServerResponse.setHeader("content-range", `bytes */${size}`)
+    return HttpServerResponse.setHeader(
+      yield* problemResponse(problem(2013, `The artifact has ${size} bytes`)),
+      "content-range",
+      `bytes */${size}`
     )
   }
   const range = selected._tag === "Part" ? selected.range : { start: 0, end: size - 1 }

@@ -22,7 +22,13 @@ export const AccountChange = Schema.Union([
     millis: Schema.Finite,
     isUsedUp: Schema.Boolean
   }),
-  /** The circuit of the model closes; without a model that of refusals. */
+  /** The operator's check failed; traffic goes on. `status` is null when there was no response. */
+  Schema.TaggedStruct("CheckFailed", {
+    ...account,
+    status: Schema.NullOr(Schema.Int),
+    detail: Schema.String
+  }),
+  /** The circuit of the model closes; without a model that of refusals, and a failed check is over. */
   Schema.TaggedStruct("Closed", { ...account, model: Schema.NullOr(Schema.String) })
 ])
 export type AccountChange = typeof AccountChange.Type

@@ -61,6 +61,13 @@ export class Accounts extends Context.Service<
       response: AccountResponse,
       nowMillis: number
     ) => void
+    /** The operator's check failed (a detail), or did not (`null`). */
+    readonly checked: (
+      account: AccountSetting,
+      status: number | null,
+      fault: string | null,
+      nowMillis: number
+    ) => void
     /** The circuit of the model counts different requests that failed. */
     readonly failed: (
       account: AccountSetting,
@@ -138,7 +145,7 @@ const orderOf = (
 
 type Changes = Pick<
   Accounts["Service"],
-  "admits" | "observe" | "failed" | "succeeded" | "onChange" | "apply"
+  "admits" | "observe" | "checked" | "failed" | "succeeded" | "onChange" | "apply"
 >
 
 /** What calls change about the accounts. */
@@ -172,11 +179,16 @@ const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
         found.lastRefusal = { atMillis: now, model, status, concerns: refusal }
       }
       if (refusal === "account") return change({ _tag: "Refused", id, user }, now)
-      if (refusal === undefined && !found.refusals.isAtRest) {
-        change({ _tag: "Closed", id, model: null }, now)
-      }
+      const isNews = !found.refusals.isAtRest || (found.failedCheck && response.status < 300)
+      if (refusal === undefined && isNews) change({ _tag: "Closed", id, model: null }, now)
       const pause = ratePauseOf(response.status, response.headers, now)
       if (pause !== undefined) change({ _tag: "Paused", id, model, ...pause }, now)
+    },
+    checked: ({ id }, status, detail, now) => {
+      if (detail !== null) return change({ _tag: "CheckFailed", id, status, detail }, now)
+      if (byId.get(id)?.failedCheck !== undefined) {
+        change({ _tag: "Closed", id, model: null }, now)
+      }
     },
     failed: ({ id }, { model, user }, digest, now) =>
       change({ _tag: "Failed", id, model, user, digest }, now),

@@ -29,10 +29,18 @@ export interface AccountDetails extends AccountState {
   }>
   /** The latest refusal of the service's own account that this process has seen. */
   readonly lastRefusal: Refusal | undefined
-  /** The rest of the time for which the account is left out because of it. */
-  readonly refusedMillis: number
+  /** The vendor refused the account, and nothing has succeeded since. */
+  readonly isRefused: boolean
+  readonly failedCheck: FailedCheck | undefined
   /** As the latest responses of this process have told them, by model. */
   readonly rates: ReadonlyArray<ToldRate & { readonly model: string }>
+}
+
+/** The operator's last check, if it failed and nothing has succeeded since. */
+interface FailedCheck {
+  readonly atMillis: number
+  readonly status: number | null
+  readonly detail: string
 }
 
 interface Refusal {
@@ -94,6 +102,7 @@ export class TrackedAccount {
   currentWeight = 0
   readonly refusals = new Circuit(refusalPolicy)
   lastRefusal: Refusal | undefined
+  failedCheck: FailedCheck | undefined
   /** Only models that had a pause or a failure. */
   readonly models = new Map<string, ModelState>()
   /** The latest headers with rates, by model: they are read when the operator looks. */
@@ -153,10 +162,13 @@ export class TrackedAccount {
         state.isUsedUp = change.isUsedUp
         return
       }
+      case "CheckFailed":
+        this.failedCheck = { atMillis: now, status: change.status, detail: change.detail }
+        return
       case "Closed":
-        return change.model === null
-          ? this.refusals.succeed()
-          : this.model(change.model)?.circuit.succeed()
+        if (change.model !== null) return this.model(change.model)?.circuit.succeed()
+        this.failedCheck = undefined
+        return this.refusals.succeed()
     }
   }
 }
@@ -187,7 +199,8 @@ export const detailsOf = (
       pausedMillis: state.pausedMillis(now)
     })),
     lastRefusal: it.lastRefusal,
-    refusedMillis: it.refusals.remaining(now),
+    isRefused: !it.refusals.isAtRest,
+    failedCheck: it.failedCheck,
     rates: [...it.told].flatMap(([model, { atMillis, headers }]) =>
       toldRates(headers, atMillis, now).map((rate) => Object.assign(rate, { model }))
     )

@@ -21,7 +21,7 @@ write({})
 
 const env = {
   CATALOG_FILE: file,
-  OPENAI_API_KEY: "sk-secret-aaaa;name=a;concurrent=3,sk-secret-bbbb;name=b",
+  OPENAI_API_KEY: "sk-secret-aaaa;name=a;concurrent=3,sk-secret-bbbb;name=b,sk-secret-cccc;name=c",
   OPENAI_BASE_URL: `${vendor.origin}/v1`
 }
 
@@ -111,11 +111,21 @@ const accounts = async (it: ConsolePage) => {
     json(response, 401, { error: { message: hostile("no"), type: "x", code: hostile("code") } })
   await page.getByRole("button", { name: "Check openai:b" }).click()
   await page.getByText("openai:b failed its check: HTTP 401").waitFor()
+  await looks(it)
+  // Not only a refused key
+  const other = page.getByRole("row").filter({ hasText: "openai:c" })
+  await other.getByText("Healthy").waitFor()
+  vendor.script = (_, response) => json(response, 500, { error: { message: hostile("no") } })
+  await page.getByRole("button", { name: "Check openai:c" }).click()
+  await page.getByText("openai:c failed its check: HTTP 500").waitFor()
+  await other.getByText("Unavailable", { exact: true }).waitFor()
+  await other.getByText("Check failed").waitFor()
   vendor.script = openAiScript
   await looks(it)
   // Home names the account that needs somebody
   await goTo(it, "Home")
   await page.getByRole("cell", { name: "openai:a" }).waitFor()
+  await page.getByRole("cell", { name: "openai:c" }).waitFor()
   await page.getByText("Every wallet equals its ledger").waitFor()
   await looks(it)
   await page.getByRole("link", { name: "All accounts" }).click()

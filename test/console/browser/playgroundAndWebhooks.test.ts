@@ -72,10 +72,46 @@ const picture = async (it: ConsolePage) => {
   await looks(it)
   // Cancelled while it runs
   await page.getByLabel("Prompt (required)").fill("[[sim:hang]]")
-  await page.getByRole("button", { name: "Run once more" }).click()
-  await page.getByRole("button", { name: "Cancel" }).click()
+  const runAgain = page.getByRole("button", { name: "Run once more" })
+  await runAgain.click()
+  const cancel = page.getByRole("button", { name: "Cancel" })
+  await cancel.waitFor()
+  // Another run would be paid for, and take the place of this one and its Cancel
+  assert.isTrue(await runAgain.isDisabled())
+  await looks(it)
+  await cancel.click()
   await page.getByText("Cancelled", { exact: true }).waitFor()
+  assert.isTrue(await runAgain.isEnabled())
 }
+
+/** An answer that was lost may have bought: the same run is sent again under the same key. */
+const lostAnswer = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Playground")
+  await page.getByLabel("Model").selectOption("alibaba/text-to-image-max")
+  const create = /\/generation$/u
+  const sent: Array<string> = []
+  page.on("request", (request) => {
+    if (!create.test(request.url())) return
+    sent.push(request.headers()["idempotency-key"] ?? "")
+  })
+  await page.getByLabel("Prompt (required)").fill("A lost lighthouse")
+  await page.route(create, async (route) => {
+    await route.fetch()
+    await route.abort()
+  })
+  const run = page.getByRole("button", { name: "Run", exact: true })
+  await run.click()
+  await page.getByRole("alert").first().waitFor()
+  await page.unroute(create)
+  await run.click()
+  await page.getByText("Charged: 7.50 credits").waitFor()
+  assert.strictEqual(sent.length, 2)
+  assert.strictEqual(sent[0], sent[1])
+}
+
+/** What the browser itself says of an answer that was lost. */
+const lostLoads: ReadonlyArray<string> = ["Failed to load resource: net::ERR_FAILED"]
 
 /** A picture of one's own goes with the request, and with the next one. */
 const media = async (it: ConsolePage) => {
@@ -196,7 +232,7 @@ const endpoints = async (it: ConsolePage) => {
   await dialog.getByRole("button", { name: "Rotate secret" }).click()
   const second = await secretShown(it)
   assert.notStrictEqual(first, second)
-  await page.getByText(/The old secret signs too for 2[34] h/u).waitFor()
+  await page.getByText(/The old secret also signs for 2[34] h/u).waitFor()
   await looks(it)
   await page.getByRole("button", { name: `Pause: ${hook}` }).click()
   await dialog.getByRole("button", { name: "Pause" }).click()
@@ -216,12 +252,24 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByText(`${attack} broken`).waitFor()
   await page.getByText("evt_test_").waitFor()
   await looks(it)
+  await goTo(it, "Home")
+  const failing = page.locator(".tile").filter({ hasText: "Failing webhooks" })
+  await failing.getByText("1", { exact: true }).waitFor()
+  await goTo(it, "Webhooks")
+  await page.getByText(/^Failing: the last .*attempts? failed \(HTTP 500\)$/u).waitFor()
+  assert.strictEqual(await page.getByText("Active", { exact: true }).count(), 0)
+  await looks(it)
+  await page.getByRole("link", { name: `Its deliveries ${hook}` }).click()
+  await opened(it, "Deliveries")
+  await page.getByRole("row").nth(1).getByRole("link").first().click()
+  await opened(it, "Delivery")
   receiver.status = 200
   await page.getByRole("button", { name: "Send again" }).click()
   await page.getByText("It is sent again.").waitFor()
   await page.getByText("Delivered", { exact: true }).waitFor()
   await looks(it)
   await goTo(it, "Webhooks")
+  await page.getByText("Active", { exact: true }).waitFor()
   await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
   await opened(it, "Deliveries")
   await page.getByRole("cell", { name: "Delivered" }).waitFor()
@@ -299,10 +347,11 @@ describe("the playground and the webhooks in the console", () => {
   })((it) => {
     const stories = [
       ["a picture is priced, run, watched and cancelled", picture],
+      ["a run whose answer was lost is sent again, and bought once", lostAnswer, lostLoads],
       ["a picture of a picture, and once more with the stored one", media],
       ["a conversation with each vendor's model, with its cost", chat]
     ] as const
-    for (const [name, story] of stories) {
+    for (const [name, story, faults = []] of stories) {
       it.effect(
         name,
         () =>
@@ -311,7 +360,7 @@ describe("the playground and the webhooks in the console", () => {
             const screen = yield* consolePage()
             yield* signInOnPage(screen, adminToken, userId)
             yield* Effect.promise(() => story(screen))
-            assert.deepStrictEqual(screen.faults, [])
+            assert.deepStrictEqual(screen.faults, faults)
           }),
         timeout
       )

@@ -99,15 +99,20 @@ describe("the console", () => {
       })
     )
 
-    it.effect(
-      "/ leads browsers to it and programs to /docs; a sign-in link leads to its page",
-      () =>
-        Effect.gen(function* () {
-          const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-          assert.deepStrictEqual(yield* redirectOf("/", browser), [302, "/console"])
-          assert.deepStrictEqual(yield* redirectOf("/", "*/*"), [302, "/docs"])
-          assert.deepStrictEqual(yield* redirectOf("/sign-in", browser), [302, "/console/sign-in"])
-        })
+    it.effect("/, a slash at the end and a sign-in link lead to its pages", () =>
+      Effect.gen(function* () {
+        const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        for (const accept of [browser, "*/*", "application/json"]) {
+          assert.deepStrictEqual(yield* redirectOf("/", accept), [302, "/console"], accept)
+          assert.deepStrictEqual(yield* redirectOf("/console/", accept), [308, "/console"], accept)
+        }
+        const page = yield* redirectOf("/console/tasks/?status=failed", browser)
+        assert.deepStrictEqual(page, [308, "/console/tasks?status=failed"])
+        assert.deepStrictEqual(yield* redirectOf("/sign-in", browser), [302, "/console/sign-in"])
+        for (const path of ["/console//", "/console/x;/", "/console//evil.example/"]) {
+          assert.strictEqual((yield* redirectOf(path, browser))[0], 404, path)
+        }
+      })
     )
 
     it.effect("GET /service tells who has not signed in what the page needs", () =>

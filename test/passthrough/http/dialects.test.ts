@@ -1,13 +1,11 @@
 import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk"
 import { ApiError, GoogleGenAI } from "@google/genai"
-import { request } from "node:http"
-import type { IncomingMessage } from "node:http"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { geminiScript, mockGemini } from "../../support/mockGemini.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
+import type { MockVendor, Script } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
@@ -58,6 +56,10 @@ interface Body {
   readonly code: number
   readonly type: string
   readonly detail: string
+  readonly title: string
+  readonly status: number
+  readonly instance: string
+  readonly errors: ReadonlyArray<object>
   readonly error: Readonly<Record<string, string | number>>
   readonly object: string
   readonly id: string
@@ -80,27 +82,42 @@ const bodyOf = async (response: Response | Promise<Response>): Promise<Body> =>
 const options = { timeout: 120_000 }
 const messages = "/vendors/anthropic/v1/messages"
 const gemini = "/vendors/google/v1beta/models/gemini-2.5-flash"
+const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
 const contents = { contents: [{ parts: [{ text: "Hi" }] }] }
 
 /** docs/reference/errors.md#error-members-of-the-vendors */
 describe("a problem in the dialect of its route", options, () => {
-  it("has Anthropic's member on Anthropic's routes, and its client shows the message", async () => {
-    const problem = await bodyOf(gateway.post(messages, { max_tokens: 5, messages: [] }))
-    assert.equal(problem.code, 2001)
-    assert.equal(problem.type, "/docs/errors#2001")
-    assert.deepEqual(problem.error, {
-      type: "invalid_request_error",
-      message: problem.detail
+  it("is an error of Anthropic's on Anthropic's routes, and its client shows the message", async () => {
+    const answer = await gateway.post(messages, { max_tokens: 5, messages: [] })
+    const problem = await bodyOf(answer)
+    assert.equal(answer.headers.get("content-type"), "application/problem+json")
+    const { code, detail, errors, instance, status, title, ...rest } = problem
+    assert.deepEqual([code, status, title, instance], [2001, 400, "Invalid parameter", messages])
+    assert.isNotEmpty(errors)
+    const traceId = answer.headers.get("traceparent")?.split("-")[1]
+    assert.deepEqual(rest as object, {
+      type: "error",
+      error: { type: "invalid_request_error", message: detail },
+      request_id: traceId
     })
-    const client = new Anthropic({
-      apiKey: "sk-unknown",
-      baseURL: `${gateway.origin}/vendors/anthropic`,
-      maxRetries: 0
-    })
-    const error = await fails(client.messages.create({ model: "x", max_tokens: 5, messages: [] }))
-    assert.instanceOf(error, AuthenticationError)
-    assert.equal(error.type, "authentication_error")
-    assert.match(error.message, /API key/u)
+    assert.equal(answer.headers.get("request-id"), traceId)
+    for (const baseURL of [gateway.origin, `${gateway.origin}/vendors/anthropic`]) {
+      const client = new Anthropic({ apiKey: "sk-unknown", baseURL })
+      const error = await fails(client.messages.create({ model: "x", max_tokens: 5, messages: [] }))
+      assert.instanceOf(error, AuthenticationError)
+      assert.equal(error.type, "authentication_error")
+      assert.match(error.apiMessage ?? "", /API key/u)
+      assert.include(error.message, error.apiMessage ?? "?")
+      assert.match(error.requestID ?? "", /^[0-9a-f]{32}$/u)
+    }
+  })
+
+  it("is shown by Anthropic's client when a stream is refused", async () => {
+    const client = new Anthropic({ apiKey: gateway.key, baseURL: gateway.origin, maxRetries: 0 })
+    const stream = client.messages.stream({ model: "nope", max_tokens: 5, messages: [] })
+    const error = await fails(stream.finalText())
+    assert.include(error.message, "nope")
+    assert.include(error.message, '"type":"not_found_error"')
   })
 
   it("has Google's member on Google's routes, and its client shows the message", async () => {
@@ -209,42 +226,72 @@ describe("a list of models", options, () => {
   })
 })
 
-/** docs/reference/passthrough.md#streams */
-describe("a WebSocket handshake", options, () => {
-  const handshake = {
-    "sec-websocket-version": "13",
-    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
-  }
-  for (const path of ["/v1/realtime?model=gpt-4o", "/v1/models", "/vendors/openai/v1/responses"]) {
-    it(`to ${path} is refused with a readable reason`, async () => {
-      const answer = await get(path, handshake)
-      const problem = await bodyOf(answer)
-      assert.equal(answer.status, 404)
-      assert.equal(problem.code, 2006)
-      assert.match(problem.detail, /WebSocket/u)
-      assert.equal(openai.seen.length, 0)
+/** docs/reference/errors.md#headers-of-errors */
+describe("x-should-retry", options, () => {
+  const retryOf = (answer: Response) => answer.headers.get("x-should-retry")
+  const paths = [
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1/nowhere",
+    "/vendors/openai/v1/responses",
+    messages,
+    `${gemini}:generateContent`
+  ]
+  const wrong = { authorization: "Bearer sk-wrong", "content-type": "application/json" }
+  for (const path of paths) {
+    it(`is false on the problem of a final refusal at ${path}`, async () => {
+      const answer = await fetch(`${gateway.origin}${path}`, {
+        method: "POST",
+        headers: wrong,
+        body: "{}"
+      })
+      assert.include([401, 404], answer.status)
+      assert.equal(retryOf(answer), "false")
+      const malformed = await gateway.post(path, [])
+      assert.include([400, 404], malformed.status)
+      assert.equal(retryOf(malformed), "false")
     })
   }
-})
 
-describe("a WebSocket client", options, () => {
-  it("that offers to upgrade the connection reads the same refusal", async () => {
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = {
-        authorization: `Bearer ${gateway.key}`,
-        connection: "Upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
+  it("is not on routes of our own, and not where a later request may be served", async () => {
+    const own = await fetch(`${gateway.origin}/manage/v1/wallet`, { headers: wrong })
+    assert.deepEqual([own.status, retryOf(own)], [401, null])
+    for (const status of [408, 409, 425, 429, 500, 503]) {
+      openai.script = (_, response) => json(response, status, { error: { message: "later" } })
+      const later = await gateway.post("/v1/chat/completions", chat)
+      assert.deepEqual([later.status, retryOf(later)], [status, null])
+    }
+  })
+
+  it("is false on a final refusal that is relayed, unless the vendor said otherwise", async () => {
+    const refuse = (status: number, headers: Record<string, string>): Script => {
+      return (_, response) => {
+        response.writeHead(status, { "content-type": "application/json", ...headers })
+        response.end('{"error":{"message":"no"}}')
       }
-      request(`${gateway.origin}/v1/realtime`, { headers }, resolve)
-        .on("upgrade", () => reject(new Error("upgraded")))
-        .on("error", reject)
-        .end()
+    }
+    for (const status of [400, 404, 413, 422]) {
+      openai.script = refuse(status, {})
+      const relayed = await gateway.post("/v1/chat/completions", chat)
+      assert.deepEqual([relayed.status, retryOf(relayed)], [status, "false"])
+    }
+    openai.script = refuse(400, { "x-should-retry": "true" })
+    assert.equal(retryOf(await gateway.post("/v1/chat/completions", chat)), "true")
+  })
+
+  it("keeps Anthropic's client from sending a wrong key more than once", async () => {
+    let requests = 0
+    const client = new Anthropic({
+      apiKey: "sk-wrong",
+      baseURL: gateway.origin,
+      maxRetries: 7,
+      fetch: (...sent) => {
+        requests += 1
+        return fetch(...sent)
+      }
     })
-    const body = Buffer.concat(await answer.toArray()).toString("utf8")
-    assert.equal(answer.statusCode, 404)
-    assert.match(JSON.parse(body).detail, /WebSocket/u)
+    await fails(client.messages.create({ model: "x", max_tokens: 5, messages: [] }))
+    assert.equal(requests, 1)
   })
 })
 

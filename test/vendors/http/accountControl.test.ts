@@ -70,7 +70,8 @@ describeStores("vendor accounts", (database) => {
           slots: { limit: 3, held: 0, waiting: 0 },
           rate: [],
           spend_today: "0.00",
-          last_fault: null
+          last_fault: null,
+          failed_check: null
         })
         assert.notInclude(listed.text, "sk-secret")
         const { call } = yield* makeUser()
@@ -156,6 +157,35 @@ describeStores("vendor accounts", (database) => {
         assert.match(data[0].last_fault.remedy, /API key/u)
         assert.notInclude(JSON.stringify([bad.json, data]), "sk-secret")
         assert.strictEqual(data[0].health, "unavailable")
+      })
+    )
+
+    it.effect("an account whose check failed is unavailable until a check or a call succeeds", () =>
+      Effect.gen(function* () {
+        const { call } = yield* makeUser()
+        const shown = Effect.map(operator("GET", "/accounts"), ({ json }) => json.data[1])
+        const check = operator("POST", "/accounts/openai:b/check")
+        yield* operator("POST", "/accounts/openai:a/drain")
+        for (const [end, succeed] of [
+          ["check", check],
+          ["call", call("POST", "/v1/chat/completions", chat)]
+        ] as const) {
+          second.script = (_, response) => json(response, 500, { error: { message: "broken" } })
+          assert.deepInclude((yield* check).json, { ok: false, http_status: 500 })
+          const failed = yield* shown
+          assert.deepInclude(failed, { id: "openai:b", health: "unavailable" }, end)
+          const { at, ...found } = failed.failed_check
+          assert.deepStrictEqual(found, {
+            http_status: 500,
+            detail: "The vendor returned HTTP 500"
+          })
+          assert.match(at, /^\d{4}-/u)
+          // Work goes on: it is the operator who decides what a failed check means
+          second.script = openAiScript
+          assert.strictEqual((yield* succeed).status, 200)
+          assert.deepInclude(yield* shown, { health: "healthy", failed_check: null }, end)
+        }
+        yield* operator("POST", "/accounts/openai:a/resume")
       })
     )
   })

@@ -117,6 +117,48 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway()))
   )
 
+  it.effect("an endpoint shows how its latest attempts ended, for seven days", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const health = Effect.map(user.call("GET", `${endpoints}/${id}`), ({ json }) => json.health)
+      const unknown = { status: "unknown", failed_attempts: 0, last_attempt: null }
+      assert.deepStrictEqual(yield* health, unknown)
+      const first = yield* sendTest(user, id)
+      const failed = (count: number, at: string) => ({
+        status: "failing",
+        failed_attempts: count,
+        last_attempt: { started_at: at, status: 500, failure: "http_status" }
+      })
+      const attempts = (count: number) =>
+        eventually(
+          user.call("GET", `${deliveries}/${first.delivery_id}`),
+          ({ json }) => json.attempt_count === count
+        )
+      yield* attempts(1)
+      assert.deepStrictEqual(yield* health, failed(1, "1970-01-01T00:00:00.000Z"))
+      yield* advance("15 seconds")
+      yield* attempts(2)
+      assert.deepStrictEqual(yield* health, failed(2, "1970-01-01T00:00:15.000Z"))
+      const { json } = yield* user.call("GET", endpoints)
+      assert.deepStrictEqual(json.data[0].health, yield* health)
+      // Another user's endpoint is not concerned
+      const other = yield* makeUser()
+      yield* makeEndpoint(other)
+      assert.deepStrictEqual((yield* other.call("GET", endpoints)).json.data[0].health, unknown)
+      yield* advance("1 minute")
+      yield* settled(user, first.delivery_id, "succeeded")
+      const good = { started_at: "1970-01-01T00:01:15.000Z", status: 200, failure: null }
+      const healthy = { status: "healthy", failed_attempts: 0, last_attempt: good }
+      assert.deepStrictEqual(yield* health, healthy)
+      const changed = yield* user.call("PATCH", `${endpoints}/${id}`, { description: "x" })
+      assert.deepStrictEqual(changed.json.health, healthy)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE delivery_attempts SET started_at = started_at - interval '7 days 2 minutes'`
+      assert.deepStrictEqual(yield* health, unknown)
+    }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 500, 200) })))
+  )
+
   it.effect("after a rotation both secrets sign for 24 hours, then the new one alone", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog

@@ -32,7 +32,7 @@ export default function AccountsPage() {
     },
     check: (account: Account) => {
       setOutcome({ said: words.checking(account.id) })
-      void check(account).then(setOutcome)
+      void check(account).then(setOutcome).then(accounts.reload)
     }
   }
   return (

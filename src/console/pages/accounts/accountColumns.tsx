@@ -62,6 +62,14 @@ const Fault = ({ last_fault: fault }: Account) =>
     </div>
   )
 
+const FailedCheck = ({ failed_check: check }: Account) =>
+  check === null ? null : (
+    <div class="faint">
+      {words.checkFailed} <Time at={check.at} />
+      {check.http_status !== null && `, ${words.httpStatus(check.http_status)}`}: {check.detail}
+    </div>
+  )
+
 export const accountColumns: ReadonlyArray<Column<Account>> = [
   {
     title: words.account,
@@ -80,6 +88,7 @@ export const accountColumns: ReadonlyArray<Column<Account>> = [
       <>
         <Health {...account} />
         <Fault {...account} />
+        <FailedCheck {...account} />
       </>
     )
   },

@@ -19,15 +19,13 @@ import { taskColumns } from "../tasks/taskColumns.tsx"
 const words = texts.home
 const countedAtMost = 100
 const latest = 5
-const dayMillis = 86_400_000
 
 /** What a user asks first, read at once. */
 const readHome = async (now: Date) => {
   const days = monthUpTo(now)
   const unfinished = (status: "pending" | "processing") =>
     dataOf(api.GET("/manage/v1/tasks", { params: { query: { status, limit: countedAtMost } } }))
-  const since = new Date(now.getTime() - dayMillis).toISOString()
-  const [balance, usage, pending, processing, failed, tasks] = await Promise.all([
+  const [balance, usage, pending, processing, endpoints, tasks] = await Promise.all([
     dataOf(api.GET("/manage/v1/wallet", {})),
     dataOf(
       api.GET("/manage/v1/usage", {
@@ -37,9 +35,7 @@ const readHome = async (now: Date) => {
     unfinished("pending"),
     unfinished("processing"),
     dataOf(
-      api.GET("/manage/v1/webhook-deliveries", {
-        params: { query: { status: "failed", since, limit: countedAtMost } }
-      })
+      api.GET("/manage/v1/webhook-endpoints", { params: { query: { limit: countedAtMost } } })
     ),
     dataOf(api.GET("/manage/v1/tasks", { params: { query: { limit: latest } } }))
   ])
@@ -49,7 +45,8 @@ const readHome = async (now: Date) => {
     spent: new Map(usage.data.map(({ amount, day }) => [day, amount])),
     running: pending.data.length + processing.data.length,
     hasMoreRunning: pending.next_cursor !== null || processing.next_cursor !== null,
-    failing: new Set(failed.data.map(({ endpoint_id }) => endpoint_id)).size,
+    failing: endpoints.data.filter(({ enabled, health }) => enabled && health.status === "failing")
+      .length,
     tasks: tasks.data
   }
 }

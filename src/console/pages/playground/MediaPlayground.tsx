@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks"
 import { send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
-import { ApiFailure } from "../../api/problem.ts"
+import { ApiFailure, Offline } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { plainSchema } from "../../components/schema.ts"
 import { SchemaForm } from "../../components/SchemaForm.tsx"
@@ -18,6 +18,16 @@ import { shortened } from "./snippets.ts"
 import { usePrice } from "./usePrice.ts"
 
 export type Body = Readonly<Record<string, unknown>>
+
+/** One run, which may be under way. */
+interface Run {
+  /** Until the task has ended: another run would be paid for, and hide this one. */
+  readonly isBusy: boolean
+  readonly id?: string
+  readonly cause?: unknown
+  /** The key of a create without an answer, which may have bought: the same create is sent under it again. */
+  readonly unanswered?: string
+}
 
 interface Created {
   readonly task_info: { readonly id: string }
@@ -36,22 +46,23 @@ const faultsIn = (cause: unknown): ReadonlyMap<string, string> =>
 /** A task of a model: its form, its price as one types, its run. */
 export const MediaPlayground = ({ model }: { readonly model: Schemas["Model"] }) => {
   const [body, setBody] = useState<Body>({})
-  const [run, setRun] = useState<{ id?: string; cause?: unknown; isBusy: boolean }>({
-    isBusy: false
-  })
+  const [run, setRun] = useState<Run>({ isBusy: false })
   const price = usePrice(model, body)
   const faults = faultsIn(run.cause ?? price.cause)
   const start = async () => {
+    const operationId = run.unanswered ?? newOperationId()
     setRun({ isBusy: true })
     try {
       const { body: created } = await send<Created>("POST", model.path, body, {
-        "idempotency-key": newOperationId()
+        "idempotency-key": operationId
       })
-      setRun({ isBusy: false, id: created.task_info.id })
+      setRun({ isBusy: true, id: created.task_info.id })
     } catch (cause) {
-      setRun({ isBusy: false, cause })
+      const lost = cause instanceof Offline ? { unanswered: operationId } : {}
+      setRun({ isBusy: false, cause, ...lost })
     }
   }
+  const end = () => setRun((now) => ({ ...now, isBusy: false }))
   const change = (next: Body) => {
     setBody(next)
     if (run.cause !== undefined) setRun({ isBusy: false })
@@ -95,7 +106,7 @@ export const MediaPlayground = ({ model }: { readonly model: Schemas["Model"] })
           {run.id === undefined ? (
             <p class="faint">{words.noResult}</p>
           ) : (
-            <RunView key={run.id} id={run.id} model={model} />
+            <RunView key={run.id} id={run.id} model={model} onEnd={end} />
           )}
         </section>
       </div>

@@ -52,10 +52,11 @@ const followTask = (path: string, onResult: (result: TaskResult) => void): (() =
 interface Props {
   readonly id: string
   readonly model: Schemas["Model"]
+  readonly onEnd: () => void
 }
 
 /** A task from its create to its end: watched, cancelled, its results shown. */
-export const RunView = ({ id, model }: Props) => {
+export const RunView = ({ id, model, onEnd }: Props) => {
   const path = `${model.path}/${id}`
   const [result, setResult] = useState<TaskResult | undefined>(undefined)
   const [charged, setCharged] = useState<string | undefined>(undefined)
@@ -64,6 +65,7 @@ export const RunView = ({ id, model }: Props) => {
   const isEnded = result !== undefined && hasEnded(result)
   useEffect(() => {
     if (!isEnded) return
+    onEnd()
     dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } })).then(
       ({ receipt }) => setCharged(receipt.captured),
       () => undefined

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -28,6 +28,8 @@ interface Quote {
 export const TaskActions = ({ task }: { readonly task: Task }) => {
   const [asked, setAsked] = useState<"cancel" | "again" | undefined>(undefined)
   const [quote, setQuote] = useState(task.receipt.held)
+  // A second try, after an answer was lost, buys nothing more. A success leads to another task
+  const operation = useMemo(newOperationId, [task.id])
   const isReadOnly = viewedUser() !== undefined
   const isRunning = task.status === "pending" || task.status === "processing"
   const close = () => setAsked(undefined)
@@ -40,7 +42,7 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   }
   const runAgain = async () => {
     const { body } = await send<Created>("POST", pathOf(task), await withMedia(task), {
-      "idempotency-key": newOperationId()
+      "idempotency-key": operation
     })
     navigate(hrefOf(`/tasks/${body.task_info.id}`))
   }

@@ -24,6 +24,16 @@ const OldSecret = ({ until }: { readonly until: string }) => {
   )
 }
 
+const State = ({ of: { enabled, health } }: { readonly of: Endpoint }) => {
+  if (!enabled) return <span class="status bad">{words.paused}</span>
+  const { failed_attempts: count, last_attempt: last, status } = health
+  if (status !== "failing" || last === null || last.failure === null) {
+    return <span class="status good">{words.active}</span>
+  }
+  const why = last.status === null ? words.failures[last.failure] : words.httpStatus(last.status)
+  return <span class="status bad">{words.failing(count, why)}</span>
+}
+
 interface Props {
   readonly endpoint: Endpoint
   readonly onAct: (what: What, endpoint: Endpoint) => void
@@ -31,7 +41,7 @@ interface Props {
 
 /** An endpoint with what one does with it. The operator who views as a user changes nothing. */
 export const EndpointCard = ({ endpoint, onAct }: Props) => {
-  const { description, enabled, events, id, old_secret_expires_at: until, url } = endpoint
+  const { description, events, id, old_secret_expires_at: until, url } = endpoint
   return (
     <li class="card endpoint">
       <h2 class="address">{url}</h2>
@@ -39,8 +49,8 @@ export const EndpointCard = ({ endpoint, onAct }: Props) => {
       <dl class="pairs">
         <div>
           <dt>{words.state}</dt>
-          <dd class={enabled ? "status good" : "status bad"}>
-            {enabled ? words.active : words.paused}
+          <dd>
+            <State of={endpoint} />
           </dd>
         </div>
         <div>

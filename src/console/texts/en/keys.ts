@@ -23,7 +23,7 @@ export const keyTexts = {
   budget: "Budget in credits",
   budgetHelp: "Empty: none but the balance",
   budgetTitle: "Budget",
-  reset: "Budget begins anew",
+  reset: "Budget resets",
   resetHelp: "By the calendar in UTC",
   resets: { daily: "Every day", weekly: "Every week", monthly: "Every month", never: "Never" },
   rate: "Requests a minute",

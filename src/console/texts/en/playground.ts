@@ -52,7 +52,7 @@ export const playgroundTexts = {
     maxTokens: "Output tokens at most",
     send: "Send",
     stop: "Stop",
-    again: "Begin anew",
+    again: "New conversation",
     you: "You",
     model: "Model",
     empty: "Write a message. The answer is shown as it comes.",

@@ -33,18 +33,36 @@ export const webhookTexts = {
   state: "State",
   active: "Active",
   paused: "Paused",
+  failing: (count: number, why: string) =>
+    count === 1
+      ? `Failing: the last attempt failed (${why})`
+      : `Failing: the last ${count} attempts failed (${why})`,
+  httpStatus: (status: number) => `HTTP ${status}`,
+  failures: {
+    dns: "name does not resolve",
+    connect: "no connection",
+    tls: "TLS error",
+    timeout: "time-out",
+    http_status: "not 2xx",
+    redirect: "redirect",
+    protocol: "not HTTP",
+    blocked: "address not public",
+    payload_too_large: "event too large",
+    lost: "attempt lost"
+  },
   secret: "Secret",
-  oldSecret: (time: string) => `The old secret signs too for ${time}`,
+  oldSecret: (time: string) => `The old secret also signs for ${time}`,
   secretTitle: "Secret of your endpoint",
   secretDetail: "Your receiver verifies signatures with it. The whole text is the key.",
   rotateTitle: "Rotate the secret?",
   rotateDetail: (url: string) =>
     `Requests to ${url} get a signature by a new secret. For 24 hours they have one by the old secret, too.`,
   removeTitle: "Delete this endpoint?",
-  removeDetail: (url: string) => `${url} is called no more. Deliveries that wait are skipped.`,
+  removeDetail: (url: string) =>
+    `${url} no longer receives requests. Waiting deliveries are skipped.`,
   pauseTitle: "Pause this endpoint?",
   pauseDetail: (url: string) =>
-    `${url} is called no more until you resume it. Deliveries that wait are skipped; they can be sent again.`,
+    `${url} receives no requests until you resume it. Waiting deliveries are skipped; you can send them again.`,
   sent: "The test event is on its way:",
   toDelivery: "its delivery",
   recoverTitle: "Send failed and skipped deliveries again",

@@ -69,12 +69,19 @@ const show = (controlled: ControlledAccount, known: OfTasks) => {
     slots: slotsOf(controlled, known),
     rate: ratesOf(controlled),
     spend_today: charged,
-    last_fault: lastFaultOf(controlled, known)
+    last_fault: lastFaultOf(controlled, known),
+    failed_check: failedCheckOf(controlled)
   }
 }
 
+const failedCheckOf = ({ details: { failedCheck } }: ControlledAccount) => {
+  if (failedCheck === undefined) return null
+  const { atMillis, detail, status } = failedCheck
+  return { at: timeOf(atMillis), http_status: status, detail }
+}
+
 const healthOf = ({ details }: ControlledAccount) => {
-  if (details.refusedMillis > 0) return "unavailable" as const
+  if (details.isRefused || details.failedCheck !== undefined) return "unavailable" as const
   const isWhole = details.circuit === "Closed" && details.pausedMillis <= 0
   return isWhole ? ("healthy" as const) : ("degraded" as const)
 }

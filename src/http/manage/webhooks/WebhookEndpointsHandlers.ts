@@ -4,7 +4,7 @@ import { Api } from "../../../contract/Api.ts"
 import { EndpointId } from "../../../domain/Ids.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../../webhooks/Endpoints.ts"
-import type { EndpointRow } from "../../../webhooks/Endpoints.ts"
+import type { EndpointHealth, EndpointRow } from "../../../webhooks/Endpoints.ts"
 import { SignatureDebug } from "../../../webhooks/SignatureDebug.ts"
 import { requireReader, requireUser } from "../../server/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
@@ -17,6 +17,10 @@ export const layer = HttpApiBuilder.group(
   "webhookEndpoints",
   Effect.fnUntraced(function* (handlers) {
     const endpoints = yield* Endpoints
+    const withHealth = Effect.fnUntraced(function* (row: EndpointRow) {
+      const healthOf = yield* endpoints.healthOf([row.id])
+      return { ...show(row, yield* DateTime.now), health: showHealth(healthOf(row.id)) }
+    })
     const deliveries = yield* Deliveries
     const signatures = yield* SignatureDebug
     return handlers.handleAll({
@@ -34,21 +38,20 @@ export const layer = HttpApiBuilder.group(
         const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, EndpointId)
         const rows = yield* endpoints.list(userId, { before, limit: limit + 1 })
+        const healthOf = yield* endpoints.healthOf(rows.map(({ id }) => id))
         const now = yield* DateTime.now
         return toPage(
           rows,
           limit,
           (row) => row.id,
-          (row) => show(row, now)
+          (row) => ({ ...show(row, now), health: showHealth(healthOf(row.id)) })
         )
       }),
       getWebhookEndpoint: Effect.fnUntraced(function* ({ params, query }) {
-        const row = yield* endpoints.get(yield* requireReader(query), params.id)
-        return show(row, yield* DateTime.now)
+        return yield* withHealth(yield* endpoints.get(yield* requireReader(query), params.id))
       }),
       updateWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
-        const row = yield* endpoints.update(yield* requireUser, params.id, payload)
-        return show(row, yield* DateTime.now)
+        return yield* withHealth(yield* endpoints.update(yield* requireUser, params.id, payload))
       }),
       deleteWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
         yield* endpoints.remove(yield* requireUser, params.id)
@@ -93,3 +96,15 @@ const show = (row: EndpointRow, now: DateTime.Utc) => ({
   created_at: row.createdAt,
   updated_at: row.updatedAt
 })
+
+const showHealth = ({ failedAttempts, lastAttempt }: EndpointHealth) => {
+  if (lastAttempt === undefined) {
+    return { status: "unknown" as const, failed_attempts: 0, last_attempt: null }
+  }
+  const { failure, startedAt, status } = lastAttempt
+  return {
+    status: failure === null ? ("healthy" as const) : ("failing" as const),
+    failed_attempts: failedAttempts,
+    last_attempt: { started_at: startedAt, status, failure }
+  }
+}
