@@ -105,6 +105,11 @@ export class Process extends Context.Service<
      * pause, others free what it claims now.
      */
     readonly isAlive: () => boolean
+    /**
+     * Now, or a time of this process's clock, by the clock of the database as of the last heartbeat, in milliseconds:
+     * for what others judge, be they processes or the receivers of signatures.
+     */
+    readonly databaseMillis: (localMillis?: number) => number
     /** At the last heartbeat this process had tasks in hand. */
     readonly ownedTasks: () => boolean
     /** Succeeds when the store responds. For `/readyz`. */
@@ -124,18 +129,19 @@ export class Process extends Context.Service<
       const measureSkew = makeMeasureSkew()
       const secrets = yield* Secrets
       const id = makeProcessId(secrets)
-      const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
+      const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity, aheadMillis: 0 }
       const local = yield* Clock.Clock
       const fork = yield* makeFiberPlaces
       const hints = yield* Hints
       const news = yield* makeNews
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const begunAt = local.currentTimeMillisUnsafe()
-        const { at, ...found } = yield* measureSkew(
-          Effect.flatMap(clock.asParameter, (now) =>
-            store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [])
-          )
+        const time = yield* clock.asParameter
+        const { news: read, aheadMillis } = yield* measureSkew(
+          store.heartbeat(id, Option.getOrNull(time), takes ? news.duties() : [])
         )
+        const { at, ...found } = read
+        own.aheadMillis = Option.isSome(time) ? 0 : Math.round(aheadMillis)
         const millis = DateTime.toEpochMillis(at)
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
@@ -183,6 +189,8 @@ export class Process extends Context.Service<
         ...news.service,
         isAlive: () =>
           Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
+        databaseMillis: (localMillis = local.currentTimeMillisUnsafe()) =>
+          localMillis - own.aheadMillis,
         ping: store.ping
       })
     })
@@ -269,7 +277,8 @@ const makeMeasureSkew = () => {
     const now = news.at
     const after = yield* Clock.currentTimeMillis
     // The reading was made at some time between the two
-    const skew = ((before + after) / 2 - DateTime.toEpochMillis(now)) / 1000
+    const aheadMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
+    const skew = aheadMillis / 1000
     yield* Metric.update(clockSkew, skew)
     const isNowSkewed = Math.abs(skew) - (after - before) / 2000 > clockSkewSecondsMax
     if (isNowSkewed !== isSkewed) {
@@ -281,6 +290,6 @@ const makeMeasureSkew = () => {
           )
         : Effect.logInfo("The clock of this process agrees with the database's again")
     }
-    return news
+    return { news, aheadMillis }
   })
 }

@@ -33,6 +33,7 @@ describeStores("a start with a catalog that was replaced", (database) => {
           changed: () => Effect.succeed(Effect.never),
           publishChange: () => {},
           onWaiting: () => {},
+          databaseMillis: () => 0,
           isAlive: () => true,
           ownedTasks: () => false,
           ping: Effect.void

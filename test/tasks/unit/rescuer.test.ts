@@ -20,6 +20,7 @@ describe("the rescuer", () => {
               aliveSince: Effect.map(Effect.yieldNow, () => DateTime.makeUnsafe(0)),
               publishChange: () => {},
               onWaiting: () => {},
+              databaseMillis: () => 0,
               isAlive: () => true,
               ownedTasks: () => true
             }),

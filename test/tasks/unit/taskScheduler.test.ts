@@ -84,6 +84,7 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
           id: "proc_a",
           publishChange: () => {},
           onWaiting: () => {},
+          databaseMillis: () => 0,
           isAlive,
           ownedTasks: () => true
         }),

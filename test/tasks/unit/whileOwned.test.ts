@@ -41,6 +41,7 @@ const stepOf = <A, E>(
               id: "p",
               publishChange: () => {},
               onWaiting: () => {},
+              databaseMillis: () => 0,
               isAlive: () => true,
               ownedTasks: () => true
             }),

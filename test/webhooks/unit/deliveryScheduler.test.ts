@@ -21,6 +21,7 @@ const sharedOf = Effect.fnUntraced(function* (due: ReadonlyArray<EndpointId>) {
           id: "proc_a",
           publishChange: () => {},
           onWaiting: () => {},
+          databaseMillis: () => 0,
           isAlive: () => true,
           ownedTasks: () => false
         }),
