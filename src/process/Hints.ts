@@ -9,6 +9,8 @@ export type HintTopic =
   | "task"
   /** A task that is due, and that its process does not take. */
   | "run"
+  /** A process that stops has handed over tasks; no key. */
+  | "left"
   /** A task that was ended from outside. */
   | "stop"
   /** Endpoints with due deliveries. */
