@@ -21,6 +21,7 @@ import {
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Hints } from "./Hints.ts"
+import { makeOutage } from "./Outage.ts"
 import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
@@ -112,8 +113,8 @@ export class Process extends Context.Service<
     readonly databaseMillis: (localMillis?: number) => number
     /** At the last heartbeat this process had tasks in hand. */
     readonly ownedTasks: () => boolean
-    /** Succeeds when the store responds. For `/readyz`. */
-    readonly ping: Effect.Effect<void, StoreUnavailable>
+    /** Succeeds when the store answers and this process's heartbeats are written. For `/readyz`. */
+    readonly ready: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/Process") {
   /**
@@ -134,6 +135,7 @@ export class Process extends Context.Service<
       const fork = yield* makeFiberPlaces
       const hints = yield* Hints
       const news = yield* makeNews
+      const outage = makeOutage()
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const begunAt = local.currentTimeMillisUnsafe()
         const time = yield* clock.asParameter
@@ -170,7 +172,8 @@ export class Process extends Context.Service<
       // One that was alone sends its hints from now on
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
-        Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
+        Effect.andThen(outage.ended),
+        Effect.catchCause(outage.failed),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
         Effect.delay(firstTurn),
         Effect.forkScoped
@@ -191,7 +194,13 @@ export class Process extends Context.Service<
           Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
         databaseMillis: (localMillis = local.currentTimeMillisUnsafe()) =>
           localMillis - own.aheadMillis,
-        ping: store.ping
+        ready: Effect.suspend(() => {
+          const failure = outage.failure()
+          const silentMillis = Math.abs(local.currentTimeMillisUnsafe() - own.begunAt)
+          return failure !== undefined && silentMillis >= gapMillis
+            ? Effect.fail(failure)
+            : store.ping
+        })
       })
     })
   )

@@ -36,7 +36,7 @@ describeStores("a start with a catalog that was replaced", (database) => {
           databaseMillis: () => 0,
           isAlive: () => true,
           ownedTasks: () => false,
-          ping: Effect.void
+          ready: Effect.void
         })
       ),
       Layer.provideMerge(Catalog.layer),
