@@ -45,7 +45,7 @@ const bench = Effect.gen(function* () {
       endpointId: endpointIds[(n * size + k) % endpoints]!,
       limit: 1
     }))
-    const claimed = yield* costOf("claim", store.claim({ wanted, owner, now }))
+    const claimed = yield* costOf("claim", store.claim({ wanted, owner, now, claimedAt: now }))
     const endedAt = yield* DateTime.now
     yield* costOf(
       "record",

@@ -171,7 +171,7 @@ export class Bench {
     const now = yield* DateTime.now
     const { endpoints } = yield* store.due(Option.none(), now)
     const wanted = endpoints.map((endpointId) => ({ endpointId, limit: 4 }))
-    const claimed = yield* store.claim({ wanted, owner: "prc_bench", now })
+    const claimed = yield* store.claim({ wanted, owner: "prc_bench", now, claimedAt: now })
     yield* store.record(
       claimed.map((one) => ({
         claimed: one,

@@ -406,8 +406,10 @@ end $$;
 -- Claims due tasks of a queue, the longest due first. Under a rate limit it takes as many as there are permits in
 -- the next second, and leases these permits: `starts_at` is when each is valid. One process at a time claims from
 -- such a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue ''
--- it takes tasks whose deadline has passed.
-create or replace function task_claim(p_queue text, p_limit integer, p_owner text, p_now timestamptz)
+-- it takes tasks whose deadline has passed. With p_share it takes these tasks of the queue alone, from owners without
+-- a heartbeat since p_alive_since.
+create or replace function task_claim(
+  p_queue text, p_limit integer, p_owner text, p_now timestamptz, p_share uuid[], p_alive_since timestamptz)
 returns table (
   task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
   waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
@@ -432,15 +434,20 @@ begin
   end if;
   with due as materialized (
     select r.task_id, r.due_at from runs r
-    where p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now
+    where p_share is null and p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now
     order by r.due_at, r.task_id limit most for update skip locked
+  ), share as materialized (
+    select r.task_id, r.due_at from runs r
+    where r.task_id = any (p_share) and r.queue = p_queue and r.owner is not null
+      and not exists (select from processes p where p.id = r.owner and p.heartbeat_at >= p_alive_since)
+    order by r.due_at, r.task_id limit most for update of r skip locked
   ), late as materialized (
     select r.task_id, r.due_at from runs r
     where p_queue = '' and r.owner is null and r.deadline_at <= p_now
     order by r.deadline_at limit most for update skip locked
   ), owned as (
     update runs r set owner = p_owner, epoch = r.epoch + 1, callback_received = false
-    from (table due union all table late) d where r.task_id = d.task_id
+    from (table due union all table share union all table late) d where r.task_id = d.task_id
     returning r.task_id, d.due_at
   )
   select array_agg(o.task_id order by o.due_at, o.task_id) into claimed from owned o;
@@ -464,11 +471,45 @@ begin
   order by c.place;
 end $$;
 
--- Frees at most p_limit tasks that processes without a heartbeat since then had in hand. Goes from owner to owner, and
--- reads no task of a live one, nor one without an owner. With p_process only its share: the tasks for which it is the
--- first of the live processes by a hash of both. Without, all of them, one process at a time. Returns how many.
+-- Gives up a task in hand for another process: it belongs to nobody, and the epoch fences the process that had it. Who
+-- it was stays in the name, because its heart beats on while it stops and it takes no share of its own.
+create or replace function task_hand_over(p_task uuid, p_epoch integer) returns void language sql as $$
+  update runs r set owner = 'left ' || r.owner, epoch = r.epoch + 1
+  where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null
+$$;
+
+-- The share of a process in the tasks that processes without a heartbeat since then had in hand, or handed over: those
+-- for which it is the first of the live processes by a hash of both. At most p_limit of each earlier owner. Goes from
+-- owner to owner, and reads no task of a live one, nor one without an owner.
+create or replace function task_share(p_alive_since timestamptz, p_process text, p_limit integer)
+returns table (queue text, tasks uuid[]) language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  known text := '';
+  alive text[];
+begin
+  select array_agg(p.id) into alive from processes p where p.heartbeat_at >= p_alive_since;
+  loop
+    select r.owner into known from runs r where r.owner is not null and r.owner > known order by r.owner limit 1;
+    exit when not found;
+    continue when known = any (alive);
+    return query
+      select o.queue, array_agg(o.task_id) from (
+        select r.queue, r.task_id from runs r
+        where r.owner = known and p_process = (
+          select a.id from unnest(alive) as a (id) where 'left ' || a.id <> known
+          order by hashtext(a.id || r.task_id), a.id limit 1)
+        limit p_limit
+      ) o group by o.queue;
+  end loop;
+end $$;
+
+-- Frees at most p_limit tasks that processes without a heartbeat since then had in hand, or handed over: what none has
+-- taken with its share. One process at a time. Goes from owner to owner, and reads no task of a live one, nor one
+-- without an owner. Returns how many.
 create or replace function task_orphans_release(
-  p_alive_since timestamptz, p_limit integer, p_process text, out released integer
+  p_alive_since timestamptz, p_limit integer, out released integer
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -477,17 +518,14 @@ declare
   freed integer;
 begin
   released := 0;
-  if p_process is null and not pg_try_advisory_xact_lock(811006) then return; end if;
+  if not pg_try_advisory_xact_lock(811006) then return; end if;
   select array_agg(p.id) into alive from processes p where p.heartbeat_at >= p_alive_since;
   loop
     select r.owner into known from runs r where r.owner is not null and r.owner > known order by r.owner limit 1;
     exit when not found or released >= p_limit;
     continue when known = any (alive);
     update runs r set owner = null where r.task_id = any (array(
-      select o.task_id from runs o
-      where o.owner = known and (p_process is null or p_process = (
-        select a.id from unnest(alive) as a (id) order by hashtext(a.id || o.task_id), a.id limit 1))
-      limit p_limit - released for update skip locked
+      select o.task_id from runs o where o.owner = known limit p_limit - released for update skip locked
     ));
     get diagnostics freed = row_count;
     released := released + freed;

@@ -111,9 +111,11 @@ begin
 end $$;
 
 -- Claims due deliveries of several endpoints, the oldest of each endpoint first, at most p_limits of each
--- (ARCHITECTURE.md#rules-of-safety).
-create or replace function delivery_claim(p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz)
-returns table (
+-- (ARCHITECTURE.md#rules-of-safety). What is due goes by the clock of the process, the time of the claim by that of the
+-- database: other processes judge it.
+create or replace function delivery_claim(
+  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_claimed_at timestamptz
+) returns table (
   id text, created_at timestamptz, attempt integer, seq integer, due_at timestamptz, started_at timestamptz,
   body bytea, endpoint_id text, url text, secret bytea, previous_secret bytea, previous_secret_until timestamptz
 ) language plpgsql
@@ -137,10 +139,10 @@ begin
       order by q.endpoint_id, q.due_at limit w.most for update skip locked
     ) q
   ), claimed as (
-    update delivery_queue q set owner = p_owner, claimed_at = p_now, seq = q.seq + 1
+    update delivery_queue q set owner = p_owner, claimed_at = p_claimed_at, seq = q.seq + 1
     where q.id = any (array(select id from due))
   )
-  select due.id, due.created_at, due.attempt, due.seq, due.due_at, p_now, e.body, due.endpoint_id,
+  select due.id, due.created_at, due.attempt, due.seq, due.due_at, p_claimed_at, e.body, due.endpoint_id,
     due.url, due.secret, due.previous_secret, due.previous_secret_until
   from due
   cross join lateral (
@@ -257,7 +259,8 @@ begin
     where q.id = any (lost)
   ) l;
   insert into delivery_attempts (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, failure, detail)
-    select q.id, q.seq, q.endpoint_id, q.due_at, q.claimed_at, p_now, 'lost', 'the process ended during this attempt'
+    select q.id, q.seq, q.endpoint_id, q.due_at, q.claimed_at, greatest(q.claimed_at, p_now), 'lost',
+      'the process ended during this attempt'
     from delivery_queue q where q.id = any (lost)
     on conflict do nothing;
   update delivery_queue q set owner = null, due_at = p_now where q.id = any (kept);

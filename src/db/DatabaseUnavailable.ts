@@ -86,9 +86,13 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
       "Correct user and password, or allow the user in"
     )
   }
-  if (has("53300", "57P03")) {
+  if (has("53300", "57P03") || isRefusedMore(error)) {
     const fault = `the server at ${at} takes no connection now`
     return unavailable(fault, "Wait until it has started, or raise its max_connections")
+  }
+  if (hasNoServer(error)) {
+    const fault = `the pooler at ${at} has no server connection left`
+    return unavailable(fault, "Raise its default_pool_size, or lower DB_POOL of the processes")
   }
   if (has("08P01") && messages(error).some((text) => text.includes("startup parameter"))) {
     return unavailable(
@@ -105,6 +109,24 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
         `the server at ${at} cannot be used (${error.reason.message})`,
         "Check that it is Postgres 15 or newer, and its sslmode"
       )
+}
+
+/** A server, or PgBouncer by its `max_client_conn`, takes no more clients. */
+const isRefusedMore = (error: unknown): boolean =>
+  errorCodes(error).includes("53300") ||
+  messages(error).some((text) => text.includes("no more connections allowed"))
+
+/** PgBouncer has accepted the client, and had no server for its first statement. */
+const hasNoServer = (error: unknown): boolean =>
+  messages(error).some((text) => text.includes("query_wait_timeout"))
+
+/** Why a connection beside those that work cannot be had, for the log. */
+export const connectionTrouble = (error: unknown): string => {
+  if (isRefusedMore(error)) return "Postgres, or a pooler before it, takes no more connections"
+  if (hasNoServer(error) || messages(error).some((text) => /timed out|fallen silent/u.test(text))) {
+    return "no answer came: Postgres is away, or a pooler in session mode has too few server connections"
+  }
+  return messages(error).at(-1) ?? "it was closed"
 }
 
 /** `code` of the error and of its causes. */
@@ -143,7 +165,7 @@ export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => 
 export const waitReason = (error: unknown): "busy" | "absent" | undefined => {
   const codes = errorCodes(error)
   const has = (...wanted: ReadonlyArray<string>) => wanted.some((code) => codes.includes(code))
-  if (has("57P01", "57P02", "57P03", "53300")) return "busy"
+  if (has("57P01", "57P02", "57P03") || isRefusedMore(error) || hasNoServer(error)) return "busy"
   return has("ECONNREFUSED", "ECONNRESET", "ENOENT") ? "absent" : undefined
 }
 

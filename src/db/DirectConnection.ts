@@ -1,9 +1,10 @@
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Context, Deferred, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
 import type { Redacted } from "effect"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import type { Timeouts } from "./ConnectionWatchdog.ts"
 import { addressOf, sessionOf } from "./Database.ts"
+import { connectionTrouble } from "./DatabaseUnavailable.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
 /**
@@ -21,6 +22,8 @@ export interface DirectConnection {
   ) => Effect.Effect<ReadonlyArray<object>, StoreUnavailable>
   /** Called with the payload of each notification. Those sent while the connection was lost are lost. */
   readonly onNotification: (handler: (payload: string) => void) => void
+  /** Whether it is open, and listens. */
+  readonly isOpen: () => boolean
 }
 
 /** `None`: the embedded store, whose one connection is the pool, and whose one process needs no other. */
@@ -74,7 +77,11 @@ export const layer = (url: Redacted.Redacted) =>
           // Once in an outage
           const log = isLost ? Effect.logDebug : Effect.logWarning
           isLost = true
-          return log("The direct connection was lost", cause)
+          const why = connectionTrouble(Cause.squash(cause))
+          return log(
+            `The direct connection is lost: ${why}. Heartbeats use the pool, and changes of other processes are noticed later`,
+            cause
+          )
         }),
         Effect.andThen(Deferred.succeed(tried, undefined)),
         Effect.repeat(Schedule.spaced(reconnectDelay)),
@@ -103,7 +110,8 @@ export const layer = (url: Redacted.Redacted) =>
           ),
         onNotification: (handler) => {
           handlers.push(handler)
-        }
+        },
+        isOpen: () => current !== undefined
       } satisfies DirectConnection)
     })
   )

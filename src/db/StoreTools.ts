@@ -1,9 +1,11 @@
-import { DateTime, Effect, Schema } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { AppConfig } from "../config/Config.ts"
 import * as Database from "./Database.ts"
 import * as Migrations from "./Migrations.ts"
 import { rowOf, Time } from "./Rows.ts"
+import { storeFailures } from "./StoreFailures.ts"
+import { storeTrouble } from "./StoreTrouble.ts"
 
 /** The configured store over one connection, for tools that end soon. */
 const connection = Effect.map(AppConfig, ({ dataDir, database }) =>
@@ -38,9 +40,29 @@ const Session = Schema.Struct({
   mayWrite: Schema.Boolean
 })
 
+/** Writes as a process does, and into a file of its own, and rolls back: why the store takes no writes, if so. */
+const tryToWrite = Effect.fnUntraced(function* (sql: SqlClient) {
+  const write = Effect.gen(function* () {
+    yield* sql`CREATE TEMPORARY TABLE gateway_doctor (n integer) ON COMMIT DROP`
+    yield* sql`INSERT INTO gateway_doctor VALUES (1)`
+    yield* sql`
+      INSERT INTO processes (id, started_at, heartbeat_at) VALUES ('doctor', '-infinity', '-infinity')`
+    return yield* new Undone()
+  })
+  return yield* sql.withTransaction(write).pipe(
+    storeFailures,
+    Effect.catchTags({
+      Undone: () => Effect.succeedNone,
+      StoreUnavailable: (failure) => Effect.succeedSome(storeTrouble(failure))
+    })
+  )
+})
+
+class Undone extends Schema.TaggedError<Undone>()("Undone", {}) {}
+
 /**
- * What `migrateStore` would apply, whether the role may make tables and write tasks, and how far the clock of this
- * machine is ahead of the store's. Changes nothing.
+ * What `migrateStore` would apply, whether the role may make tables and write tasks, why the store takes no writes
+ * now, and how far the clock of this machine is ahead of the store's. Changes nothing.
  */
 export const inspectStore = Effect.gen(function* () {
   const pending = yield* Migrations.inspect()
@@ -53,5 +75,8 @@ export const inspectStore = Effect.gen(function* () {
     rowOf(Session)
   )
   const after = DateTime.toEpochMillis(yield* DateTime.now)
-  return { pending, ...rights, skewMillis: (before + after) / 2 - DateTime.toEpochMillis(now) }
+  const skewMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
+  const isComplete = pending.length === 0 && rights.mayMigrate && rights.mayWrite
+  const trouble = isComplete ? yield* tryToWrite(sql) : Option.none<string>()
+  return { pending, ...rights, skewMillis, trouble }
 }).pipe((look) => Effect.flatMap(connection, (store) => Effect.provide(look, store)))

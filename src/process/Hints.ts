@@ -9,6 +9,8 @@ export type HintTopic =
   | "task"
   /** A task that is due, and that its process does not take. */
   | "run"
+  /** A process that stops has handed over tasks; no key. */
+  | "left"
   /** A task that was ended from outside. */
   | "stop"
   /** Endpoints with due deliveries. */
@@ -131,7 +133,10 @@ const make = Effect.fnUntraced(function* (
   } satisfies HintsService
 })
 
-/** Behind a pooler in transaction mode `LISTEN` succeeds and nothing arrives. */
+/**
+ * Behind a pooler in transaction mode `LISTEN` succeeds and nothing arrives. Of a connection that is not open the log
+ * says why.
+ */
 const probe = (
   direct: Option.Option.Value<typeof DirectConnection.Service>,
   sender: string,
@@ -143,9 +148,11 @@ const probe = (
       Effect.andThen(arrived),
       Effect.timeout(probeTimeout),
       Effect.catchCause(() =>
-        Effect.logWarning(
-          "Notifications of other processes do not arrive, as behind a pooler in transaction mode: what they change is noticed a second later"
-        )
+        direct.isOpen()
+          ? Effect.logWarning(
+              "Notifications of other processes do not arrive, as behind a pooler in transaction mode: what they change is noticed a second later"
+            )
+          : Effect.void
       )
     )
 

@@ -22,6 +22,7 @@ import {
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { CallLease } from "./CallLease.ts"
 import { Hints } from "./Hints.ts"
+import { makeOutage } from "./Outage.ts"
 import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
@@ -113,10 +114,15 @@ export class Process extends Context.Service<
     readonly silences: () => number
     /** Writes a heartbeat, in addition to the regular ones. */
     readonly confirm: Effect.Effect<void, StoreUnavailable>
+    /**
+     * Now, or a time of this process's clock, by the clock of the database as of the last heartbeat, in milliseconds:
+     * for what others judge, be they processes or the receivers of signatures.
+     */
+    readonly databaseMillis: (localMillis?: number) => number
     /** At the last heartbeat this process had tasks in hand. */
     readonly ownedTasks: () => boolean
-    /** Succeeds when the store responds. For `/readyz`. */
-    readonly ping: Effect.Effect<void, StoreUnavailable>
+    /** Succeeds when the store answers and this process's heartbeats are written. For `/readyz`. */
+    readonly ready: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/Process") {
   /**
@@ -132,19 +138,21 @@ export class Process extends Context.Service<
       const measureSkew = makeMeasureSkew()
       const secrets = yield* Secrets
       const id = makeProcessId(secrets)
-      const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
+      const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity, aheadMillis: 0 }
       const local = yield* Clock.Clock
       const lease = new CallLease(local)
       const fork = yield* makeFiberPlaces
       const hints = yield* Hints
       const news = yield* makeNews
+      const outage = makeOutage()
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const sentAt = lease.now()
-        const { at, ...found } = yield* measureSkew(
-          Effect.flatMap(clock.asParameter, (now) =>
-            store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [])
-          )
+        const time = yield* clock.asParameter
+        const { news: read, aheadMillis } = yield* measureSkew(
+          store.heartbeat(id, Option.getOrNull(time), takes ? news.duties() : [])
         )
+        const { at, ...found } = read
+        own.aheadMillis = Option.isSome(time) ? 0 : Math.round(aheadMillis)
         const millis = DateTime.toEpochMillis(at)
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
@@ -174,7 +182,8 @@ export class Process extends Context.Service<
       // One that was alone sends its hints from now on
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
-        Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
+        Effect.andThen(outage.ended),
+        Effect.catchCause(outage.failed),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
         Effect.delay(firstTurn),
         Effect.forkScoped
@@ -195,7 +204,15 @@ export class Process extends Context.Service<
           Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
         silences: () => lease.silences(),
         confirm: beat(false),
-        ping: store.ping
+        databaseMillis: (localMillis = local.currentTimeMillisUnsafe()) =>
+          localMillis - own.aheadMillis,
+        ready: Effect.suspend(() => {
+          const failure = outage.failure()
+          const silentMillis = Math.abs(local.currentTimeMillisUnsafe() - own.begunAt)
+          return failure !== undefined && silentMillis >= gapMillis
+            ? Effect.fail(failure)
+            : store.ping
+        })
       })
     })
   )
@@ -281,7 +298,8 @@ const makeMeasureSkew = () => {
     const now = news.at
     const after = yield* Clock.currentTimeMillis
     // The reading was made at some time between the two
-    const skew = ((before + after) / 2 - DateTime.toEpochMillis(now)) / 1000
+    const aheadMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
+    const skew = aheadMillis / 1000
     yield* Metric.update(clockSkew, skew)
     const isNowSkewed = Math.abs(skew) - (after - before) / 2000 > clockSkewSecondsMax
     if (isNowSkewed !== isSkewed) {
@@ -293,6 +311,6 @@ const makeMeasureSkew = () => {
           )
         : Effect.logInfo("The clock of this process agrees with the database's again")
     }
-    return news
+    return { news, aheadMillis }
   })
 }

@@ -1,4 +1,4 @@
-import { Context, Effect, Exit, Layer } from "effect"
+import { Context, DateTime, Effect, Exit, Layer } from "effect"
 import { heartbeatSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import * as Duty from "../process/Duty.ts"
@@ -15,10 +15,11 @@ const orphansMax = 5000
 export class Rescuer extends Context.Service<
   Rescuer,
   {
-    /** Frees what dead processes had in hand: it is due again at once. */
+    /**
+     * Frees what dead processes had in hand: it is due again at once. Tasks a heartbeat later than deliveries,
+     * because each process takes its share of them first.
+     */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
-    /** The same of this process's share of the tasks. */
-    readonly takeShare: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/Rescuer") {
   static readonly layer = Layer.effect(
@@ -30,28 +31,25 @@ export class Rescuer extends Context.Service<
       const inbox = yield* TaskInbox
       const hints = yield* Hints
       /** In batches, so that the first are taken while the last are freed. */
-      const release = (share?: string) =>
-        Effect.gen(function* () {
-          const freed = yield* tasks.releaseOrphans(yield* process.aliveSince, orphansMax, share)
-          if (freed > 0) inbox.wake()
-          if (freed > 0 && share === undefined) hints.publishUnsafe("run", "")
-          return freed
-        }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
-      const both = (share?: string) => together(release(share), deliveries.requeueLost)
-      return Rescuer.of({ rescue: both(), takeShare: both(process.id) })
+      const release = Effect.gen(function* () {
+        const since = DateTime.subtract(yield* process.aliveSince, { seconds: heartbeatSeconds })
+        const freed = yield* tasks.releaseOrphans(since, orphansMax)
+        if (freed === 0) return freed
+        inbox.wake()
+        hints.publishUnsafe("run", "")
+        return freed
+      }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
+      return Rescuer.of({ rescue: together(release, deliveries.requeueLost) })
     })
   )
 
-  /**
-   * All processes take their shares when one has become dead; at the interval of heartbeats one of them
-   * looks for the rest.
-   */
+  /** Deliveries are freed when a process has become dead; at the interval of heartbeats one process looks for the rest. */
   static readonly layerLoop = Layer.merge(
     Layer.effectDiscard(
       Effect.gen(function* () {
         const death = yield* (yield* Process).deaths
-        const { takeShare } = yield* Rescuer
-        yield* Effect.andThen(death, takeShare).pipe(
+        const { requeueLost } = yield* DeliveryScheduler
+        yield* Effect.andThen(death, requeueLost).pipe(
           Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
           Effect.forever,
           Effect.forkScoped

@@ -148,10 +148,12 @@ export const makeClaims = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
     queues: (now: DateTime.Utc) =>
       sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
     // An index lookup for each, whatever the statistics say
-    claim: ({ limit, now, owner, queue }: Claim) =>
+    claim: ({ limit, now, owner, queue, share }: Claim) =>
       sql`
         SELECT ${sql.literal(claimedColumns)}
-        FROM task_claim(${queue}, ${limit}, ${owner}, ${toDate(now)}) c
+        FROM task_claim(
+          ${queue}, ${limit}, ${owner}, ${toDate(now)}, ${share?.tasks ?? null}::uuid[],
+          ${share === undefined ? null : toDate(share.aliveSince)}::timestamptz) c
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.withoutTransform.pipe(
         Effect.flatMap((rows) => {
           const jobs = rows.filter(({ whole }) => whole === null)

@@ -145,9 +145,9 @@ const makeDownload = Effect.gen(function* () {
         vendorCode: mediumNotTaken
       })
     }
-    const { mime } = info
+    const { content, mime } = info
     const row = yield* retryStore(
-      artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
+      artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes: content })
     )
     return { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
   })

@@ -4,7 +4,7 @@ import type { TaskRow } from "../db/TaskRow.ts"
 import { modelAt } from "../domain/Candidate.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { TaskError } from "../domain/Task.ts"
-import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { Hints } from "../process/Hints.ts"
 import type { VendorError } from "../vendors/VendorError.ts"
 import type { Owned } from "./OwnedTask.ts"
 import { RunningTasks } from "./RunningTasks.ts"
@@ -41,7 +41,7 @@ export class TaskRunner extends Context.Service<
   static readonly layer = Layer.effect(
     TaskRunner,
     Effect.gen(function* () {
-      const notifier = yield* WorkNotifier
+      const hints = yield* Hints
       const store = yield* TaskStore
       const running = yield* RunningTasks
       const advance = yield* makeAdvance
@@ -49,8 +49,8 @@ export class TaskRunner extends Context.Service<
       const isTraced = (yield* Effect.tracer) !== Tracer.Tracer.defaultValue()
       const release = Effect.fnUntraced(
         function* ({ epoch, task }: Owned) {
-          yield* store.releaseRun(task.id, epoch)
-          yield* notifier.offerTask(task.id)
+          yield* store.handOver(task.id, epoch)
+          hints.publishUnsafe("left", "")
         },
         (given) => Effect.ignore(given)
       )

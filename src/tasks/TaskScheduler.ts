@@ -1,7 +1,9 @@
-import { Clock, DateTime, Effect, Exit, Layer } from "effect"
+import { Array, Clock, DateTime, Effect, Exit, Layer, Queue } from "effect"
+import type { TaskId } from "../domain/Ids.ts"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
 import { afterMillis } from "../domain/RealTime.ts"
 import { Drain } from "../process/Drain.ts"
+import { Hints } from "../process/Hints.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import type { Owned } from "./OwnedTask.ts"
@@ -50,11 +52,12 @@ export const layer = Layer.effectDiscard(
       })
     }
     inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
-    const { claimDue } = yield* makeClaims((owned) => {
+    const { claimDue, claimShare } = yield* makeClaims((owned) => {
       claimed += 1
       inbox.count(owned.queue, 1)
       begin(owned)
     })
+    yield* whenProcessesLeave(claimShare)
 
     let lookedAt = Number.NEGATIVE_INFINITY
     const clock = yield* Clock.Clock
@@ -114,12 +117,35 @@ const paced = <A, E, R>(
 /** The wait after a look that failed. */
 const retryMillis = 1000
 
-/** Claims what is due in all queues, as much as this process takes; returns when the next task is due. */
+/** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */
+const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(claimShare: Effect.Effect<void, E, R>) {
+  const hints = yield* Hints
+  const death = yield* (yield* Process).deaths
+  const signals = yield* Queue.sliding<void>(1)
+  const signal = () => Queue.offerUnsafe(signals, undefined)
+  signal()
+  hints.subscribe("left", signal)
+  yield* Effect.forkScoped(Effect.forever(Effect.map(death, signal)))
+  yield* Effect.andThen(Queue.take(signals), claimShare).pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Tasks were not taken over", cause)),
+    Effect.forever,
+    Effect.forkScoped
+  )
+})
+
+/** Tasks of one earlier owner that one process takes over at once; the rescue frees what is left. */
+const shareMax = 5000
+
+/**
+ * `claimDue` claims what is due in all queues, as much as this process takes, and returns when the next task is due.
+ * `claimShare` claims this process's share of what others have left. ADR 0204.
+ */
 const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   const drain = yield* Drain
   const inbox = yield* TaskInbox
   const store = yield* TaskStore
-  const { id } = yield* Process
+  const process = yield* Process
+  const { id } = process
 
   const claimFrom = Effect.fnUntraced(function* (queue: string) {
     for (;;) {
@@ -147,16 +173,43 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     const queues = yield* open
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
-    // The others go on when one fails: a claim that is interrupted may have been committed
-    const exits = yield* Effect.forEach(due, ({ queue }) => Effect.exit(claimFrom(queue)), {
-      concurrency: claimsMax
-    })
-    const failed = exits.find(Exit.isFailure)
-    if (failed !== undefined) return yield* Effect.failCause(failed.cause)
+    yield* eachToItsEnd(due, ({ queue }) => claimFrom(queue))
     // The next look sees what is due then
     return DateTime.toEpochMillis(now)
   })
-  return { claimDue }
+
+  const claimFromShare = Effect.fnUntraced(function* (
+    { queue, tasks }: { readonly queue: string; readonly tasks: ReadonlyArray<TaskId> },
+    aliveSince: DateTime.Utc
+  ) {
+    for (const some of Array.chunksOf(tasks, claimMax)) {
+      const limit = Math.min(some.length, inbox.capacity(queue))
+      if (limit <= 0 || drain.isDraining()) return
+      const now = yield* DateTime.now
+      const share = { tasks: some, aliveSince }
+      for (const owned of yield* store.claim({ queue, limit, owner: id, now, share })) begin(owned)
+    }
+  })
+
+  const claimShare = Effect.gen(function* () {
+    if (drain.isDraining() || !process.isAlive()) return
+    const aliveSince = yield* process.aliveSince
+    const queues = yield* store.share(aliveSince, id, shareMax)
+    yield* eachToItsEnd(queues, (queue) => claimFromShare(queue, aliveSince))
+  })
+  return { claimDue, claimShare }
+})
+
+/** Some at once. The others go on when one fails: a claim that is interrupted may have been committed. */
+const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
+  queues: ReadonlyArray<A>,
+  run: (queue: A) => Effect.Effect<void, E, R>
+) {
+  const exits = yield* Effect.forEach(queues, (queue) => Effect.exit(run(queue)), {
+    concurrency: claimsMax
+  })
+  const failed = exits.find(Exit.isFailure)
+  if (failed !== undefined) return yield* Effect.failCause(failed.cause)
 })
 
 /** Queues that are claimed from at once. */

@@ -168,6 +168,11 @@ export interface Claim {
   readonly limit: number
   readonly owner: string
   readonly now: DateTime.Utc
+  /** Takes these tasks alone, from owners without a heartbeat since then. */
+  readonly share?: {
+    readonly tasks: ReadonlyArray<TaskId>
+    readonly aliveSince: DateTime.Utc
+  }
 }
 
 /** Tasks, their runs and vendor attempts. The only writer of these tables. */
@@ -206,6 +211,20 @@ export class TaskStore extends Context.Service<
     >
     /** Gives up ownership before the end of the step, which is due again at once. */
     readonly releaseRun: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
+    /** The same of a process that stops: the others take their shares. */
+    readonly handOver: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * The share of a process, by queue, in the tasks that were handed over, or whose owners have no heartbeat since
+     * then. At most so many of each earlier owner.
+     */
+    readonly share: (
+      aliveSince: DateTime.Utc,
+      process: string,
+      limit: number
+    ) => Effect.Effect<
+      ReadonlyArray<{ readonly queue: string; readonly tasks: ReadonlyArray<TaskId> }>,
+      StoreUnavailable
+    >
     /** Records the submit and moves `pending` to `processing`. `false`: fenced. */
     readonly beginAttempt: (start: AttemptStart) => Effect.Effect<boolean, StoreUnavailable>
     /** `false`: fenced, nothing was written. */
@@ -226,13 +245,12 @@ export class TaskStore extends Context.Service<
     /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
     /**
-     * Frees tasks of owners without a heartbeat since then, at most so many; returns how many. With a
-     * process only its share, so that all take theirs at once.
+     * Frees tasks that were handed over, or whose owners have no heartbeat since then, at most so many; returns how
+     * many.
      */
     readonly releaseOrphans: (
       heartbeatSince: DateTime.Utc,
-      limit: number,
-      process?: string
+      limit: number
     ) => Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/tasks/TaskStore") {}

@@ -54,6 +54,7 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
 function ownership(sql: PgClient.PgClient) {
   const Epoch = Schema.Struct({ epoch: Schema.Int })
   const Owned = Schema.Struct({ taskId: TaskId, epoch: Schema.Int })
+  const Share = Schema.Struct({ queue: Schema.String, tasks: Schema.Array(TaskId) })
   return {
     runState: (id: TaskId, epoch: number) =>
       sql`SELECT epoch FROM runs WHERE task_id = ${id}`.pipe(
@@ -73,9 +74,15 @@ function ownership(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
-    releaseOrphans: (heartbeatSince: DateTime.Utc, limit: number, process: string | null = null) =>
-      sql`
-        SELECT * FROM task_orphans_release(${toDate(heartbeatSince)}, ${limit}::int, ${process})`.pipe(
+    handOver: (id: TaskId, epoch: number) =>
+      sql`SELECT task_hand_over(${id}, ${epoch})`.pipe(Effect.asVoid, storeFailures),
+    share: (aliveSince: DateTime.Utc, process: string, limit: number) =>
+      sql`SELECT * FROM task_share(${toDate(aliveSince)}, ${process}, ${limit}::int)`.pipe(
+        rowsOf(Share),
+        storeFailures
+      ),
+    releaseOrphans: (heartbeatSince: DateTime.Utc, limit: number) =>
+      sql`SELECT * FROM task_orphans_release(${toDate(heartbeatSince)}, ${limit}::int)`.pipe(
         rowOf(Schema.Struct({ released: Schema.Int })),
         Effect.map(({ released }) => released),
         storeFailures

@@ -157,7 +157,7 @@ function reads(sql: PgClient.PgClient) {
       sql`
         SELECT seq, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
         FROM attempts_and_claims
-        WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)} AND started_at <= (
+        WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)}::timestamptz - interval '1 hour' AND started_at <= (
           SELECT updated_at + interval '1 hour' FROM deliveries_and_claims
           WHERE id = ${id} AND created_at = ${createdAt(id)})
         ORDER BY seq`.pipe(rowsOf(AttemptRow), storeFailures),

@@ -48,7 +48,10 @@ export class DeliveryStore extends Context.Service<
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
+      /** What is due by then is claimed. */
       readonly now: DateTime.Utc
+      /** The same moment by the clock of the database, by which other processes judge the claim. */
+      readonly claimedAt: DateTime.Utc
       /** Called for each endpoint that gets less than its limit because of what other processes send. */
       readonly onBusy?: (id: EndpointId) => void
     }) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>

@@ -40,11 +40,11 @@ function claim(sql: PgClient.PgClient) {
       return sql`
         SELECT CASE WHEN row_number() OVER () = 1 THEN p.places END AS places, c.*
         FROM (
-          SELECT delivery_places(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
+          SELECT delivery_places(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.claimedAt)},
             ${deliveriesPerEndpointPerMinuteMax}::int, ${deliveriesPerEndpointAtOnceMax}::int) AS places OFFSET 0
         ) p
         LEFT JOIN LATERAL delivery_claim(
-          ${endpoints}::text[], p.places, ${c.owner}, ${toDate(c.now)}) c ON true`
+          ${endpoints}::text[], p.places, ${c.owner}, ${toDate(c.now)}, ${toDate(c.claimedAt)}) c ON true`
     }).pipe(
       Effect.tap((rows) =>
         Effect.sync(() => {

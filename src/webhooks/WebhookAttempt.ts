@@ -4,6 +4,7 @@ import { retryStore } from "../db/StoreFailures.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { Secrets } from "../process/Secrets.ts"
 import type { SecretUnreadable } from "../process/Secrets.ts"
+import { Process } from "../process/Process.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery, AttemptRecord } from "./DeliveryStore.ts"
 import { nextAttemptAt } from "./RetryPolicy.ts"
@@ -47,14 +48,16 @@ export interface AttemptObserver {
 export const makeAttempts = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const sender = yield* WebhookSender
+  const process = yield* Process
   const decrypt = yield* makeDecrypt
   const records = yield* makeRecords(store)
   const releaseClaims = yield* makeReleaseClaims(store)
 
   const send = Effect.fnUntraced(function* (claimed: ClaimedDelivery, onStart: () => void) {
-    const millis = yield* Clock.currentTimeMillis
-    const startBeforeMillis = DateTime.toEpochMillis(claimed.startedAt) + claimMillisMax
-    if (millis > startBeforeMillis) return notSent
+    const now = yield* Clock.currentTimeMillis
+    const millis = process.databaseMillis(now)
+    const millisLeft = DateTime.toEpochMillis(claimed.startedAt) + claimMillisMax - millis
+    if (millisLeft < 0) return notSent
     const overlaps =
       claimed.previousSecretUntil !== null &&
       millis < DateTime.toEpochMillis(claimed.previousSecretUntil)
@@ -68,17 +71,18 @@ export const makeAttempts = Effect.gen(function* () {
       deliveryId: claimed.id,
       body: claimed.body,
       timestampSeconds: Math.floor(millis / 1000),
-      startBeforeMillis,
+      startBeforeMillis: now + millisLeft,
       onStart
     })
   })
 
   const end = (claimed: ClaimedDelivery, observer: AttemptObserver, outcome: AttemptOutcome) =>
-    Effect.map(Clock.currentTimeMillis, (millis) => {
+    Effect.map(Clock.currentTimeMillis, (now) => {
       countAttempt(outcome.failure ?? "delivered")
+      const millis = process.databaseMillis(now)
       observer.ended(millis)
       const endedAt = DateTime.makeUnsafe(millis)
-      records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
+      records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, now) })
     })
 
   /**

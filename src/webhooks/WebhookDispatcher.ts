@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
@@ -49,11 +49,12 @@ export class WebhookDispatcher extends Context.Service<
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
       const drain = yield* Drain
+      const process = yield* Process
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
         open: Effect.fnUntraced(function* (id) {
-          const now = yield* DateTime.now
+          const now = DateTime.makeUnsafe(process.databaseMillis())
           const since = DateTime.subtractDuration(now, Duration.millis(windowMillis))
           const ends = yield* store.endedSince(id, since, now)
           const window = new SlidingWindow(
@@ -66,7 +67,7 @@ export class WebhookDispatcher extends Context.Service<
             window,
             (capacity, onBusy) => claim({ endpointId: id, capacity, onBusy }),
             attempts
-          ).pipe(Effect.provideService(Drain, drain))
+          ).pipe(Effect.provideService(Drain, drain), Effect.provideService(Process, process))
         })
       })
     })
@@ -101,6 +102,8 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   const drain = yield* Drain
+  // The clock of the window, which counts attempts of all processes
+  const { databaseMillis } = yield* Process
   yield* Effect.addFinalizer(() => attempts.written)
   // In the background: a message that lasted as long as the sending would keep its sender waiting
   const run = yield* makeFiberPlaces
@@ -145,7 +148,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     mustRecheck = false
     const { capacity, claimed, isBusy } = yield* claimUpTo(claim, capacityAt)
     mayHaveMore = isBusy || claimed.length === capacity
-    if (isBusy) busyUntil = (yield* Clock.currentTimeMillis) + busyMillis
+    if (isBusy) busyUntil = databaseMillis() + busyMillis
     url = claimed.at(-1)?.url ?? url
     if (isClosing()) return yield* attempts.releaseClaims(claimed)
     running += claimed.length
@@ -158,7 +161,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   const send = Effect.gen(function* () {
     mayHaveMore = true
     while (true) {
-      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      const now = databaseMillis()
       const hasCapacity = capacityAt(now) > 0
       const isBusy = Math.abs(busyUntil - now) <= busyMillis && busyUntil > now
       if (hasCapacity && !isBusy && (mayHaveMore || mustRecheck)) {
@@ -225,7 +228,7 @@ const makeIsClosing = Effect.gen(function* () {
 const warmUp = (store: DeliveryStore["Service"]) =>
   Effect.gen(function* () {
     const now = yield* DateTime.now
-    yield* store.claim({ wanted: [], owner: "", now })
+    yield* store.claim({ wanted: [], owner: "", now, claimedAt: now })
     yield* store.record([])
   }).pipe(
     Effect.replicateEffect(claimsMax + recordRunsMax, { concurrency: "unbounded", discard: true }),
@@ -269,18 +272,21 @@ const makeClaim = Effect.gen(function* () {
       }>
     ) {
       const now = yield* DateTime.now
+      const millis = process.databaseMillis(DateTime.toEpochMillis(now))
+      const claimedAt = DateTime.makeUnsafe(millis)
       const wanted = requests.map(({ capacity, endpointId }) => ({
         endpointId,
-        limit: capacity(DateTime.toEpochMillis(now))
+        limit: capacity(millis)
       }))
       const claimed = yield* store
         .claim({
           wanted,
           owner: process.id,
           now,
+          claimedAt,
           onBusy: (id) => requests.find(({ endpointId }) => endpointId === id)?.onBusy()
         })
-        .pipe(Effect.tapError(() => abandonClaims(wanted, now)))
+        .pipe(Effect.tapError(() => abandonClaims(wanted, claimedAt)))
       const found = new Map<EndpointId, Array<ClaimedDelivery>>()
       for (const one of claimed) {
         const list = found.get(one.endpointId)

@@ -83,13 +83,19 @@ export interface JpegOptions {
   readonly height?: number
   /** C0 baseline, C2 progressive. */
   readonly frame?: number
+  /** A progressive JPEG has several. */
+  readonly scans?: number
   /** Segments before the frame, such as an EXIF block with a thumbnail. */
   readonly extra?: ReadonlyArray<Uint8Array>
 }
 
 /** A grey JPEG: tables, one frame, one scan with a stuffed byte and a restart marker in it. */
 export const jpeg = (options: JpegOptions = {}): Uint8Array => {
-  const { extra = [], frame = 0xc0, height = 400, width = 400 } = options
+  const { extra = [], frame = 0xc0, height = 400, scans = 1, width = 400 } = options
+  const scan = join(
+    jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])),
+    Buffer.from([0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56])
+  )
   return join(
     Buffer.from([0xff, 0xd8]),
     jpegSegment(0xe0, join("JFIF\0", Buffer.from([1, 1, 0, 0, 1, 0, 1, 0, 0]))),
@@ -97,8 +103,7 @@ export const jpeg = (options: JpegOptions = {}): Uint8Array => {
     jpegSegment(0xdb, join(Buffer.from([0]), Buffer.alloc(64, 1))),
     jpegFrame(frame, width, height),
     jpegSegment(0xc4, join(Buffer.from([0, 1]), Buffer.alloc(15), Buffer.from([0]))),
-    jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])),
-    Buffer.from([0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56]),
+    ...Array.from({ length: scans }, () => scan),
     Buffer.from([0xff, 0xd9])
   )
 }
@@ -195,11 +200,13 @@ export interface WavOptions {
   /** Length of the data chunk in the header, when it is wrong. */
   readonly announcedBytes?: number
   readonly coding?: number
+  /** Chunks behind the sound. */
+  readonly tags?: ReadonlyArray<Uint8Array>
 }
 
 /** PCM of 16 bits, silent; `seconds` is exact to a sample. */
 export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
-  const { channels = 1, coding = 1, hertz = 8000 } = options
+  const { channels = 1, coding = 1, hertz = 8000, tags = [] } = options
   const block = channels * 2
   const data = new Uint8Array(Math.round(seconds * hertz) * block)
   const { announcedBytes = data.length, bytesPerSecond = hertz * block } = options
@@ -216,7 +223,8 @@ export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
         u16le(16)
       )
     ),
-    join("data", u32le(announcedBytes), data)
+    join("data", u32le(announcedBytes), data),
+    ...tags
   )
 }
 
@@ -245,5 +253,9 @@ export const mp3 = (frames: number, options: Mp3Options = {}): Uint8Array => {
     ...(id3v1 ? [join("TAG", new Uint8Array(125))] : [])
   )
 }
+
+/** A video with nothing in it, as phones append one to a photo. */
+export const mp4 = (): Uint8Array =>
+  join(u32be(24), "ftypmp42", u32be(0), "mp42isom", u32be(16), "mdat", Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0xff, 0xd9, 0, 0]))
 
 export const gif = (): Uint8Array => join("GIF89a", u16le(400), u16le(400), new Uint8Array(20))

@@ -6,6 +6,10 @@ export interface PoolerOptions {
   readonly mode: "session" | "transaction"
   /** What becomes of the settings in a startup packet. */
   readonly settings: "passed" | "ignored" | "refused"
+  /** Server connections at most; more clients wait for one, as PgBouncer lets them. */
+  readonly serversMax?: number
+  /** How such a wait ends. */
+  readonly exhausted?: "waits" | "query_wait_timeout" | "no more connections allowed"
 }
 
 const settings = [
@@ -137,6 +141,7 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
     })
   }
 
+  let servers = 0
   const listener = createServer((client) => {
     sockets.add(client)
     state.clients += 1
@@ -162,6 +167,11 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
           continue
         }
         isServed = true
+        servers += 1
+        if (servers > (options.serversMax ?? Infinity)) {
+          const { exhausted = "waits" } = options
+          return void (exhausted === "waits" || client.end(errorOf("08P01", exhausted)))
+        }
         const unsupported = settings.find((name) => frame.includes(`${name}\0`))
         if (options.settings === "refused" && unsupported !== undefined) {
           client.end(errorOf("08P01", `unsupported startup parameter: ${unsupported}`))

@@ -13,7 +13,8 @@ export interface AudioInfo {
   readonly kind: "audio"
   readonly format: AudioFormat
   readonly mime: string
-  readonly bytes: number
+  /** Without what follows the end of the file. */
+  readonly content: Uint8Array
   readonly seconds: number
 }
 
@@ -33,7 +34,7 @@ export const inspectAudio = Effect.fnUntraced(function* (bytes: Uint8Array, rule
   if (Result.isFailure(format)) return yield* new MediaFault({ detail: format.failure })
   const header = yield* inSlices(() => read(format.success, bytes))
   if (Result.isFailure(header)) return yield* new MediaFault({ detail: header.failure })
-  const { seconds } = header.success
+  const { end, seconds } = header.success
   if (seconds < rules.secondsMin || seconds > rules.secondsMax) {
     const detail = `Expected ${rules.secondsMin} to ${rules.secondsMax} seconds, got ${seconds.toFixed(2)}`
     return yield* new MediaFault({ detail })
@@ -42,7 +43,7 @@ export const inspectAudio = Effect.fnUntraced(function* (bytes: Uint8Array, rule
     kind: "audio",
     format: format.success,
     mime: mimesOf[format.success][0],
-    bytes: bytes.length,
+    content: bytes.subarray(0, end),
     seconds
   } satisfies AudioInfo
 })

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { i32le, trailing, truncated, u16le, u32le } from "./Bytes.ts"
+import { i32le, truncated, u16le, u32le } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
 
 const infoSizes = new Set([12, 40, 52, 56, 64, 108, 124])
@@ -7,9 +7,6 @@ const depths = new Set([1, 4, 8, 16, 24, 32])
 
 /** Compressions whose length follows from width and height: none, and bit fields. */
 const plain = new Set([0, 3, 6])
-
-/** Rows are padded to 4 bytes, and some writers pad the file too. */
-const paddingBytesMax = 3
 
 /** Reads the header and compares its lengths with the bytes; pixels are not decoded. */
 export const readBmp = (bytes: Uint8Array): Result.Result<ImageHeader, string> => {
@@ -29,9 +26,9 @@ export const readBmp = (bytes: Uint8Array): Result.Result<ImageHeader, string> =
     ? Math.ceil((width * depth) / 32) * 4 * height
     : u32le(bytes, 34)
   if (pixelsAt < 14 + infoSize || pixelsAt + stored > bytes.length) return Result.fail(truncated)
+  // Some writers leave the size of the file 0
   const end = Math.max(pixelsAt + stored, u32le(bytes, 2))
-  if (end > bytes.length) return Result.fail(truncated)
-  return bytes.length > end + paddingBytesMax
-    ? Result.fail(trailing(bytes.length - end))
-    : Result.succeed({ format: "BMP", width, height, alpha: false })
+  return end > bytes.length
+    ? Result.fail(truncated)
+    : Result.succeed({ format: "BMP", width, height, alpha: false, end })
 }

@@ -24,5 +24,9 @@ export const latin1 = (bytes: Uint8Array, at: number, length: number): string =>
 
 export const truncated = "The file is cut off before its end"
 
-export const trailing = (bytes: number): string =>
-  `${bytes} bytes follow the end of the file's own content`
+/** The end of a RIFF file by its header, with the padding of an odd size; `undefined`: the file is cut off. */
+export const endOfRiff = (bytes: Uint8Array): number | undefined => {
+  const end = 8 + u32le(bytes, 4)
+  // Some writers count padding that they leave out
+  return end > bytes.length + 1 ? undefined : Math.min(end + (end % 2), bytes.length)
+}

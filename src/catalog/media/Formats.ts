@@ -102,14 +102,19 @@ export const mimeOfExtension = (extension: string): string | undefined =>
 /** The end of a file's name, by its media type. */
 export const extensionOf = (mime: string): string => extensions.get(mime) ?? "bin"
 
-export interface AudioHeader {
+/** What the headers of a file say, compared with its bytes. */
+interface Header {
+  /** Where the file's own content ends; phones and editors append other data. */
+  readonly end: number
+}
+
+export interface AudioHeader extends Header {
   readonly format: AudioFormat
   /** Without the silence that an encoder says that it added. */
   readonly seconds: number
 }
 
-/** The values of an image's own header. */
-export interface ImageHeader {
+export interface ImageHeader extends Header {
   readonly format: ImageFormat
   /** Pixels. */
   readonly width: number

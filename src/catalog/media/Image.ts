@@ -15,7 +15,8 @@ export interface ImageInfo extends ImageHeader {
   readonly kind: "image"
   /** The true media type, by magic bytes. */
   readonly mime: string
-  readonly bytes: number
+  /** Without what follows the end of the file. */
+  readonly content: Uint8Array
 }
 
 const readers = { PNG: readPng, WEBP: readWebp, BMP: readBmp }
@@ -46,7 +47,7 @@ const ruleFault = (image: ImageHeader, rules: ImageRules): string | undefined =>
 
 /**
  * Checks an image by its bytes only: format, size, width, height, transparency. Animated, truncated and
- * empty files, false headers and files of two formats are refused. No pixel is decoded.
+ * empty files and false headers are refused; what follows the end of the file is cut off. No pixel is decoded.
  * docs/reference/models.md#inspection
  */
 export const inspectImage = Effect.fnUntraced(function* (bytes: Uint8Array, rules: ImageRules) {
@@ -60,6 +61,6 @@ export const inspectImage = Effect.fnUntraced(function* (bytes: Uint8Array, rule
     ...header.success,
     kind: "image",
     mime: mimesOf[format.success][0],
-    bytes: bytes.length
+    content: bytes.subarray(0, header.success.end)
   } satisfies ImageInfo
 })

@@ -1,7 +1,7 @@
 import { Result } from "effect"
-import { latin1, trailing, truncated, u16be, u8 } from "./Bytes.ts"
+import { truncated, u16be, u8 } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
-import { endOfZeros, makePartsCount, sliceBytes, tooManyParts } from "./Slices.ts"
+import { makePartsCount, sliceBytes, tooManyParts } from "./Slices.ts"
 import type { Sliced } from "./Slices.ts"
 
 interface Picture {
@@ -31,15 +31,12 @@ const endOfScan = function* (bytes: Uint8Array, at: number): Sliced<number> {
   return bytes.length
 }
 
-/** Reads one picture from its start marker to its end marker. */
-const readPicture = function* (
-  bytes: Uint8Array,
-  start: number,
-  isFew: () => boolean
-): Sliced<Result.Result<Picture, string>> {
+/** Reads the first picture from its start marker to its end marker. */
+const readPicture = function* (bytes: Uint8Array): Sliced<Result.Result<Picture, string>> {
+  const isFew = makePartsCount()
   let size: { readonly width: number; readonly height: number } | undefined
   let scans = 0
-  for (let at = start + 2; at + 2 <= bytes.length;) {
+  for (let at = 2; at + 2 <= bytes.length;) {
     if (!isFew()) return Result.fail(tooManyParts)
     if (u8(bytes, at) !== 0xff) return Result.fail("The JPEG is damaged: a marker is missing")
     const marker = u8(bytes, at + 1)
@@ -76,30 +73,11 @@ const readPicture = function* (
   return Result.fail(truncated)
 }
 
-/** Samsung phones append a table that starts with SEFH and ends with SEFT. */
-const isPhoneTrailer = (bytes: Uint8Array, at: number): boolean =>
-  latin1(bytes, bytes.length - 4, 4) === "SEFT" && bytes.length - at >= 8
-
 /**
- * Reads a JPEG marker by marker to its end; pixels are not decoded. After the end, zero padding, further
- * pictures (multi-picture format of phones) and a phone's table are allowed, nothing else.
+ * Reads a JPEG marker by marker to the end of its first picture; pixels are not decoded. Phones append further
+ * pictures, a video or tables of their own.
  */
 export const readJpeg = function* (bytes: Uint8Array): Sliced<Result.Result<ImageHeader, string>> {
-  const isFew = makePartsCount()
-  const first = yield* readPicture(bytes, 0, isFew)
-  if (Result.isFailure(first)) return Result.fail(first.failure)
-  const { height, width } = first.success
-  const header: ImageHeader = { format: "JPEG", width, height, alpha: false }
-  for (let at = first.success.end; ;) {
-    at = yield* endOfZeros(bytes, at)
-    if (at >= bytes.length || isPhoneTrailer(bytes, at)) return Result.succeed(header)
-    if (u16be(bytes, at) !== 0xffd8) return Result.fail(trailing(bytes.length - at))
-    const further = yield* readPicture(bytes, at, isFew)
-    if (Result.isFailure(further)) {
-      return Result.fail(
-        further.failure === tooManyParts ? tooManyParts : trailing(bytes.length - at)
-      )
-    }
-    at = further.success.end
-  }
+  const picture = yield* readPicture(bytes)
+  return Result.map(picture, (found) => ({ format: "JPEG", alpha: false, ...found }))
 }

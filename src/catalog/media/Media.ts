@@ -133,7 +133,7 @@ const readInline = Effect.fnUntraced(function* (text: string, rules: MediaRules)
   }
   const info = yield* inspectMedia(decoded, rules)
   const mismatch = match === null ? undefined : declaredFault(match[1] ?? "", info)
-  return mismatch === undefined ? { bytes: decoded, info } : yield* mismatch
+  return mismatch === undefined ? info : yield* mismatch
 })
 
 /** A text in a media field of a body, with the rules of the field. */
@@ -197,9 +197,9 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
   const [media, faults] = yield* Effect.partition(found.filter(isInline), (it) =>
     Effect.yieldNow.pipe(
       Effect.andThen(readInline(it.text, it.rules)),
-      Effect.map(({ bytes, info }): InlineMedium => ({
+      Effect.map((info): InlineMedium => ({
         pointer: it.pointer,
-        bytes,
+        bytes: info.content,
         mime: info.mime,
         info
       })),

@@ -1,7 +1,7 @@
 import { Result } from "effect"
-import { latin1, trailing, truncated, u16be, u32be, u8 } from "./Bytes.ts"
+import { latin1, truncated, u16be, u32be, u8 } from "./Bytes.ts"
 import type { AudioHeader } from "./Formats.ts"
-import { endOfZeros, makePartsCount, sliceParts, tooManyParts } from "./Slices.ts"
+import { endOfZeros, makePartsCount, sliceBytes, sliceParts, tooManyParts } from "./Slices.ts"
 import type { Sliced } from "./Slices.ts"
 
 /** Kilobits a second of layer III by bitrate index, for MPEG 1 and for MPEG 2 and 2.5. */
@@ -52,14 +52,27 @@ const startOfSound = function* (bytes: Uint8Array): Sliced<number | undefined> {
   return yield* endOfZeros(bytes, at)
 }
 
-const tails = ["TAG", "APETAGEX", "LYRICSBEGIN", "ID3", "3DI"]
+/** Frames in a row that are sound, not bytes of something else that look like a frame. */
+const framesOfSound = 3
 
-/** Only tags or zero padding may follow the last frame. */
-const isTail = function* (bytes: Uint8Array, at: number): Sliced<boolean> {
-  return (
-    tails.some((tail) => latin1(bytes, at, tail.length) === tail) ||
-    (yield* endOfZeros(bytes, at)) >= bytes.length
-  )
+const isSound = (bytes: Uint8Array, start: number): boolean => {
+  let at = start
+  for (let frames = 0; frames < framesOfSound; frames += 1) {
+    const frame = frameAt(bytes, at)
+    if (frame === undefined) return false
+    at += frame.length
+  }
+  return true
+}
+
+/** Whether sound goes on behind other bytes: without it the file would be cut in the middle. */
+const hasSoundFrom = function* (bytes: Uint8Array, start: number): Sliced<boolean> {
+  for (let from = start; from < bytes.length; from += sliceBytes) {
+    if (from > start) yield
+    const end = Math.min(from + sliceBytes, bytes.length)
+    for (let at = from; at < end; at += 1) if (isSound(bytes, at)) return true
+  }
+  return false
 }
 
 interface Announced {
@@ -91,7 +104,7 @@ const announcedFault = (announced: number | undefined, frames: number): string |
     : `The MP3 announces ${announced} frames and holds ${frames}`
 }
 
-/** Counts frame by frame, because the length in a tag is not trusted. */
+/** Counts frame by frame, because the length in a tag is not trusted; tags behind the sound are cut off. */
 export const readMp3 = function* (bytes: Uint8Array): Sliced<Result.Result<AudioHeader, string>> {
   const start = yield* startOfSound(bytes)
   if (start === undefined) return Result.fail(tooManyParts)
@@ -106,13 +119,13 @@ export const readMp3 = function* (bytes: Uint8Array): Sliced<Result.Result<Audio
     if (frames % sliceParts === 0) yield
   }
   if (at > bytes.length) return Result.fail(truncated)
-  if (at < bytes.length && !(yield* isTail(bytes, at)))
-    return Result.fail(trailing(bytes.length - at))
+  if (yield* hasSoundFrom(bytes, at)) return Result.fail("The sound of the MP3 is interrupted")
   const mismatch = announcedFault(announced?.frames, frames)
   if (mismatch !== undefined) return Result.fail(mismatch)
   const samples = frames * first.samples - (announced?.silentSamples ?? 0)
   return Result.succeed({
     format: "MP3",
-    seconds: Math.max(0, samples) / first.hertz
+    seconds: Math.max(0, samples) / first.hertz,
+    end: at
   })
 }

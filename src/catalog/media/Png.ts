@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { latin1, trailing, truncated, u32be, u8 } from "./Bytes.ts"
+import { latin1, truncated, u32be, u8 } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
 import { makePartsCount, tooManyParts } from "./Slices.ts"
 
@@ -78,9 +78,7 @@ export const readPng = (bytes: Uint8Array): Result.Result<ImageHeader, string> =
             `The PNG header announces ${width}*${height} pixels, more than its data can hold`
           )
         }
-        return end === bytes.length
-          ? Result.succeed({ format: "PNG", width, height, alpha })
-          : Result.fail(trailing(bytes.length - end))
+        return Result.succeed({ format: "PNG", width, height, alpha, end })
       }
       at = end
     }

@@ -9,7 +9,7 @@ export interface VideoInfo {
   readonly kind: "video"
   readonly format: VideoFormat
   readonly mime: string
-  readonly bytes: number
+  readonly content: Uint8Array
 }
 
 /** Checks a fetched video by format and size only. */
@@ -23,7 +23,7 @@ export const inspectVideo = (
         kind: "video",
         format,
         mime: mimesOf[format][0],
-        bytes: bytes.length
+        content: bytes
       })),
       Result.mapError((detail) => new MediaFault({ detail }))
     )

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { latin1, trailing, truncated, u16le, u32le } from "./Bytes.ts"
+import { endOfRiff, latin1, truncated, u16le, u32le } from "./Bytes.ts"
 import type { AudioHeader } from "./Formats.ts"
 import { makePartsCount, tooManyParts } from "./Slices.ts"
 
@@ -32,17 +32,20 @@ const readCoding = (
 
 /** Reads a WAV chunk by chunk to its end; the duration is counted from the bytes. */
 export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> => {
-  const end = u32le(bytes, 4) + 8
-  if (end > bytes.length + 1) return Result.fail(truncated)
-  if (end + 1 < bytes.length) return Result.fail(trailing(bytes.length - end))
+  const end = endOfRiff(bytes)
+  if (end === undefined) return Result.fail(truncated)
   let coding: Coding | undefined
   let seconds: number | undefined
   const isFew = makePartsCount()
-  for (let at = 12; at + 8 <= bytes.length;) {
+  for (let at = 12; at + 8 <= end;) {
     if (!isFew()) return Result.fail(tooManyParts)
     const type = latin1(bytes, at, 4)
     const length = u32le(bytes, at + 4)
-    if (at + 8 + length > bytes.length) return Result.fail(truncated)
+    if (at + 8 + length > end) {
+      // Behind the sound are tags, which some writers do not align
+      if (seconds !== undefined) break
+      return Result.fail(truncated)
+    }
     if (type === "fmt ") {
       const read = readCoding(bytes, at + 8, length)
       if (Result.isFailure(read)) return Result.fail(read.failure)
@@ -58,5 +61,5 @@ export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
   }
   return seconds === undefined
     ? Result.fail("The WAV has no sound in it")
-    : Result.succeed({ format: "WAV", seconds })
+    : Result.succeed({ format: "WAV", seconds, end })
 }

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { latin1, trailing, truncated, u16le, u24le, u32le, u8 } from "./Bytes.ts"
+import { endOfRiff, latin1, truncated, u16le, u24le, u32le, u8 } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
 import { makePartsCount, tooManyParts } from "./Slices.ts"
 
@@ -38,9 +38,8 @@ const readLossless = (
 
 /** Reads a WEBP chunk by chunk to its end; pixels are not decoded. */
 export const readWebp = (bytes: Uint8Array): Result.Result<ImageHeader, string> => {
-  const end = u32le(bytes, 4) + 8
-  if (end > bytes.length) return Result.fail(truncated)
-  if (end < bytes.length) return Result.fail(trailing(bytes.length - end))
+  const end = endOfRiff(bytes)
+  if (end === undefined) return Result.fail(truncated)
   let canvas: Frame | undefined
   let frame: Frame | undefined
   const isFew = makePartsCount()
@@ -78,6 +77,7 @@ export const readWebp = (bytes: Uint8Array): Result.Result<ImageHeader, string> 
     format: "WEBP",
     width,
     height,
-    alpha: frame.alpha || canvas?.alpha === true
+    alpha: frame.alpha || canvas?.alpha === true,
+    end
   })
 }

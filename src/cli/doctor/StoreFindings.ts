@@ -1,5 +1,5 @@
-import { Effect } from "effect"
-import { accessSync, constants, existsSync, statSync } from "node:fs"
+import { Effect, Option } from "effect"
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
 import { inspectStore, nameOfStore } from "../../db/StoreTools.ts"
@@ -21,17 +21,23 @@ export const storeFindings = Effect.gen(function* () {
     return [folder, storeSays("ok", `no store yet: the first start makes one in ${dataDir}`)]
   }
   const name = yield* nameOfStore
-  const { mayMigrate, mayWrite, pending, skewMillis } = yield* inspectStore
+  const { mayMigrate, mayWrite, pending, skewMillis, trouble } = yield* inspectStore
   const schema = finding("schema")
   return [
     folder,
-    mayWrite
-      ? storeSays("ok", `${name} can be used`)
-      : storeSays(
+    Option.isSome(trouble)
+      ? storeSays(
           "broken",
-          `the role of DATABASE_URL may only read ${name}`,
-          "Connect as the role that owns its tables"
-        ),
+          `${name} takes no writes: ${trouble.value}`,
+          "Give Postgres what it lacks"
+        )
+      : mayWrite
+        ? storeSays("ok", `${name} can be used`)
+        : storeSays(
+            "broken",
+            `the role of DATABASE_URL may only read ${name}`,
+            "Connect as the role that owns its tables"
+          ),
     pending.length === 0
       ? schema("ok", "up to date")
       : mayMigrate
@@ -69,6 +75,9 @@ const clockFinding = (skewMillis: number): Finding => {
     : finding("clock")("ok", `this machine's clock is ${ahead}`)
 }
 
+/** With less a folder counts as full: one medium may be as large. */
+const freeBytesMin = 50 * 1024 * 1024
+
 /** Whether the folder, or the one it would be made in, can be written. */
 export const folderFinding = (check: string, path: string, variable: string): Finding => {
   const say = finding(check)
@@ -80,6 +89,10 @@ export const folderFinding = (check: string, path: string, variable: string): Fi
   }
   try {
     accessSync(there, constants.W_OK)
+    const { bavail, bsize } = statfsSync(there)
+    if (bavail * bsize < freeBytesMin) {
+      return say("broken", `the disk of ${there} is full`, "Free space on it")
+    }
     return say("ok", `${folder} can be written`)
   } catch {
     return say(

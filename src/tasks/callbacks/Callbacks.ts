@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Metric, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Metric, Option, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { createHash } from "node:crypto"
 import { AppConfig } from "../../config/Config.ts"
@@ -9,6 +9,7 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { AccountKeys } from "../../process/AccountKeys.ts"
 import { Drain } from "../../process/Drain.ts"
+import { Process } from "../../process/Process.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { WorkNotifier } from "../../process/WorkNotifier.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
@@ -55,6 +56,7 @@ export class Callbacks extends Context.Service<
       const secrets = yield* Secrets
       const store = yield* CallbackStore
       const accounts = yield* AccountKeys
+      const process = yield* Process
 
       const accept = Effect.fnUntraced(function* (
         { account, taskId }: CallbackTarget,
@@ -62,8 +64,7 @@ export class Callbacks extends Context.Service<
       ) {
         const seal = account.callbacks?.readSignature(callback)
         if (seal === undefined) return yield* refused
-        const now = yield* Clock.currentTimeMillis
-        const age = Math.abs(Math.floor(now / 1000) - seal.signedAtSeconds)
+        const age = Math.abs(Math.floor(process.databaseMillis() / 1000) - seal.signedAtSeconds)
         if (age > signatureSkewSecondsMax) return yield* refused
         if (!(yield* keys.isSigned(account, seal))) return yield* refused
         const accepted = yield* store.accept({
@@ -71,7 +72,7 @@ export class Callbacks extends Context.Service<
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
           accountId: account.accountId,
-          now: DateTime.makeUnsafe(now)
+          now: yield* DateTime.now
         })
         if (accepted === "Repeated") return yield* refused
         // A process that drains claims nothing

@@ -13,6 +13,7 @@ import {
   jpegThumbnail,
   mp3,
   mp3FrameSeconds,
+  mp4,
   png,
   pngChunk,
   pngOfBytes,
@@ -57,6 +58,18 @@ const takes = (files: ReadonlyArray<Uint8Array>, rules?: ImageRules | AudioRules
     Effect.map(faultOf(file, rules), (detail) => assert.strictEqual(detail, ""))
   )
 
+/** A file with each of these tails is taken, and its content is the file. */
+const keepsOnly = (
+  file: Uint8Array,
+  tails: ReadonlyArray<Uint8Array>,
+  rules: ImageRules | AudioRules = anyImage
+) =>
+  Effect.forEach(tails, (tail) =>
+    Effect.map(inspectMedia(concat(file, tail), rules), ({ content }) =>
+      assert.deepStrictEqual(content, file)
+    )
+  )
+
 /** Every format once, 400*400. */
 const images = {
   png: png(),
@@ -85,7 +98,8 @@ describe("inspectImage", () => {
       ] as const
       for (const [format, mime, bytes] of files) {
         const info = yield* inspectMedia(bytes, anyImage)
-        assert.include(info, { ...size, format, mime, bytes: bytes.length, kind: "image" })
+        assert.include(info, { ...size, format, mime, kind: "image" })
+        assert.deepStrictEqual(info.content, bytes)
       }
     })
   )
@@ -108,25 +122,49 @@ describe("inspectImage", () => {
       })
     )
   )
-  it.effect("refuses files with data after their end", () =>
-    Effect.gen(function* () {
-      const tails = [concat("PK\x03\x04 a zip"), concat("<script>"), gif()]
-      for (const file of Object.values(images)) {
-        yield* refuses(
-          tails.map((tail) => concat(file, tail)),
-          /bytes follow the end/u
-        )
-      }
-    })
-  )
-  it.effect(
-    "accepts what phones write after a JPEG: zero padding, further pictures, their table",
-    () =>
-      takes([
-        concat(jpeg(), new Uint8Array(100)),
-        concat(jpeg(), jpeg({ width: 16, height: 16 }), new Uint8Array(3), jpeg()),
-        concat(jpeg(), "SEFH", new Uint8Array(20), "SEFT")
+  it.effect("cuts off what follows the end of each format", () =>
+    Effect.forEach(Object.values(images), (file) =>
+      keepsOnly(file, [
+        new Uint8Array(1),
+        new Uint8Array(4),
+        concat("PK\x03\x04 a zip"),
+        concat("<script>"),
+        gif(),
+        file
       ])
+    )
+  )
+  it.effect("cuts off what phones append to a JPEG, and leaves its thumbnail in place", () =>
+    Effect.forEach(
+      [
+        jpeg(),
+        jpeg({ extra: [jpegThumbnail()] }),
+        jpeg({ frame: 0xc2, scans: 5 }),
+        jpeg({ frame: 0xc2, scans: 3, extra: [jpegThumbnail(), jpegThumbnail()] })
+      ],
+      (photo) =>
+        keepsOnly(photo, [
+          // Google's motion photo
+          mp4(),
+          // Samsung's, and the table of a photo without motion
+          concat("\0\0\x30\x0a\x10\0\0\0MotionPhoto_Data", mp4(), "SEFH", new Uint8Array(20), "SEFT"),
+          concat("SEFH", new Uint8Array(20), "SEFT"),
+          // Multi-picture format, with padding between the pictures
+          concat(new Uint8Array(3), jpeg({ width: 16, height: 16 }), jpeg()),
+          concat(jpeg().subarray(0, 50))
+        ])
+    )
+  )
+  it.effect("reads a BMP whose size of the file is 0", () => {
+    const file = bmp()
+    file.fill(0, 2, 6)
+    return keepsOnly(file, [new Uint8Array(), new Uint8Array(5)])
+  })
+  it.effect("counts what was received, not what is kept, against the size", () =>
+    refuses(
+      [concat(jpeg(), new Uint8Array(10 * 1024 * 1024))],
+      /^Expected at most 10 MB .*, got 1048\d{4} bytes$/u
+    )
   )
   it.effect("refuses animated files", () =>
     refuses(
@@ -252,10 +290,39 @@ describe("inspectAudio", () => {
       yield* refuses([mp3(1000, { announcedFrames: 200 })], /announces 200 frames/u, sound)
     })
   )
-  it.effect("refuses cut, empty and compressed files, and files of two formats", () =>
+  it.effect("accepts tags behind the sound, and cuts off what follows the end", () =>
+    Effect.gen(function* () {
+      const id3 = mp3(0, { id3v2: true })
+      const list = riffChunk("LIST", concat("INFOISFT\x05\0\0\0Lavf\0\0"))
+      const tags = [concat("PK\x03\x04"), new Uint8Array(4), list, riffChunk("id3 ", id3), id3]
+      for (const file of [
+        wav(5),
+        wav(5, { tags: [list] }),
+        wav(5, { tags: [riffChunk("id3 ", id3), list] }),
+        wav(5, { tags: [new Uint8Array(1), list, new Uint8Array(1)] })
+      ]) {
+        yield* keepsOnly(file, [new Uint8Array(), ...tags], sound)
+        assert.include(yield* inspectMedia(file, sound), { seconds: 5 })
+      }
+      const ape = concat("APETAGEX", new Uint8Array(120))
+      const id3v1 = concat("TAG", new Uint8Array(125))
+      yield* keepsOnly(
+        mp3(300, { id3v2: true }),
+        [...tags, ape, id3v1, concat(ape, id3v1), mp4()],
+        sound
+      )
+    })
+  )
+  it.effect("refuses an MP3 that would be cut in the middle of its sound", () =>
+    refuses(
+      [concat(mp3(300), "MZ", mp3(300)), concat(mp3(300), new Uint8Array(70_000), mp3(300))],
+      /interrupted/u,
+      sound
+    )
+  )
+  it.effect("refuses cut, empty and compressed files", () =>
     Effect.gen(function* () {
       yield* refuses([wav(5).subarray(0, 40_000), mp3(300).subarray(0, 20_050)], /cut off/u, sound)
-      yield* refuses([concat(wav(5), "PK\x03\x04"), concat(mp3(300), "MZ")], /bytes follow/u, sound)
       yield* refuses([wav(5, { coding: 0x55 })], /compressed/u, sound)
       yield* refuses([concat("ID3\x04\0\0\0\0\0\0nothing")], /no sound/u, sound)
       yield* refuses([png(), concat("OggS"), concat("fLaC")], /Expected WAV or MP3/u, sound)

@@ -85,7 +85,7 @@ for (const [name, database] of Object.entries(singleStores)) {
           const now = yield* DateTime.now
           const { endpoints } = yield* deliveries.due(Option.none(), now)
           const wanted = endpoints.map((endpointId) => ({ endpointId, limit: 100 }))
-          const claimed = yield* deliveries.claim({ wanted, owner: "prc_1", now })
+          const claimed = yield* deliveries.claim({ wanted, owner: "prc_1", now, claimedAt: now })
           assert.lengthOf(claimed, 60)
           yield* deliveries.record(
             claimed.map((one) => ({

@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerPostgres } from "../../../src/db/Database.ts"
+import * as DirectConnection from "../../../src/db/DirectConnection.ts"
 import { retryStore, storeFailures } from "../../../src/db/StoreFailures.ts"
+import * as Hints from "../../../src/process/Hints.ts"
 import { startPooler } from "../../support/pooler.ts"
 import type { PoolerOptions } from "../../support/pooler.ts"
 import { freshDatabase } from "../../support/stores.ts"
@@ -25,7 +27,7 @@ const behind = Effect.fnUntraced(function* (options: PoolerOptions) {
     Layer.build(Layer.fresh(layerPostgres({ url: Redacted.make(far.href), maxConnections: 3 }))),
     () => "started"
   ).pipe(Effect.catch(({ message }) => Effect.succeed(message)))
-  return { url, pooler, start }
+  return { url, pooler, start, far }
 })
 
 /** docs/reference/processes.md#poolers */
@@ -74,6 +76,46 @@ describe("a pooler before Postgres", () => {
       assert.strictEqual(yield* start, "started")
     })
   )
+})
+
+describe("a pooler in session mode with too few server connections", () => {
+  for (const [exhausted, why] of [
+    ["waits", /no answer came.*a pooler in session mode has too few server connections/u],
+    ["query_wait_timeout", /a pooler in session mode has too few server connections/u],
+    ["no more connections allowed", /takes no more connections/u]
+  ] as const) {
+    it.live(`is named when a connection ${exhausted}, and no other mode is blamed`, () =>
+      Effect.gen(function* () {
+        const { far } = yield* behind({
+          mode: "session",
+          settings: "passed",
+          serversMax: 1,
+          exhausted
+        })
+        const lines: Array<string> = []
+        const logger = Logger.make(({ message }) => {
+          lines.push(String(Array.isArray(message) ? message[0] : message))
+        })
+        const url = Redacted.make(`${far.href}?connect_timeout=2`)
+        const processLayer = Hints.layer.pipe(
+          Layer.provide(DirectConnection.layer(url)),
+          Layer.provideMerge(layerPostgres({ url, maxConnections: 1 })),
+          Layer.provide(Logger.layer([logger]))
+        )
+        yield* Effect.gen(function* () {
+          // Longer than a notification is waited for
+          yield* Effect.sleep("4 seconds")
+          const lost = lines.filter((line) => line.startsWith("The direct connection is lost"))
+          assert.lengthOf(lost, 1)
+          assert.match(lost[0] ?? "", why)
+          assert.deepStrictEqual(
+            lines.filter((line) => line.includes("transaction mode")),
+            []
+          )
+        }).pipe(Effect.provide(processLayer))
+      })
+    )
+  }
 })
 
 describe("a Postgres that is starting", () => {

@@ -224,7 +224,8 @@ for (const [name, database] of Object.entries(quietStores)) {
             const claim = store.claim({
               wanted: endpoints.map((endpointId) => ({ endpointId, limit: 5 })),
               owner: "proc_1",
-              now: DateTime.add(now, { seconds: 1 })
+              now: DateTime.add(now, { seconds: 1 }),
+              claimedAt: now
             })
             yield* sql`ANALYZE delivery_queue`.unprepared
             yield* Effect.repeat(Effect.asVoid(claim), { times: 7 })

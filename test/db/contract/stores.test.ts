@@ -180,7 +180,7 @@ const noDrift = Effect.gen(function* () {
 
 const claim = (endpointId: EndpointId, now = at(1), limit = 100) =>
   Effect.flatMap(DeliveryStore, (deliveries) =>
-    deliveries.claim({ wanted: [{ endpointId, limit }], owner: "proc_a", now })
+    deliveries.claim({ wanted: [{ endpointId, limit }], owner: "proc_a", now, claimedAt: now })
   )
 
 /** The record of an attempt that was interrupted: due again at once. */

@@ -35,9 +35,10 @@ describeStores("a start with a catalog that was replaced", (database) => {
           onWaiting: () => {},
           silences: () => 0,
           confirm: Effect.void,
+          databaseMillis: () => 0,
           isAlive: () => true,
           ownedTasks: () => false,
-          ping: Effect.void
+          ready: Effect.void
         })
       ),
       Layer.provideMerge(Catalog.layer),

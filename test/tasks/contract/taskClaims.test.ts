@@ -123,7 +123,7 @@ describeStores("claims of due tasks", (database) => {
   )
 
   it.effect(
-    "that dead processes had in hand are freed in shares, and without reading the others",
+    "that dead processes had in hand are freed without reading the others",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -136,7 +136,7 @@ describeStores("claims of due tasks", (database) => {
         yield* claim("q", 1, 50, "proc_dead")
         const blocks = Effect.map(
           sql<{ plan: string }>`
-          EXPLAIN (ANALYZE, BUFFERS) SELECT * FROM task_orphans_release(${new Date(70_000)}, 100, NULL)`,
+          EXPLAIN (ANALYZE, BUFFERS) SELECT * FROM task_orphans_release(${new Date(70_000)}, 100)`,
           (rows) => {
             const text = JSON.stringify(rows)
             return Number(/shared hit=(\d+)/u.exec(text)?.[1])
@@ -154,16 +154,79 @@ describeStores("claims of due tasks", (database) => {
           "it reads no task of a live process, nor one that waits"
         )
 
-        const shareOf = (id: string) => tasks.releaseOrphans(at(90), 100, id)
-        const [first, second] = [yield* shareOf("proc_a"), yield* shareOf("proc_b")]
-        assert.strictEqual(first + second, 50)
-        assert.isAtLeast(Math.min(first, second), 10, "about half each")
+        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 50)
         assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 0)
         yield* claim("q", 1, 5, "proc_gone")
         assert.strictEqual(yield* tasks.releaseOrphans(at(90), 3), 3, "in batches")
         assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 2)
       }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
   )
+
+  for (const [count, mostOf] of [
+    [50, 0.7],
+    [500, 0.6]
+  ] as const) {
+    it.effect(
+      `${count} that a process has left go to two others at most ${mostOf * 100} to ${100 - mostOf * 100}, whoever looks first`,
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const tasks = yield* TaskStore
+          const processes = yield* ProcessStore
+          const queues = Array.from({ length: 8 }, (_, n) => `q${n}`)
+          const beat = (id: string, second: number) => processes.heartbeat(id, at(second))
+          const takeShare = Effect.fnUntraced(function* (owner: string, aliveSince: DateTime.Utc) {
+            const taken: Array<number> = []
+            for (const { queue, tasks: all } of yield* tasks.share(aliveSince, owner, 5000)) {
+              const share = { tasks: all, aliveSince }
+              const claimed = yield* tasks.claim({ queue, limit: 500, owner, now: at(100), share })
+              assert.isTrue(claimed.every((owned) => owned.queue === queue))
+              taken.push(...claimed.map(numberOf))
+            }
+            return taken
+          })
+          const looksFirst = Effect.fnUntraced(function* (owner: string, aliveSince: DateTime.Utc) {
+            const taken = yield* takeShare(owner, aliveSince)
+            for (const queue of queues) {
+              assert.deepStrictEqual(yield* claim(queue, 100, 500, owner), [], "nothing is free")
+            }
+            return taken
+          })
+          const isShared = (some: ReadonlyArray<number>, others: ReadonlyArray<number>) => {
+            assert.strictEqual(new Set([...some, ...others]).size, count, "each once")
+            assert.strictEqual(some.length + others.length, count)
+            assert.isAtMost(Math.max(some.length, others.length), count * mostOf)
+          }
+          for (const [n, queue] of queues.entries()) {
+            const [from, to] = [Math.floor((n * count) / 8) + 1, Math.floor(((n + 1) * count) / 8)]
+            yield* insert([from, to], { queue })
+            yield* claim(queue, 1, 500, "proc_dead")
+          }
+          for (const id of ["proc_a", "proc_b"]) yield* beat(id, 100)
+          yield* beat("proc_dead", 80)
+          isShared(yield* looksFirst("proc_a", at(90)), yield* looksFirst("proc_b", at(90)))
+
+          // One that stops hands over, task by task, and its heart beats on
+          yield* beat("proc_c", 100)
+          for (const { epoch, taskId } of yield* tasks.ownedBy("proc_a")) {
+            yield* tasks.handOver(taskId, epoch)
+            yield* tasks.handOver(taskId, epoch)
+            assert.strictEqual(yield* tasks.runState(taskId, epoch), "Taken", "it is fenced")
+          }
+          assert.deepStrictEqual(yield* tasks.share(at(90), "proc_a", 5000), [])
+          const left = yield* takeShare("proc_c", at(90))
+          assert.deepStrictEqual(yield* tasks.ownedBy("proc_a"), [])
+          // Its other heir is dead before it looks: the rescue frees what it did not take
+          const [row] = yield* sql<{ n: number }>`
+            SELECT count(*)::int AS n FROM runs WHERE owner LIKE 'left %'`
+          assert.isAbove(row?.n ?? 0, 0)
+          assert.isAbove(left.length, 0)
+          assert.strictEqual(yield* tasks.releaseOrphans(at(88), 5000), row?.n)
+          const rest = yield* Effect.forEach(queues, (queue) => claim(queue, 100, 500, "proc_c"))
+          assert.strictEqual(rest.flat().length, row?.n)
+        }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
+    )
+  }
 
   it.effect(
     "have the newest attempt; of a submitted job only what a poll needs, and at its end the number of results",

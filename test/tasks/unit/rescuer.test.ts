@@ -21,6 +21,7 @@ describe("the rescuer", () => {
               publishChange: () => {},
               onWaiting: () => {},
               silences: () => 0,
+              databaseMillis: () => 0,
               isAlive: () => true,
               ownedTasks: () => true
             }),

@@ -85,6 +85,9 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
           publishChange: () => {},
           onWaiting: () => {},
           silences: () => 0,
+          databaseMillis: () => 0,
+          deaths: Effect.succeed(Effect.never),
+          aliveSince: Effect.succeed(epoch),
           isAlive,
           ownedTasks: () => true
         }),
@@ -98,6 +101,7 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
         }),
         Layer.mock(VendorClient, { isSandbox: () => true, isServed: () => true }),
         Layer.mock(TaskStore, {
+          share: () => Effect.succeed([]),
           queues: () => Effect.succeed(queues.map((queue) => ({ queue, dueAt: epoch }))),
           claim: (asked) =>
             Effect.suspend(() => {

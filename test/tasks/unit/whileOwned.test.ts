@@ -42,6 +42,7 @@ const stepOf = <A, E>(
               publishChange: () => {},
               onWaiting: () => {},
               silences: () => 0,
+              databaseMillis: () => 0,
               isAlive: () => true,
               ownedTasks: () => true
             }),

@@ -40,7 +40,7 @@ const prepare = Effect.gen(function* () {
 
 const claim = (owner: string, now: DateTime.Utc) =>
   Effect.flatMap(DeliveryStore, (store) =>
-    store.claim({ wanted: [{ endpointId, limit: 16 }], owner, now })
+    store.claim({ wanted: [{ endpointId, limit: 16 }], owner, now, claimedAt: now })
   )
 
 const beat = Effect.fnUntraced(function* (owner: string, now: DateTime.Utc) {
@@ -139,7 +139,8 @@ describeMigratedStores("deliveries and their log", (database) => {
       const [claimed] = yield* store.claim({
         wanted: [{ endpointId, limit: 1 }],
         owner: "p",
-        now: later(5)
+        now: later(5),
+        claimedAt: later(5)
       })
       assert.strictEqual(claimed?.id, sent)
       const shown = Effect.fnUntraced(function* (id: DeliveryId) {
@@ -170,7 +171,7 @@ describeMigratedStores("deliveries and their log", (database) => {
       yield* beat("one", start)
       yield* beat("two", start)
       const take = (owner: string, limit: number, second: number) =>
-        store.claim({ wanted: [{ endpointId, limit }], owner, now: later(second) })
+        store.claim({ wanted: [{ endpointId, limit }], owner, now: later(second), claimedAt: later(second) })
       const end = (all: ReadonlyArray<ClaimedDelivery>) =>
         store.record(
           all.map((claimed) => ({

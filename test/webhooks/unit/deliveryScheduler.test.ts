@@ -22,6 +22,7 @@ const sharedOf = Effect.fnUntraced(function* (due: ReadonlyArray<EndpointId>) {
           publishChange: () => {},
           onWaiting: () => {},
           silences: () => 0,
+          databaseMillis: () => 0,
           isAlive: () => true,
           ownedTasks: () => false
         }),

@@ -1,0 +1,27 @@
+import { Cause, Effect } from "effect"
+import { storeTrouble } from "../db/StoreTrouble.ts"
+import { StoreUnavailable } from "../domain/Problem.ts"
+
+/** Heartbeats that fail one after the other: logged once for each reason, and when they are written again. */
+export const makeOutage = () => {
+  let failure: StoreUnavailable | undefined
+  let logged: string | undefined
+  return {
+    /** The failure of the last heartbeat; none when it was written. */
+    failure: () => failure,
+    failed: (cause: Cause.Cause<StoreUnavailable>) => {
+      const error = Cause.squash(cause)
+      failure = error instanceof StoreUnavailable ? error : new StoreUnavailable({ cause: error })
+      const trouble = storeTrouble(failure)
+      if (trouble === logged) return Effect.logDebug("The heartbeat failed again", cause)
+      logged = trouble
+      return Effect.logError(`The heartbeat of this process cannot be written: ${trouble}`, cause)
+    },
+    ended: Effect.suspend(() => {
+      failure = undefined
+      if (logged === undefined) return Effect.void
+      logged = undefined
+      return Effect.logInfo("The heartbeat of this process is written again")
+    })
+  }
+}
