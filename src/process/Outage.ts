@@ -1,6 +1,10 @@
 import { Cause, Effect } from "effect"
 import { storeTrouble } from "../db/StoreTrouble.ts"
-import { StoreUnavailable } from "../domain/Problem.ts"
+import { problem, StoreUnavailable } from "../domain/Problem.ts"
+
+/** Why this process is not ready, for the operator. */
+export const notReady = (failure: StoreUnavailable) =>
+  problem(5003, `The store takes no writes now: ${storeTrouble(failure)}`)
 
 /** Heartbeats that fail one after the other: logged once for each reason, and when they are written again. */
 export const makeOutage = () => {

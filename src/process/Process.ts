@@ -19,10 +19,10 @@ import {
   heartbeatSeconds,
   ownerDeadSeconds
 } from "../domain/Limits.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallLease } from "./CallLease.ts"
 import { Hints } from "./Hints.ts"
-import { makeOutage } from "./Outage.ts"
+import { makeOutage, notReady } from "./Outage.ts"
 import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
@@ -122,7 +122,7 @@ export class Process extends Context.Service<
     /** At the last heartbeat this process had tasks in hand. */
     readonly ownedTasks: () => boolean
     /** Succeeds when the store answers and this process's heartbeats are written. For `/readyz`. */
-    readonly ready: Effect.Effect<void, StoreUnavailable>
+    readonly ready: Effect.Effect<void, Problem>
   }
 >()("gateway/process/Process") {
   /**
@@ -212,7 +212,7 @@ export class Process extends Context.Service<
           return failure !== undefined && silentMillis >= gapMillis
             ? Effect.fail(failure)
             : store.ping
-        })
+        }).pipe(Effect.mapError(notReady))
       })
     })
   )

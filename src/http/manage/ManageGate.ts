@@ -64,8 +64,9 @@ export const layer = Layer.effect(
 )
 
 /** Implements `ManageProblems` of the contract. */
-export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) => renderFailures(httpEffect))
-
+export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) =>
+  renderFailures(httpEffect)
+)
 
 /** Separates the callers' idempotency keys and body capacity. */
 const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)

@@ -10,8 +10,7 @@ import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Rate } from "../../users/ApiKeys.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
-import { headerText } from "./HeaderText.ts"
-import type { HeaderValues } from "./HeaderText.ts"
+import { clientTokenOf, tokenMissing, tokenOf } from "./ClientKeys.ts"
 import { makeCallerOfRoute } from "./RequestCaller.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeKeyHashOf } from "./SessionKeys.ts"
@@ -33,21 +32,6 @@ export const actorOf = (caller: Caller): Actor => {
     ? { type: "api_key", id: caller.apiKeyId ?? null, userId }
     : { type: "operator", id: null, userId }
 }
-
-const bearer = /^bearer +(\S+) *$/iu
-
-/** The token of `Authorization: Bearer …`; 1001 without one. */
-export const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
-  const header = headerText(headers, "authorization")
-  if (header === undefined || header.trim() === "") return tokenMissing
-  const token = bearer.exec(header)?.[1]
-  return token === undefined ? tokenMalformed : Exit.succeed(token)
-}
-
-const tokenMissing = Exit.fail(problem(1001, "Send an API key as Authorization: Bearer <API_KEY>"))
-const tokenMalformed = Exit.fail(
-  problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
-)
 
 /**
  * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
@@ -99,17 +83,6 @@ const showRate = Effect.fnUntraced(function* (rate: Rate) {
     })
   }
 })
-
-/**
- * The token of a passthrough call: from `Authorization`, or where the
- * vendors' clients put it. ADR 0074.
- */
-export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
-  const given = headerText(headers, "x-api-key") ?? headerText(headers, "x-goog-api-key")
-  return headers["authorization"] === undefined && given !== undefined
-    ? Exit.succeed(given.trim())
-    : tokenOf(headers)
-}
 
 /**
  * The caller of a passthrough call. A metered call checks a cached key again when it holds the price.

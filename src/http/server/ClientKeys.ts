@@ -1,9 +1,40 @@
 import { Exit } from "effect"
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
 import { digestOf } from "../../users/KeyText.ts"
 import type { KeyDigest } from "../../users/KeyText.ts"
-import { clientTokenOf } from "./Authentication.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
+
+const bearer = /^bearer +(\S+) *$/iu
+
+/** The token of `Authorization: Bearer …`; 1001 without one. */
+export const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
+  const header = headerText(headers, "authorization")
+  if (header === undefined || header.trim() === "") return tokenMissing
+  const token = bearer.exec(header)?.[1]
+  return token === undefined ? tokenMalformed : Exit.succeed(token)
+}
+
+export const tokenMissing = Exit.fail(
+  problem(1001, "Send an API key as Authorization: Bearer <API_KEY>")
+)
+const tokenMalformed = Exit.fail(
+  problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
+)
+
+/**
+ * The token of a passthrough call: from `Authorization`, or where the
+ * vendors' clients put it. ADR 0074.
+ */
+export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
+  const given = headerText(headers, "x-api-key") ?? headerText(headers, "x-goog-api-key")
+  return headers["authorization"] === undefined && given !== undefined
+    ? Exit.succeed(given.trim())
+    : tokenOf(headers)
+}
 
 /** A client's key, and the digest that it is cached by. */
 export interface ClientKey {
