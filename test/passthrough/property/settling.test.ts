@@ -110,8 +110,9 @@ const play = Effect.fnUntraced(function* (
     ledger.forEach((entry, n) => {
       const before = ledger[n - 1] ?? { settledAfter: 0n, heldAfter: 0n }
       const { amount: by, kind } = entry
-      const settles = kind === "capture" ? -by : kind === "top_up" ? by : 0n
-      const holds = kind === "hold" ? by : kind === "top_up" ? 0n : -by
+      const isCharge = kind === "capture" || kind === "late_charge"
+      const settles = isCharge ? -by : kind === "top_up" ? by : 0n
+      const holds = kind === "hold" ? by : kind === "top_up" || kind === "late_charge" ? 0n : -by
       assert.strictEqual(entry.seq, BigInt(n + 1))
       assert.strictEqual(entry.settledAfter, before.settledAfter + settles)
       assert.strictEqual(entry.heldAfter, before.heldAfter + holds)
