@@ -2,8 +2,8 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
-import { pngOfBytes } from "../test/support/media.ts"
 import { generateKey } from "../src/users/KeyText.ts"
+import { pngOfBytes } from "../test/support/media.ts"
 
 export interface Target {
   readonly port: number

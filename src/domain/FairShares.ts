@@ -22,9 +22,12 @@ export interface ShareBounds {
  */
 export const isWithinShare = (
   aloneMax: number,
-  { before, left, places }: { readonly before: number; readonly left: number; readonly places: number }
-): boolean =>
-  left >= 0 && (before === 0 || (before + places) * (1 - aloneMax) <= left * aloneMax)
+  {
+    before,
+    left,
+    places
+  }: { readonly before: number; readonly left: number; readonly places: number }
+): boolean => left >= 0 && (before === 0 || (before + places) * (1 - aloneMax) <= left * aloneMax)
 
 interface Waiting {
   readonly places: number

@@ -99,8 +99,7 @@ const make = Effect.fnUntraced(function* (options: {
         downloads.within(request.caller)
       )
     ),
-    mayWait: (caller, count) =>
-      downloads.queuedBy(caller) + count <= mediaDownloadsWaitingMax,
+    mayWait: (caller, count) => downloads.queuedBy(caller) + count <= mediaDownloadsWaitingMax,
     open: Effect.fn("MediaFetch.open")(function* (request) {
       const { announced, body } = yield* within(follow(request, undefined, mediaRedirectsMax))
       const stream = bodyStream(body, {
@@ -236,7 +235,10 @@ const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
       try: read,
       catch: (cause) => (cause instanceof MediaFetchFailed ? cause : failureOf(cause))
     })
-    return Effect.raceFirst(wholeBody, failWhenSlow(() => size))
+    return Effect.raceFirst(
+      wholeBody,
+      failWhenSlow(() => size)
+    )
   })
 
 /** Fails once a whole period has brought too few bytes. */

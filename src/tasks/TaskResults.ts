@@ -56,13 +56,19 @@ export class TaskResults extends Context.Service<
         }))
       }
 
-      const read = Effect.fn("TaskResults.read")(function* (url: string, { bytesMax, caller }: ReadRequest) {
+      const read = Effect.fn("TaskResults.read")(function* (
+        url: string,
+        { bytesMax, caller }: ReadRequest
+      ) {
         const link = linkOf(url)
         if (Option.isNone(link)) {
-          return yield* Effect.match(media.fetch({ url, bytesMax, caller, schemes: ["https", "http"] }), {
-            onFailure: () => undefined,
-            onSuccess: (bytes): ReadResult => ({ mime: undefined, bytes })
-          })
+          return yield* Effect.match(
+            media.fetch({ url, bytesMax, caller, schemes: ["https", "http"] }),
+            {
+              onFailure: () => undefined,
+              onSuccess: (bytes): ReadResult => ({ mime: undefined, bytes })
+            }
+          )
         }
         const row = yield* artifacts.find(link.value.id)
         if (Option.isNone(row) || row.value.bytes > bytesMax) return

@@ -14,9 +14,9 @@ import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./Admission
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
-import { KnownKeys } from "./KnownKeys.ts"
 import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
+import { KnownKeys } from "./KnownKeys.ts"
 import { UserStore } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"

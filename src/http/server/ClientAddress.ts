@@ -49,7 +49,10 @@ export const makeNetworkOf = Effect.map(AppConfig, ({ signIn: { trustedProxies }
     const address = addressOf(headers, remote)
     if (address === undefined) return ""
     return address instanceof ipaddr.IPv6
-      ? `${address.parts.slice(0, 4).map((part) => part.toString(16)).join(":")}::/64`
+      ? `${address.parts
+          .slice(0, 4)
+          .map((part) => part.toString(16))
+          .join(":")}::/64`
       : address.toString()
   }
 })

@@ -1,4 +1,5 @@
 import { Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
+import type { ShareExhausted } from "../../domain/FairShares.ts"
 import {
   callbackKeysBytesMax,
   callbackKeysHours,
@@ -9,7 +10,6 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
-import type { ShareExhausted } from "../../domain/FairShares.ts"
 import type { CallbackSignature } from "../../vendors/CallbackScheme.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
@@ -40,7 +40,10 @@ export class CallbackKeys extends Context.Service<
        */
       const fetch = ({
         keys
-      }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | ShareExhausted | VendorError> =>
+      }: Scheme): Effect.Effect<
+        ReadonlyArray<string>,
+        MediaFetchFailed | ShareExhausted | VendorError
+      > =>
         keys._tag === "OfAccount"
           ? keys.fetch
           : Effect.map(

@@ -51,7 +51,8 @@ const capacity = Math.ceil((bounds.most * 4) / 3)
 
 /** As many operations as are ever admitted wait for the store. */
 const fill = (count = capacity) => {
-  for (let n = 0; n < count; n += 1) for (const limiter of Object.values(limiters)) limiter.begin("user")
+  for (let n = 0; n < count; n += 1)
+    for (const limiter of Object.values(limiters)) limiter.begin("user")
 }
 const drain = (count = capacity) => {
   for (let n = 0; n < count; n += 1) {

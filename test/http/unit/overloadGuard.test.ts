@@ -100,7 +100,10 @@ describe("the turn of the loop after one that admitted work", () => {
     const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
     const calls = new Counted({ turn: bounds, store: bounds })
     const request = requestOf("POST", "/v1/chat/completions")
-    makeOverloadGuard({ creates: free(), calls }, oneCaller, () => {})(request, new ServerResponse(request))
+    makeOverloadGuard({ creates: free(), calls }, oneCaller, () => {})(
+      request,
+      new ServerResponse(request)
+    )
     for (let n = 0; n < 10; n += 1) await immediate()
     assert.strictEqual(turns, 2)
   })

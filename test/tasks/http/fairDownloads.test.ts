@@ -60,7 +60,8 @@ describe("a user whose media never arrive", () => {
         // More than a process takes in hand of one queue
         yield* Effect.forEach(
           Array.from({ length: 600 }, () => slow),
-          (body) => Effect.map(post(edit, body, key), ({ status }) => assert.strictEqual(status, 202)),
+          (body) =>
+            Effect.map(post(edit, body, key), ({ status }) => assert.strictEqual(status, 202)),
           { concurrency: 20 }
         )
         const began = performance.now()

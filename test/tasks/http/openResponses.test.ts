@@ -52,9 +52,7 @@ describe("streams of tasks, and requests that wait", () => {
         const late = yield* user.call("POST", path, hung, { prefer: "wait=60" })
         assert.strictEqual(late.status, 202)
 
-        const others = yield* Effect.forkChild(
-          other.call("POST", path, hung, { prefer: "wait=5" })
-        )
+        const others = yield* Effect.forkChild(other.call("POST", path, hung, { prefer: "wait=5" }))
         yield* until(() => open.count === 3)
         yield* advance("6 seconds")
         assert.strictEqual((yield* Fiber.join(others)).status, 202)
