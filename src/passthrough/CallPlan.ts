@@ -186,8 +186,8 @@ interface CallInput {
  * A token is at least one byte of text; what the body does not show has no maximum. Searches the whole
  * body, so it is called once, however many models the body names.
  */
-const inputOf = ({ bytes, text, value }: ReadBody): CallInput => {
-  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
+const inputOf = ({ bytes, value }: ReadBody): CallInput => {
+  const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
   const isHidden = hasFile || namesStoredItem(value) || readsToolResults(value)
   const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
   return { tokensMax, asksLongCache }
