@@ -1,5 +1,5 @@
 /**
- * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`. Without a link the number is a
+ * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of streams that were left in `StreamLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`. Without a link the number is a
  * choice of this project; the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
  */
 
@@ -61,13 +61,6 @@ export const mediaDownloadsMax = 16
 
 /** Downloads of one task's media at a time: a task with ten images leaves capacity for others. */
 export const taskDownloadsMax = 4
-
-/**
- * A stream that its client left is read on for so many bytes at most; with so many of them under way a user begins
- * no other call. docs/reference/passthrough.md#streams-left-by-their-client
- */
-export const abandonedStreamBytesMax = 8 * 1024 * 1024
-export const abandonedStreamsPerUserMax = 256
 
 /** Faults of a body that are listed; of the others only the number is reported. */
 export const faultsMax = 100

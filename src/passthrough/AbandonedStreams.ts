@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Clock, Duration, Scope } from "effect"
 import { makeDeadlines } from "../domain/Deadlines.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { abandonedStreamBytesMax, abandonedStreamsPerUserMax } from "../domain/Limits.ts"
+import { abandonedStreamBytesMax, abandonedStreamsPerUserMax } from "../domain/StreamLimits.ts"
 import type { Drain } from "../process/Drain.ts"
 
 /** A stream that is read on after its client has left. */
@@ -33,7 +33,7 @@ export const makeAbandonedStreams = Effect.fnUntraced(function* (
 
   const stopAll = Effect.sync(() => {
     isClosed = true
-    for (const stop of [...stops]) stop()
+    for (const stop of stops) stop()
   })
   yield* Effect.forkScoped(Effect.andThen(drain.begun, stopAll))
   yield* Effect.addFinalizer(() => stopAll)

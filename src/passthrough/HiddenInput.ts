@@ -10,30 +10,41 @@ export interface HiddenInput {
   readonly asksLongCache: boolean
 }
 
-const picture = /^(?:image_url|input_image|image|inline_?[dD]ata)$/u
-const file = /^(?:file_data|file_?[uU]ri|file_url|file_id|cached_?[cC]ontent)$/u
-const fileTypes: ReadonlySet<unknown> = new Set(["document", "item_reference"])
-const longCaches: ReadonlySet<unknown> = new Set(["1h", "12h", "24h"])
+const setOf = (...words: ReadonlyArray<string>): ReadonlySet<string> => new Set(words)
+
+/** Names of members, and values of `type`. Gemini accepts both spellings of each name. */
+const pictures = setOf("image_url", "input_image", "image", "inline_data", "inlineData")
+const files = setOf(
+  "file_data",
+  "file_url",
+  "file_id",
+  "file_uri",
+  "fileUri",
+  "cached_content",
+  "cachedContent"
+)
+const fileTypes = setOf("document", "item_reference")
+const longCaches = setOf("1h", "12h", "24h")
 
 /** Finds it in a parsed body. */
 export const hiddenInputOf = (body: unknown): HiddenInput => {
-  let pictures = 0
+  let pictureCount = 0
+  let lastPicture: object | undefined
   let hasFile = hasStoredPrompt(body)
   let asksLongCache = false
-  visitContent(body, (object) => {
-    let isPicture = false
-    for (const [name, value] of Object.entries(object)) {
-      isPicture ||= picture.test(name)
-      if (typeof value !== "string") continue
-      hasFile ||= file.test(name)
-      asksLongCache ||= longCaches.has(value)
-      if (name !== "type") continue
-      isPicture ||= picture.test(value)
-      hasFile ||= fileTypes.has(value)
+  visitContent(body, (name, value, object) => {
+    const isText = typeof value === "string"
+    const isType = isText && name === "type"
+    // Type and URL of a picture are members of one object
+    if ((pictures.has(name) || (isType && pictures.has(value))) && object !== lastPicture) {
+      pictureCount += 1
+      lastPicture = object
     }
-    if (isPicture) pictures += 1
+    if (!isText) return
+    hasFile ||= files.has(name) || (isType && fileTypes.has(value))
+    asksLongCache ||= longCaches.has(value)
   })
-  return { pictures, hasFile, asksLongCache }
+  return { pictures: pictureCount, hasFile, asksLongCache }
 }
 
 /** A prompt of OpenAI's dashboard: a member of the request itself. */

@@ -62,25 +62,6 @@ export class Passthrough extends Context.Service<
       const services = { abandoned, clock, metering, upstream }
       const other = otherWith(services)
 
-      const resolve = (vendor: string, method: string, path: string) => {
-        const { upstream } = catalog.current()
-        const match = upstream.match(vendor, method, path)
-        switch (match._tag) {
-          case "Open":
-            return Exit.succeed(match)
-          case "OtherMethod":
-            return Exit.fail(
-              new Problem({
-                code: 2007,
-                detail: `${method} is not allowed here`,
-                allow: match.allow
-              })
-            )
-          case "Closed":
-            return Exit.fail(closedRoute(upstream.routes, vendor))
-        }
-      }
-
       // Most calls come here: from the hold to the response without a fiber
       const forwardUnsafe = (
         call: PassthroughCall,
@@ -108,7 +89,7 @@ export class Passthrough extends Context.Service<
 
       return Passthrough.of({
         openFor: () => catalog.current().upstream,
-        resolve,
+        resolve: resolveWith(() => catalog.current().upstream),
         forwardUnsafe,
         forward: (call) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -131,6 +112,24 @@ export class Passthrough extends Context.Service<
     })
   )
 }
+
+const resolveWith =
+  (catalogNow: () => UpstreamCatalog) => (vendor: string, method: string, path: string) => {
+    const upstream = catalogNow()
+    const match = upstream.match(vendor, method, path)
+    switch (match._tag) {
+      case "Open":
+        return Exit.succeed(match)
+      case "OtherMethod": {
+        const { allow } = match
+        return Exit.fail(
+          new Problem({ code: 2007, detail: `${method} is not allowed here`, allow })
+        )
+      }
+      case "Closed":
+        return Exit.fail(closedRoute(upstream.routes, vendor))
+    }
+  }
 
 const tooManyLeft = Exit.fail(
   new Problem({

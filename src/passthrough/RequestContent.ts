@@ -27,35 +27,47 @@ const isToolUse = (block: object): boolean => {
   return typeof type === "string" && type.endsWith("tool_use")
 }
 
+type Visit = (name: string, value: unknown, object: object) => void
+
 /**
- * Visits the objects of a request in which a vendor looks for content and settings. No recursion, because a
+ * Visits the members of a request in which a vendor looks for content and settings. No recursion, because a
  * body may be nested to any depth. docs/reference/wallet.md#price-of-a-call
  */
-export const visitContent = (body: unknown, visit: (object: object) => void): void => {
-  const waiting: Array<unknown> = [body]
-  while (waiting.length > 0) {
-    const value = waiting.pop()
-    if (typeof value !== "object" || value === null) continue
-    if (Array.isArray(value)) {
-      for (const element of value) waiting.push(element)
-      continue
-    }
-    visit(value)
-    const hasArguments = value !== body && isToolUse(value)
-    for (const [name, member] of Object.entries(value)) {
-      if (!ownJson.has(name) && !(hasArguments && name === "input")) waiting.push(member)
-    }
+export const visitContent = (body: unknown, visit: Visit): void => {
+  const parents: Array<object> = []
+  const enter = (value: unknown) => {
+    if (typeof value === "object" && value !== null) parents.push(value)
+  }
+  enter(body)
+  for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
+    if (Array.isArray(parent)) parent.forEach(enter)
+    else visitMembers(parent, parent === body, visit, enter)
   }
 }
 
-/** Whether an object that a vendor reads has a member of this kind. */
+const visitMembers = (
+  object: object,
+  isRequest: boolean,
+  visit: Visit,
+  enter: (value: unknown) => void
+): void => {
+  for (const name of Object.keys(object)) {
+    const value: unknown = Reflect.get(object, name)
+    visit(name, value, object)
+    if (typeof value !== "object" || ownJson.has(name)) continue
+    const isArguments = name === "input" && !isRequest && isToolUse(object)
+    if (!isArguments) enter(value)
+  }
+}
+
+/** Whether there is a member of this kind. */
 export const hasContentMember = (
   body: unknown,
   is: (name: string, value: unknown) => boolean
 ): boolean => {
   let found = false
-  visitContent(body, (object) => {
-    found ||= Object.entries(object).some(([name, value]) => is(name, value))
+  visitContent(body, (name, value) => {
+    found ||= is(name, value)
   })
   return found
 }

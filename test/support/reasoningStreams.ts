@@ -116,7 +116,10 @@ export const gemini: ReasoningStream = {
   body: { contents: [{ parts: [{ text: "Think" }] }] },
   events: [
     geminiChunk("Hello", { candidatesTokenCount: 1 }),
-    geminiChunk(" there", { candidatesTokenCount: 2 }, "STOP").replace(/,"usageMetadata".*\}/u, "}"),
+    geminiChunk(" there", { candidatesTokenCount: 2 }, "STOP").replace(
+      /,"usageMetadata".*\}/u,
+      "}"
+    ),
     geminiChunk("", { candidatesTokenCount: 10, thoughtsTokenCount: 20_000 }, "STOP")
   ],
   moments: { "in the middle of the text": "Hello", "after finishReason": "STOP" }

@@ -3,7 +3,10 @@ import { writeFileSync } from "node:fs"
 import type { ServerResponse } from "node:http"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { abandonedStreamBytesMax, abandonedStreamsPerUserMax } from "../../../src/domain/Limits.ts"
+import {
+  abandonedStreamBytesMax,
+  abandonedStreamsPerUserMax
+} from "../../../src/domain/StreamLimits.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockVendor } from "../../support/mockVendors.ts"
@@ -103,7 +106,7 @@ const leaveAt = async (
   const controller = new AbortController()
   const answer = await from.post(path, body, {}, { signal: controller.signal })
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
-  for (let text = ""; !text.includes(mark); ) {
+  for (let text = ""; !text.includes(mark);) {
     const { done, value } = await reader.read()
     assert.isFalse(done)
     text += value
@@ -215,10 +218,7 @@ describe("what ends the reading of a stream that was left", () => {
   it("more bytes than are read on", async () => {
     await leaveAt({ path, body, events: events.slice(0, 2), moments: {} }, "Hello")
     const comment = `: ${"x".repeat(64 * 1024 - 4)}\n\n`
-    const comments = Array.from(
-      { length: abandonedStreamBytesMax / comment.length },
-      () => comment
-    )
+    const comments = Array.from({ length: abandonedStreamBytesMax / comment.length }, () => comment)
     rest = comments
     goOn()
     const whole = await newestOf(gateway)
@@ -263,6 +263,19 @@ describe("what ends the reading of a stream that was left", () => {
   })
 })
 
+describe("a stream of the sandbox", () => {
+  it.each([
+    ["gpt-5.1", { outputTokens: 16, counted: false }],
+    ["gpt-4o", { counted: true }]
+  ])("of %s that its client leaves is settled as a vendor's is", async (model, usage) => {
+    const sandbox = await startGateway({})
+    const { body, path } = chat(model)
+    await leaveAt({ path, body, events: ['"assistant"'], moments: {} }, '"assistant"', sandbox)
+    assert.deepInclude((await newestOf(sandbox)).usage, usage)
+    await sandbox.stop()
+  })
+})
+
 describe("many streams that a user has left", () => {
   it("keep the user from other calls until some have ended, and nobody else", async () => {
     const stream = chat("gpt-5-nano")
@@ -275,7 +288,9 @@ describe("many streams that a user has left", () => {
     assert.equal(refused.status, 429)
     assert.equal((await jsonOf(refused)).code, 1201)
     assert.equal(refused.headers.get("retry-after"), "1")
-    const served = await gateway.post(stream.path, stream.body, { authorization: `Bearer ${other}` })
+    const served = await gateway.post(stream.path, stream.body, {
+      authorization: `Bearer ${other}`
+    })
     assert.equal(served.status, 200)
     goOn()
     await served.text()

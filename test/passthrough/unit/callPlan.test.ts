@@ -254,7 +254,12 @@ describe("the hold of a call is the most that it can cost", () => {
     previous_response_id: "x",
     ttl: "1h"
   }
-  const schema = { type: "object", properties: named, examples: [input], required: Object.keys(named) }
+  const schema = {
+    type: "object",
+    properties: named,
+    examples: [input],
+    required: Object.keys(named)
+  }
 
   it.each([
     [

@@ -397,11 +397,7 @@ describe("every route in the sandbox", () => {
     for (const [route, body, type] of [
       ["/v1/chat/completions", `{"model":"gpt-4o",${forced}}`, "invalid_request_error"],
       ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`, undefined],
-      [
-        "/vendors/anthropic/v1/messages",
-        `{"model":"claude-haiku-4-5",${forced}}`,
-        "invalid"
-      ],
+      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5",${forced}}`, "invalid"],
       [
         google,
         `{"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,

@@ -5,7 +5,10 @@ import { toolCallOf } from "../../../src/sandbox/ToolCalls.ts"
 const schema = { type: "object", properties: { command: { type: "string" } } }
 const names = ["shell", "weather"] as const
 
-const chatTools = names.map((name) => ({ type: "function", function: { name, parameters: schema } }))
+const chatTools = names.map((name) => ({
+  type: "function",
+  function: { name, parameters: schema }
+}))
 const responsesTools = names.map((name) => ({ type: "function", name, parameters: schema }))
 const anthropicTools = names.map((name) => ({ name, input_schema: schema }))
 const geminiTools = [
@@ -63,10 +66,7 @@ describe("the simulator answers with text", () => {
     ],
     ["Anthropic, auto", { ...plain.anthropic, tool_choice: { type: "auto" } }],
     ["Anthropic, none", { ...plain.anthropic, tool_choice: { type: "none" } }],
-    [
-      "Gemini, AUTO",
-      { ...plain.gemini, toolConfig: { functionCallingConfig: { mode: "AUTO" } } }
-    ],
+    ["Gemini, AUTO", { ...plain.gemini, toolConfig: { functionCallingConfig: { mode: "AUTO" } } }],
     [
       "Gemini, VALIDATED",
       {
@@ -155,7 +155,9 @@ describe("a directive in a prompt", () => {
         assert.isUndefined(toolCallOf(body))
       }
     }
-    assert.isUndefined(toolCallOf({ messages: [{ role: "user", content: "[[sim:tool=weather]]" }] }))
+    assert.isUndefined(
+      toolCallOf({ messages: [{ role: "user", content: "[[sim:tool=weather]]" }] })
+    )
   })
 
   it("does not call what the client forbids", () => {
