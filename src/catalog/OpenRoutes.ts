@@ -47,6 +47,11 @@ export const TokenModel = Schema.Struct({
   model: PathSegment,
   price: TokenPrice,
   ...priceRowFields(TokenPrice),
+  /**
+   * `false`: it does not reason unless a request asks for it, so its stream shows what it spends. Absent: as the
+   * built-in model of this name, else `true`. docs/reference/passthrough.md#streams-left-by-their-client
+   */
+  reasons: Schema.optionalKey(Schema.Boolean),
   /** The longest response: what is held when the request sets no limit. */
   outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
   /** The longest prompt: bounds what is held for a long request. */

@@ -86,6 +86,9 @@ const ending = (sunset: string, model: TokenModel, replacement?: string): TokenM
   ...(replacement === undefined ? {} : { replacement })
 })
 
+/** A model that reasons only when a request asks for it. */
+const plain = (model: TokenModel): TokenModel => ({ ...model, reasons: false })
+
 /** A launch price that ends: from a day on the rates are twice as high. */
 const doubling = (from: string, model: string, base: readonly [bigint, bigint, bigint]) => ({
   ...gemini(model, rates(...base)),
@@ -119,10 +122,10 @@ const openAi: ReadonlyArray<TokenModel> = [
     chat("openai", 272_000, 272_000)("gpt-5-pro", rates(15_000n, 120_000n, 15_000n)),
     "gpt-5.6-sol"
   ),
-  ending("2027-01-14", gpt4o("gpt-4o", rates(2500n, 10_000n, 1250n)), "gpt-6-luna"),
-  ending("2027-01-14", gpt4o("gpt-4o-mini", rates(150n, 600n, 75n)), "gpt-6-luna"),
-  ending("2027-01-14", gpt41("gpt-4.1", rates(2000n, 8000n, 500n)), "gpt-6-luna"),
-  ending("2027-01-14", gpt41("gpt-4.1-mini", rates(400n, 1600n, 100n)), "gpt-6-luna"),
+  ending("2027-01-14", plain(gpt4o("gpt-4o", rates(2500n, 10_000n, 1250n))), "gpt-6-luna"),
+  ending("2027-01-14", plain(gpt4o("gpt-4o-mini", rates(150n, 600n, 75n))), "gpt-6-luna"),
+  ending("2027-01-14", plain(gpt41("gpt-4.1", rates(2000n, 8000n, 500n))), "gpt-6-luna"),
+  ending("2027-01-14", plain(gpt41("gpt-4.1-mini", rates(400n, 1600n, 100n))), "gpt-6-luna"),
   ending("2026-12-11", reasoner("o3", rates(2000n, 8000n, 500n)), "gpt-5.6-sol"),
   ending("2026-12-11", reasoner("o3-pro", rates(20_000n, 80_000n, 20_000n)), "gpt-5.6-sol"),
   embedding("text-embedding-3-small", 20n),
@@ -138,24 +141,24 @@ const anthropic: ReadonlyArray<TokenModel> = [
   claude5("claude-mythos-5", claudeRates(10_000n, 50_000n)),
   claude5("claude-opus-5-5", claudeRates(4000n, 20_000n, 200n)),
   claude5("claude-opus-5", claudeRates(5000n, 25_000n)),
-  claude5("claude-opus-4-8", claudeRates(5000n, 25_000n)),
-  claude5("claude-opus-4-7", claudeRates(5000n, 25_000n)),
-  claude5("claude-opus-4-6", claudeRates(5000n, 25_000n)),
-  claude4("claude-opus-4-5", claudeRates(5000n, 25_000n)),
+  plain(claude5("claude-opus-4-8", claudeRates(5000n, 25_000n))),
+  plain(claude5("claude-opus-4-7", claudeRates(5000n, 25_000n))),
+  plain(claude5("claude-opus-4-6", claudeRates(5000n, 25_000n))),
+  plain(claude4("claude-opus-4-5", claudeRates(5000n, 25_000n))),
   // Since 2026-10-07 a cache read costs a twentieth of the input
   claude5("claude-sonnet-5-5", claudeRates(2000n, 10_000n, 100n)),
   claude5("claude-sonnet-5", claudeRates(2000n, 10_000n)),
-  chat("anthropic", 64_000, 1_000_000)("claude-sonnet-4-6", claudeRates(3000n, 15_000n)),
+  plain(chat("anthropic", 64_000, 1_000_000)("claude-sonnet-4-6", claudeRates(3000n, 15_000n))),
   ending(
     "2026-11-30",
-    claude4("claude-sonnet-4-5", claudeRates(3000n, 15_000n)),
+    plain(claude4("claude-sonnet-4-5", claudeRates(3000n, 15_000n))),
     "claude-sonnet-5-5"
   ),
   claude5("claude-haiku-5-5", claudeRates(100n, 500n), {
     above: 100_000,
     ...claudeRates(500n, 2500n)
   }),
-  claude4("claude-haiku-4-5", claudeRates(1000n, 5000n))
+  plain(claude4("claude-haiku-4-5", claudeRates(1000n, 5000n)))
 ]
 
 const google: ReadonlyArray<TokenModel> = [
@@ -192,7 +195,7 @@ const google: ReadonlyArray<TokenModel> = [
     gemini("gemini-2.5-flash", withAudio(rates(300n, 2500n, 30n), 1000n)),
     "gemini-3.5-flash-lite"
   ),
-  gemini("gemini-2.5-flash-lite", withAudio(rates(100n, 400n, 10n), 300n)),
+  plain(gemini("gemini-2.5-flash-lite", withAudio(rates(100n, 400n, 10n), 300n))),
   {
     vendor: "google",
     model: "gemini-nano-banana-2.1",

@@ -59,8 +59,18 @@ export const withBuiltIn = ({
   readonly tokenModels?: ReadonlyArray<TokenModel> | undefined
 } = {}): UpstreamRows => ({
   routes: replaced([...builtInRoutes, ...routes], routeKey),
-  tokenModels: replaced([...builtInTokenModels, ...tokenModels], tokenModelKey)
+  tokenModels: replaced(
+    [...builtInTokenModels, ...tokenModels.map(withBuiltInReasoning)],
+    tokenModelKey
+  )
 })
+
+/** A row that changes the price of a built-in model reasons as that does, unless it says otherwise. */
+const withBuiltInReasoning = (row: TokenModel): TokenModel => {
+  const key = tokenModelKey(row)
+  const { reasons } = builtInTokenModels.find((model) => tokenModelKey(model) === key) ?? {}
+  return reasons === undefined ? row : { reasons, ...row }
+}
 
 /** A decoded segment, or a model in one: no slash, no percent sign, no space, and not `.` or `..`. */
 const segmentPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u

@@ -70,6 +70,8 @@ export class AppConfig extends Context.Service<
     readonly dashScopeInspectionOptOut: boolean
     /** Longest silence of an upstream, before its response and within it. */
     readonly upstreamTimeout: Duration.Duration
+    /** How long a stream that its client left is read on for its usage figures. */
+    readonly abandonedStreamTimeout: Duration.Duration
     /** How long a request for images in OpenAI's shape waits for its task. */
     readonly imagesWait: Duration.Duration
     readonly simulatorDelay: DelayRange
@@ -250,6 +252,7 @@ const limits = Effect.gen(function* () {
       "set true or false"
     ),
     upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10)),
+    abandonedStreamTimeout: yield* duration("ABANDONED_STREAM_TIMEOUT", Duration.minutes(2)),
     imagesWait: yield* duration("IMAGES_WAIT", Duration.minutes(1))
   }
 })

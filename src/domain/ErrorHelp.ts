@@ -66,7 +66,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Ask for less, such as fewer output tokens, or send a higher maximum."
   ),
   1201: help(
-    "The key, or all keys of its user together, sent as many requests as they may in a minute; or an endpoint was sent as many test events as it may in a day.",
+    "The key, or all keys of its user together, sent as many requests as they may in a minute; or an endpoint was sent as many test events as it may in a day; or the user has left too many streams that are still read for their usage figures.",
     "Wait as long as Retry-After says. RateLimit-Remaining tells in advance how many are left.",
     "later"
   ),

@@ -9,6 +9,7 @@ import { makeCallId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { countFallback } from "../vendors/FallbacksTotal.ts"
+import type { AbandonedStreams } from "./AbandonedStreams.ts"
 import { planAliased } from "./AliasedPlan.ts"
 import type { AliasedPlan, CallCandidate, SkippedModel } from "./AliasedPlan.ts"
 import { released } from "./CallBatches.ts"
@@ -22,6 +23,7 @@ import { skipReasonOf } from "./UpstreamCalls.ts"
 import type { Reached, UpstreamCalls } from "./UpstreamCalls.ts"
 
 interface Services {
+  readonly abandoned: AbandonedStreams
   readonly clock: Clock.Clock
   readonly metering: Metering["Service"]
   readonly upstream: UpstreamCalls["Service"]
@@ -43,17 +45,24 @@ export const aliasedWith = (services: Services) =>
     const start = startOf(services, call, plan, id)
     const hold = services.metering.holdOf(start)
     const left = yield* opened(services, start)
-    let isOpen = true
-    const close = (end: CallEnd) => {
-      if (isOpen) services.metering.closeUnsafe(end)
-      isOpen = false
-    }
+    const close = onceBy(services.metering.closeUnsafe)
     return yield* Effect.onError(
       inTurn(services, { call, plan, id, hold, left, nowMillis, close }),
       // A defect: the bill of the model has closed it otherwise
       () => Effect.sync(() => close(released({ id, user: call.principal.userId })))
     )
   }, Effect.uninterruptible)
+
+type Close = (end: CallEnd) => void
+
+/** Apart from the call, because a stream that is read on keeps what closes it. */
+const onceBy = (close: Close): Close => {
+  let isOpen = true
+  return (end) => {
+    if (isOpen) close(end)
+    isOpen = false
+  }
+}
 
 const startOf = (
   { upstream }: Services,
@@ -104,32 +113,33 @@ interface HeldCall {
   readonly left: Credits | undefined
   readonly nowMillis: number
   /** Has an effect once. */
-  readonly close: (end: CallEnd) => void
+  readonly close: Close
+}
+
+/** Who closes the call: the model that is asked now. Of one that was passed over nothing is settled. */
+interface Turn {
+  isNow: boolean
 }
 
 const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) {
   const { call, hold, id, left, nowMillis, plan } = held
   const skipped = [...plan.skipped]
-  let current: CallCandidate | undefined
   for (const [place, candidate] of plan.candidates.entries()) {
-    current = candidate
+    const turn: Turn = { isNow: true }
     const bill = new CallBill(
       { id, user: call.principal.userId, begunMillis: nowMillis },
       candidate.plan,
       candidate.call.body.length,
       {
-        clock: services.clock,
+        ...services,
         hold,
-        // Of a model that was passed over nothing is settled
-        close: (end) => {
-          if (current === candidate) held.close(endOf(end, held, candidate, skipped))
-        }
+        close: closeIn(turn, held.close, servedBy(plan, candidate, skipped))
       }
     )
     const exit = yield* reach(services, candidate, bill)
     const reason = place === plan.candidates.length - 1 ? undefined : skipReasonOf(exit)
     if (reason !== undefined) {
-      current = undefined
+      turn.isNow = false
       if (Exit.isSuccess(exit)) discard(exit.value)
       skipped.push(yield* skippedBy(candidate, reason))
       continue
@@ -179,12 +189,20 @@ const skippedBy = ({ model: { model, vendor } }: CallCandidate, reason: SkipReas
   } satisfies SkippedModel)
 
 /** The receipt names the model that did it. */
-const endOf = (
-  end: CallEnd,
-  { plan: { alias } }: HeldCall,
+const servedBy = (
+  { alias }: AliasedPlan,
   { call: { to }, plan: { model }, model: { vendor } }: CallCandidate,
   skipped: ReadonlyArray<SkippedModel>
-): CallEnd => ({
-  ...end,
-  alias: { alias: alias.alias, vendor, model: model ?? "", route: routeName(to.route), skipped }
+): NonNullable<CallEnd["alias"]> => ({
+  alias: alias.alias,
+  vendor,
+  model: model ?? "",
+  route: routeName(to.route),
+  skipped
 })
+
+const closeIn =
+  (turn: Turn, close: Close, alias: NonNullable<CallEnd["alias"]>): Close =>
+  (end) => {
+    if (turn.isNow) close({ ...end, alias })
+  }

@@ -7,6 +7,7 @@ import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StreamWatch, UpstreamHeaders } from "../vendors/upstream/UpstreamExchange.ts"
+import type { AbandonedStream, AbandonedStreams } from "./AbandonedStreams.ts"
 import { released } from "./CallBatches.ts"
 import type { CallHold } from "./CallHolds.ts"
 import type { CallPlan } from "./CallPlan.ts"
@@ -36,7 +37,14 @@ const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
 const bytesPerToken = 4
 
 /** Of a stream without a chunk. */
-const nothingRead = { isFinal: false, pieces: 0, responder: undefined, usage: undefined }
+const nothingRead = {
+  failed: false,
+  hasFinished: false,
+  isFinal: false,
+  pieces: 0,
+  responder: undefined,
+  usage: undefined
+}
 
 /** Longer ids, and what is no plain text, are not kept. */
 const requestIdPattern = /^[\x21-\x7E]{1,128}$/u
@@ -54,19 +62,33 @@ interface BilledCall {
   readonly begunMillis: number
 }
 
+/** What a bill needs of a plan. Not its body, which may be large: a stream outlives its request. */
+type BilledPlan = Pick<CallPlan, "hidesUsage" | "hold" | "metered" | "model">
+
+interface BillServices {
+  readonly clock: Clock.Clock
+  readonly hold: CallHold
+  readonly abandoned: AbandonedStreams
+  /** Closes the call, unless `closeBy` replaces it. */
+  readonly close: (end: CallEnd) => void
+}
+
 /**
  * The money of one call: settled or released exactly once, by whatever ends it.
  * docs/reference/wallet.md#price-of-a-call, ADR 0072.
  */
 export class CallBill implements StreamWatch {
   readonly #call: BilledCall
-  readonly #plan: CallPlan
+  readonly #plan: BilledPlan
   readonly #requestBytes: number
   readonly #clock: Clock.Clock
-  readonly #close: (end: CallEnd) => void
+  readonly #abandoned: AbandonedStreams
+  #close: (end: CallEnd) => void
   readonly hold: CallHold
   /** Of an event stream that is metered by tokens. */
   #meter: StreamMeter | undefined
+  /** The client has left, and the stream is read on. */
+  #left: AbandonedStream | undefined
   #closed = false
   /** The upstream may be executing the call. */
   #isSent = false
@@ -78,20 +100,23 @@ export class CallBill implements StreamWatch {
 
   constructor(
     call: BilledCall,
-    plan: CallPlan,
+    { hidesUsage, hold, metered, model }: CallPlan,
     requestBytes: number,
-    services: {
-      readonly clock: Clock.Clock
-      readonly close: (end: CallEnd) => void
-      readonly hold: CallHold
-    }
+    { abandoned, clock, close, hold: callHold }: BillServices
   ) {
     this.#call = call
-    this.#plan = plan
+    this.#plan = { hidesUsage, hold, metered, model }
     this.#requestBytes = requestBytes
-    this.#clock = services.clock
-    this.#close = services.close
-    this.hold = services.hold
+    this.#clock = clock
+    this.#abandoned = abandoned
+    this.#close = close
+    this.hold = callHold
+  }
+
+  /** The call is drawn on a reservation, which closes it. */
+  closeBy(close: (end: CallEnd) => void): void {
+    this.#close = close
+    this.hold.drawn = true
   }
 
   sent(): void {
@@ -127,7 +152,23 @@ export class CallBill implements StreamWatch {
     if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
     }
+    this.#left?.received(chunk.length, this.#meter?.isFinal === true)
     return relayed
+  }
+
+  /** Reads on where the usage figures may tell of more than the stream has shown. */
+  readsOn(stop: () => void): boolean {
+    if (!this.#mayHideUsage()) return false
+    this.#left = this.#abandoned.begin(this.#call.user, stop)
+    return this.#left !== undefined
+  }
+
+  #mayHideUsage(): boolean {
+    const { metered } = this.#plan
+    if (metered._tag !== "Tokens") return false
+    const { failed, hasFinished, isFinal, usage } = this.#meter ?? nothingRead
+    if (isFinal || failed) return false
+    return metered.mayReason || hasFinished || (usage?.reasoningTokens ?? 0) > 0
   }
 
   flush(): Buffer {
@@ -167,20 +208,22 @@ export class CallBill implements StreamWatch {
 
   /** The end of an event stream. */
   ended(how: "complete" | "broken" | "abandoned"): void {
-    const meter = this.#meter
-    if (how === "broken" || meter?.failed === true) return this.release(this.#status)
+    this.#left?.end()
+    const { failed, isFinal, pieces, responder, usage: reported } = this.#meter ?? nothingRead
+    // Who left has received what came before
+    const isBroken = how === "broken" && this.#left === undefined
+    if (isBroken || failed) return this.release(this.#status)
     if (this.#plan.metered._tag === "Call") {
       this.#settleCall()
       return
     }
-    const { isFinal, pieces, responder, usage: reported } = meter ?? nothingRead
     // An upstream that ends its stream without an event has sold nothing
     if (how === "complete" && reported === undefined && pieces === 0) {
       return this.release(this.#status)
     }
     const usage = this.#credible(reported)
-    // A stream that ended has the upstream's figures; one that the client left has some of them, or all
-    // when it left after the last event, as OpenAI's client does at `[DONE]`
+    // A stream that ended has the upstream's figures; another one has some of them, or all when the client left
+    // after the last event, as OpenAI's does at `[DONE]`
     if ((how === "complete" || isFinal) && usage !== undefined) {
       this.#settle(usage, false, responder)
     } else {

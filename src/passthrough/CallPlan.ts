@@ -16,6 +16,7 @@ import { hiddenInputOf } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
+import { mayReason } from "./Reasoning.ts"
 import { readsToolResults, surchargesOf } from "./Surcharges.ts"
 
 /** What is held for a call, and how its response is metered. */
@@ -30,6 +31,8 @@ export interface MeteredTokens {
   readonly protocol: UsageProtocol
   /** The requested model. */
   readonly model: TokenModel
+  /** It may spend tokens that a stream shows only in its usage figures. */
+  readonly mayReason: boolean
   readonly price: TokenPrice
   /** Models that the request allows in place of its own. */
   readonly fallbacks: ReadonlyArray<FallbackModel>
@@ -164,6 +167,11 @@ const planTokens = ({
       _tag: "Tokens",
       protocol,
       model,
+      mayReason: mayReason(
+        protocol,
+        [model, ...fallbacks.success.map((other) => other.model)],
+        value
+      ),
       price,
       fallbacks: fallbacks.success,
       catalog,
@@ -186,8 +194,8 @@ interface CallInput {
  * A token is at least one byte of text; what the body does not show has no maximum. Searches the whole
  * body, so it is called once, however many models the body names.
  */
-const inputOf = ({ bytes, text, value }: ReadBody): CallInput => {
-  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
+const inputOf = ({ bytes, value }: ReadBody): CallInput => {
+  const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
   const isHidden = hasFile || namesStoredItem(value) || readsToolResults(value)
   const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
   return { tokensMax, asksLongCache }

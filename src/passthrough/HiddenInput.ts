@@ -1,3 +1,6 @@
+import { at } from "../domain/Json.ts"
+import { visitContent } from "./RequestContent.ts"
+
 /** Input of a call that the length of its body does not show. */
 export interface HiddenInput {
   readonly pictures: number
@@ -7,31 +10,45 @@ export interface HiddenInput {
   readonly asksLongCache: boolean
 }
 
-const picture = /"(?:image_url|input_image|image|inline_?[dD]ata)"/gu
-const file =
-  /"(?:file_data|file_?[uU]ri|file_url|file_id|cached_?[cC]ontent)"\s*:\s*"|"type"\s*:\s*"(?:document|item_reference)"|"prompt"\s*:\s*\{/u
-const longCache = /"(?:1h|12h|24h)"/u
+const setOf = (...words: ReadonlyArray<string>): ReadonlySet<string> => new Set(words)
 
-/** Letters that are written as escapes; quotes and backslashes stay escaped. */
-const escaped = /\\u00(?!22|5[cC])([2-7][0-9a-fA-F])/gu
-const unescaped = (_: string, code: string): string =>
-  String.fromCharCode(Number.parseInt(code, 16))
+/** Names of members, and values of `type`. Gemini accepts both spellings of each name. */
+const pictures = setOf("image_url", "input_image", "image", "inline_data", "inlineData")
+const files = setOf(
+  "file_data",
+  "file_url",
+  "file_id",
+  "file_uri",
+  "fileUri",
+  "cached_content",
+  "cachedContent"
+)
+const fileTypes = setOf("document", "item_reference")
+const longCaches = setOf("1h", "12h", "24h")
 
-/** Finds it in the text of a JSON body. */
-export const hiddenInputOf = (text: string): HiddenInput => {
-  const hidden = found(text)
-  // JSON allows an escape for every letter: the upstream reads the same word
-  if (!text.includes("\\u")) return hidden
-  const plain = found(text.replaceAll(escaped, unescaped))
-  return {
-    pictures: Math.max(hidden.pictures, plain.pictures),
-    hasFile: hidden.hasFile || plain.hasFile,
-    asksLongCache: hidden.asksLongCache || plain.asksLongCache
-  }
+/** Finds it in a parsed body. */
+export const hiddenInputOf = (body: unknown): HiddenInput => {
+  let pictureCount = 0
+  let lastPicture: object | undefined
+  let hasFile = hasStoredPrompt(body)
+  let asksLongCache = false
+  visitContent(body, (name, value, object) => {
+    const isText = typeof value === "string"
+    const isType = isText && name === "type"
+    // Type and URL of a picture are members of one object
+    if ((pictures.has(name) || (isType && pictures.has(value))) && object !== lastPicture) {
+      pictureCount += 1
+      lastPicture = object
+    }
+    if (!isText) return
+    hasFile ||= files.has(name) || (isType && fileTypes.has(value))
+    asksLongCache ||= longCaches.has(value)
+  })
+  return { pictures: pictureCount, hasFile, asksLongCache }
 }
 
-const found = (text: string): HiddenInput => ({
-  pictures: text.match(picture)?.length ?? 0,
-  hasFile: file.test(text),
-  asksLongCache: longCache.test(text)
-})
+/** A prompt of OpenAI's dashboard: a member of the request itself. */
+const hasStoredPrompt = (body: unknown): boolean => {
+  const prompt = at(body, "prompt")
+  return typeof prompt === "object" && prompt !== null
+}

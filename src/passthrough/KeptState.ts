@@ -2,6 +2,7 @@ import { Option, Schema } from "effect"
 import { builtInRoutes } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/Json.ts"
+import { hasContentMember } from "./RequestContent.ts"
 
 /**
  * What a call has to do with what an account of the vendor keeps: nothing, it leaves something behind,
@@ -19,13 +20,15 @@ const names = (pointer: string): KeptState => ({ _tag: "Names", pointer })
 /** Free routes that the gateway opens by itself keep nothing. */
 const statelessRoutes: ReadonlySet<OpenRoute> = new Set(builtInRoutes)
 
-/** Members that name files and caches, at any depth. */
-const namingMembers = [
-  '"file_id"',
-  '"cachedContent"',
-  '"cached_content"',
-  "generativelanguage.googleapis.com/"
-]
+/** Members that name files and caches. */
+const namingMembers: ReadonlySet<string> = new Set(["file_id", "cachedContent", "cached_content"])
+
+/** Gemini's files are named by their address. */
+const fileUri = /^file_?[uU]ri$/u
+const geminiFiles = "generativelanguage.googleapis.com/"
+
+/** A body without these bytes names nothing, and is not parsed. */
+const namingBytes = [...Array.from(namingMembers, (name) => `"${name}"`), geminiFiles]
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
@@ -41,7 +44,14 @@ export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
   return route.meter.per === "tokens" || statelessRoutes.has(route) ? nothing : makes
 }
 
-const namesKept = (bytes: Buffer): boolean => namingMembers.some((member) => bytes.includes(member))
+const namesKept = (bytes: Buffer): boolean =>
+  namingBytes.some((mark) => bytes.includes(mark)) &&
+  hasContentMember(
+    Option.getOrUndefined(decodeJson(bytes.toString("utf8"))),
+    (name, value) =>
+      typeof value === "string" &&
+      (namingMembers.has(name) || (fileUri.test(name) && value.includes(geminiFiles)))
+  )
 
 const stateOfResponse = (body: unknown): KeptState => {
   if (at(body, "prompt", "id") !== undefined) return { _tag: "Elsewhere", pointer: "#/prompt" }

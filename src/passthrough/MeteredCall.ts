@@ -3,15 +3,17 @@ import type { Clock } from "effect"
 import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { AbandonedStreams } from "./AbandonedStreams.ts"
 import { CallBill } from "./CallBill.ts"
 import { stillHeld } from "./CallHolds.ts"
 import type { CallPlan } from "./CallPlan.ts"
-import type { CallEnd, CallStart, Metering } from "./Metering.ts"
+import type { CallStart, Metering } from "./Metering.ts"
 import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { ForwardHandlers, GivenUp, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
 
 interface Services {
+  readonly abandoned: AbandonedStreams
   readonly clock: Clock.Clock
   readonly metering: Metering["Service"]
   readonly upstream: UpstreamCalls["Service"]
@@ -30,7 +32,6 @@ export class MeteredCall implements ReachHandlers {
   readonly #id: string
   readonly #start: CallStart
   readonly #bill: CallBill
-  #close: (end: CallEnd) => void
   /** What the spend limit of the key leaves. */
   #left: Credits | undefined
   #state: "opening" | "held" | "responded" | "abandoned" = "opening"
@@ -52,10 +53,9 @@ export class MeteredCall implements ReachHandlers {
     this.#id = makeCallId(nowMillis)
     this.#start = this.#startOf()
     const billed = { id: this.#id, user: call.principal.userId, begunMillis: nowMillis }
-    this.#close = services.metering.closeUnsafe
     this.#bill = new CallBill(billed, plan, call.body.length, {
-      clock: services.clock,
-      close: (end) => this.#close(end),
+      ...services,
+      close: services.metering.closeUnsafe,
       hold: services.metering.holdOf(this.#start)
     })
   }
@@ -66,8 +66,7 @@ export class MeteredCall implements ReachHandlers {
     const drawn =
       start.checked !== undefined ? undefined : metering.drawUnsafe(start, this.#nowMillis)
     if (drawn !== undefined) {
-      this.#close = drawn.close
-      this.#bill.hold.drawn = true
+      this.#bill.closeBy(drawn.close)
       this.#left = drawn.left
       return this.#reach()
     }

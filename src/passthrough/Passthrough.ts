@@ -1,8 +1,11 @@
 import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import { AppConfig } from "../config/Config.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Drain } from "../process/Drain.ts"
+import { makeAbandonedStreams } from "./AbandonedStreams.ts"
 import { aliasedWith } from "./AliasedCall.ts"
 import { aliasNamed } from "./AliasedPlan.ts"
 import { planCall } from "./CallPlan.ts"
@@ -53,27 +56,11 @@ export class Passthrough extends Context.Service<
       const catalog = yield* Catalog
       const metering = yield* Metering
       const upstream = yield* UpstreamCalls
-      const services = { clock: yield* Clock.Clock, metering, upstream }
+      const clock = yield* Clock.Clock
+      const { abandonedStreamTimeout } = yield* AppConfig
+      const abandoned = yield* makeAbandonedStreams(abandonedStreamTimeout, clock, yield* Drain)
+      const services = { abandoned, clock, metering, upstream }
       const other = otherWith(services)
-
-      const resolve = (vendor: string, method: string, path: string) => {
-        const { upstream } = catalog.current()
-        const match = upstream.match(vendor, method, path)
-        switch (match._tag) {
-          case "Open":
-            return Exit.succeed(match)
-          case "OtherMethod":
-            return Exit.fail(
-              new Problem({
-                code: 2007,
-                detail: `${method} is not allowed here`,
-                allow: match.allow
-              })
-            )
-          case "Closed":
-            return Exit.fail(closedRoute(upstream.routes, vendor))
-        }
-      }
 
       // Most calls come here: from the hold to the response without a fiber
       const forwardUnsafe = (
@@ -82,6 +69,10 @@ export class Passthrough extends Context.Service<
         handlers: ForwardHandlers
       ) => {
         try {
+          if (call.to.route.meter.per === "tokens" && abandoned.isFull(call.principal.userId)) {
+            handlers.onRest(tooManyLeft)
+            return () => {}
+          }
           const { catalog, model, route } = call.to
           const plan = withinLimits(call, planCall(catalog, route, model, call.body, nowMillis))
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
@@ -98,7 +89,7 @@ export class Passthrough extends Context.Service<
 
       return Passthrough.of({
         openFor: () => catalog.current().upstream,
-        resolve,
+        resolve: resolveWith(() => catalog.current().upstream),
         forwardUnsafe,
         forward: (call) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -121,6 +112,33 @@ export class Passthrough extends Context.Service<
     })
   )
 }
+
+const resolveWith =
+  (catalogNow: () => UpstreamCatalog) => (vendor: string, method: string, path: string) => {
+    const upstream = catalogNow()
+    const match = upstream.match(vendor, method, path)
+    switch (match._tag) {
+      case "Open":
+        return Exit.succeed(match)
+      case "OtherMethod": {
+        const { allow } = match
+        return Exit.fail(
+          new Problem({ code: 2007, detail: `${method} is not allowed here`, allow })
+        )
+      }
+      case "Closed":
+        return Exit.fail(closedRoute(upstream.routes, vendor))
+    }
+  }
+
+const tooManyLeft = Exit.fail(
+  new Problem({
+    code: 1201,
+    detail:
+      "Too many streams that you left are still read for their usage figures: read streams to their end",
+    retryAfterSeconds: 1
+  })
+)
 
 /** A call that is not metered, one that names an alias, or a refusal. */
 const otherWith = (services: Parameters<typeof aliasedWith>[0]) => {

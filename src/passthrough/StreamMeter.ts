@@ -28,6 +28,7 @@ export class StreamMeter {
   #responder: string | undefined
   #pieces = 0
   #failed = false
+  #hasFinished = false
   #isFinal = false
 
   constructor(protocol: UsageProtocol, hides: boolean) {
@@ -55,6 +56,11 @@ export class StreamMeter {
     return this.#isFinal
   }
 
+  /** An output, or a part of it, is complete: the client may have all that it wants. */
+  get hasFinished(): boolean {
+    return this.#hasFinished
+  }
+
   /** The upstream reported a failure in its stream. */
   get failed(): boolean {
     return this.#failed
@@ -73,6 +79,7 @@ export class StreamMeter {
   #events(chunk: Buffer): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const text = new EventText(data, pieceMarks[this.#protocol])
+    this.#hasFinished ||= text.matches(finishMarks[this.#protocol])
     const kept: Array<Buffer> = []
     const first = data.length - chunk.length - this.#held
     let start = 0
@@ -129,6 +136,7 @@ export class StreamMeter {
   #endLong(event: LongEvent): void {
     this.#long = undefined
     this.#pieces += 1
+    this.#hasFinished ||= finishMarks[this.#protocol].test(event.text)
     this.#report(event.text)
   }
 
@@ -180,6 +188,16 @@ const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "gemini-embeddings": usageMark
 }
 
+/** What stands in the event that ends an output, or a part of it. */
+const finishMarks: { readonly [protocol in UsageProtocol]: RegExp } = {
+  "openai-chat": /"finish_reason"\s*:\s*"/u,
+  "openai-responses": /"response\.[a-z_.]+\.done"/u,
+  "openai-embeddings": /"finish_reason"\s*:\s*"/u,
+  "anthropic-messages": /"(?:content_block_stop|message_delta)"/u,
+  "gemini-generate": /"finishReason"\s*:\s*"/u,
+  "gemini-embeddings": /"finishReason"\s*:\s*"/u
+}
+
 /** The JSON value of the `data:` lines. */
 const dataOf = (event: string): unknown => {
   const lines: Array<string> = []
@@ -218,6 +236,11 @@ class EventText {
     const other = this.#blankAfterReturn.from(start)
     if (blank === Infinity && other === Infinity) return 0
     return blank < other ? blank + 2 : other + 3
+  }
+
+  /** Does it stand anywhere in the text? */
+  matches(mark: RegExp): boolean {
+    return mark.test(this.#text)
   }
 
   /** Does the event hold a piece of output? */

@@ -1,8 +1,8 @@
 import { at } from "../domain/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
-import { listOf } from "./SchemaTypes.ts"
+import { listOf, textsOf } from "./SchemaTypes.ts"
 
-/** A simulated call of an offered tool. */
+/** A simulated call of a tool. */
 export interface ToolCall {
   readonly name: string
   readonly arguments: object
@@ -32,22 +32,82 @@ const toolsOf = (body: unknown): ReadonlyArray<OfferedTool> =>
 const schemaOf = (tool: unknown): unknown =>
   at(tool, "parameters") ?? at(tool, "input_schema") ?? at(tool, "parametersJsonSchema")
 
-const modeOf = (body: unknown): unknown => {
-  const choice = at(body, "tool_choice")
-  return typeof choice === "string"
-    ? choice
-    : (at(choice, "type") ?? at(body, "toolConfig", "functionCallingConfig", "mode"))
+/** What a request says about the use of its tools. */
+interface ToolChoice {
+  readonly isForbidden: boolean
+  /** A call is forced: of one of these tools, or of any when none is named. */
+  readonly forced: ReadonlyArray<unknown> | undefined
 }
 
-const requestedName = (body: unknown): unknown =>
-  at(body, "tool_choice", "function", "name") ??
-  at(body, "tool_choice", "name") ??
-  at(body, "toolConfig", "functionCallingConfig", "allowedFunctionNames", "0")
+const free: ToolChoice = { isForbidden: false, forced: undefined }
+const forbidden: ToolChoice = { isForbidden: true, forced: undefined }
+const forcing = (names: ReadonlyArray<unknown>): ToolChoice => ({
+  isForbidden: false,
+  forced: names.filter((name) => name !== undefined)
+})
+
+/** Chat nests the name of a function; responses and Anthropic do not. */
+const nameOf = (tool: unknown): unknown => at(tool, "function", "name") ?? at(tool, "name")
+
+/** `tool_choice` of OpenAI and Anthropic, and Gemini's `mode`. */
+const choiceOf = (body: unknown): ToolChoice => {
+  const choice = at(body, "tool_choice")
+  switch (at(choice, "type") ?? choice) {
+    case "none":
+      return forbidden
+    case "required":
+    case "any":
+      return forcing([])
+    case "function":
+    case "custom":
+    case "tool":
+      return forcing([nameOf(choice)])
+    case "allowed_tools": {
+      const allowed = at(choice, "allowed_tools") ?? choice
+      return at(allowed, "mode") === "required"
+        ? forcing(listOf(at(allowed, "tools")).map(nameOf))
+        : free
+    }
+    default:
+      return geminiChoiceOf(body)
+  }
+}
+
+/** Gemini accepts both spellings of each name. */
+const geminiChoiceOf = (body: unknown): ToolChoice => {
+  const config = at(body, "toolConfig") ?? at(body, "tool_config")
+  const calling = at(config, "functionCallingConfig") ?? at(config, "function_calling_config")
+  switch (at(calling, "mode")) {
+    case "NONE":
+      return forbidden
+    case "ANY":
+      return forcing(
+        listOf(at(calling, "allowedFunctionNames") ?? at(calling, "allowed_function_names"))
+      )
+    default:
+      return free
+  }
+}
+
+const turnsOf = (body: unknown): ReadonlyArray<unknown> =>
+  listOf(at(body, "messages") ?? at(body, "contents") ?? at(body, "input"))
+
+/** The texts of what the user said last. */
+const lastPromptOf = (body: unknown): string => {
+  const input = at(body, "input")
+  if (typeof input === "string") return input
+  const turn = turnsOf(body).findLast((turn) => (at(turn, "role") ?? "user") === "user")
+  const content = at(turn, "content") ?? at(turn, "parts")
+  if (typeof content === "string") return content
+  return textsOf(listOf(content).map((part) => at(part, "text"))).join("\n")
+}
+
+/** `[[sim:tool=name]]` calls a tool of that name. */
+const directive = /\[\[sim:tool=([\w.:-]{1,128})\]\]/u
 
 /** The conversation ends with the result of a tool. */
 const endsWithResult = (body: unknown): boolean => {
-  const turns = listOf(at(body, "messages") ?? at(body, "contents") ?? at(body, "input"))
-  const last = turns.at(-1)
+  const last = turnsOf(body).at(-1)
   return (
     at(last, "role") === "tool" ||
     at(last, "type") === "function_call_output" ||
@@ -56,15 +116,25 @@ const endsWithResult = (body: unknown): boolean => {
   )
 }
 
+/** The tool that the request forces, or that the prompt names: a tool that is merely offered is not called. */
+const chosenTool = (body: unknown): OfferedTool | undefined => {
+  const { forced, isForbidden } = choiceOf(body)
+  if (isForbidden) return undefined
+  const named = directive.exec(lastPromptOf(body))?.[1]
+  const tools = toolsOf(body)
+  const asked = tools.find(({ name }) => name === named)
+  if (forced === undefined) return asked
+  const allowed = tools.filter(({ name }) => forced.length === 0 || forced.includes(name))
+  return allowed.find((tool) => tool === asked) ?? allowed[0]
+}
+
 /**
- * A call of the requested tool, else of the first one. None when the client forbids tools, or after a
- * tool's result, so that the loop of an agent ends.
+ * The call that a request gets in place of a text. None after a tool's result, so that the loop of an agent
+ * ends. docs/reference/vendors.md#sandbox
  */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {
-  if (/^none$/iu.test(String(modeOf(body))) || endsWithResult(body)) return undefined
-  const tools = toolsOf(body)
-  const requested = requestedName(body)
-  const tool = tools.find(({ name }) => name === requested) ?? tools[0]
+  if (endsWithResult(body)) return undefined
+  const tool = chosenTool(body)
   if (tool === undefined) return undefined
   const made = exampleOf(tool.schema)
   return {

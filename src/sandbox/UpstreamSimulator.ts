@@ -2,12 +2,9 @@ import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type {
-  StreamWatch,
-  UpstreamResponse,
-  UpstreamRequest
-} from "../vendors/upstream/UpstreamExchange.ts"
-import { RelayedStream } from "../vendors/upstream/UpstreamExchange.ts"
+import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
+import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
+import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
 import type { ParsedRequest } from "./Completion.ts"
@@ -159,6 +156,7 @@ const unwatched: StreamWatch = {
   lose: () => Buffer.alloc(0),
   push: (chunk) => chunk,
   flush: () => Buffer.alloc(0),
+  readsOn: () => false,
   ended: () => {}
 }
 
@@ -166,12 +164,13 @@ const unwatched: StreamWatch = {
 const eventMillis = 5
 
 const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamResponse => {
-  const body = new RelayedStream(request.watch ?? unwatched)
+  const relay = new StreamRelay(request.watch ?? unwatched)
+  const body = relay.open()
   const next = (index: number) => {
-    if (body.destroyed) return
-    body.receive(Buffer.from(events[index] ?? ""))
+    if (relay.isOver) return
+    relay.receive(Buffer.from(events[index] ?? ""))
     if (index + 1 < events.length) setTimeout(next, eventMillis, index + 1)
-    else body.finish()
+    else relay.finish()
   }
   next(0)
   return { status: 200, headers: { "content-type": "text/event-stream; charset=utf-8" }, body }

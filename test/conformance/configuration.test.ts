@@ -46,6 +46,7 @@ const defaults: { readonly [name: string]: (it: Settings) => readonly [unknown, 
   LOG_FORMAT: (it) => [it.logFormat, "pretty"],
   OTEL_EXPORTER_OTLP_ENDPOINT: (it) => [it.otlpEndpoint, Option.none()],
   DASHSCOPE_INSPECTION_OPT_OUT: (it) => [it.dashScopeInspectionOptOut, false],
+  ABANDONED_STREAM_TIMEOUT: (it) => [Duration.toMillis(it.abandonedStreamTimeout), 120_000],
   IMAGES_WAIT: (it) => [Duration.toMillis(it.imagesWait), 60_000],
   UPSTREAM_TIMEOUT: (it) => [Duration.toMillis(it.upstreamTimeout), 600_000]
 }

@@ -1,6 +1,7 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
 import { rm } from "node:fs/promises"
+import type { ServerResponse } from "node:http"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -9,6 +10,7 @@ import { Listener } from "../../src/http/server/Listener.ts"
 import { Metering } from "../../src/passthrough/Metering.ts"
 import { Admission, makeAdmission } from "../../src/process/Admission.ts"
 import type { AdmissionService } from "../../src/process/Admission.ts"
+import type { Drain } from "../../src/process/Drain.ts"
 import { Secrets } from "../../src/process/Secrets.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
@@ -94,15 +96,19 @@ export const startGateway = async (
     Effect.gen(function* () {
       const server = yield* HttpServer.HttpServer
       const listener = yield* Listener
-      const counted = { routed: 0 }
-      listener.server.on("request", () => (counted.routed += 1))
+      const counted = { routed: 0, open: 0 }
+      listener.server.on("request", (_, response: ServerResponse) => {
+        counted.routed += 1
+        counted.open += 1
+        response.on("close", () => (counted.open -= 1))
+      })
       const { address } = server
       const port = "port" in address ? address.port : 0
       return { ...(yield* makeCaller("caller", credits)), port: Number(port), counted }
     })
   )
   const run = <A, E>(
-    effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys>
+    effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys | Drain>
   ): Promise<A> => runtime.runPromise(effect as Effect.Effect<A, E, never>)
 
   /** Polls the wallet (real time, bounded) until no call is open. */
@@ -148,6 +154,8 @@ export const startGateway = async (
     otherKey: async (name: string) => (await run(makeCaller(name, 1000n))).key,
     /** Requests that reached the routes, not only the fast path. */
     routed: () => made.counted.routed,
+    /** Those of them whose client is still there. */
+    open: () => made.counted.open,
     origin,
     logs,
     run,

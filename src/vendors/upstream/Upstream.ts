@@ -1,4 +1,5 @@
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
+import { Readable } from "node:stream"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
 import { Catalog } from "../../catalog/Catalog.ts"
@@ -109,12 +110,25 @@ const sendUnsafe = (
       path: `${target.path}${request.query}`,
       method: request.method,
       headers: request.headers.concat(credentials(account)),
-      body: request.body.length === 0 ? null : request.body
+      body: bodyOf(request.body)
     })
   } catch (defect) {
     done(Exit.die(defect))
   }
   return () => exchange.abort()
+}
+
+/** undici keeps a body that it is given whole until the response has ended. */
+const keptBodyBytesMax = 64 * 1024
+
+/** A larger body is given as a stream, which has its length and is empty when it was sent. */
+const bodyOf = (body: Uint8Array): Uint8Array | Readable | null => {
+  if (body.length === 0) return null
+  if (body.length <= keptBodyBytesMax) return body
+  const stream = new Readable({ read: () => {} })
+  stream.push(body)
+  stream.push(null)
+  return stream
 }
 
 /** The header of the key. docs/reference/vendors.md#accounts */

@@ -1,10 +1,14 @@
-import { Readable } from "node:stream"
+import type { Readable } from "node:stream"
 import { errors } from "undici"
 import type { Client, Dispatcher } from "undici"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { MaskedStream } from "./SecretMask.ts"
 import type { SecretMask } from "./SecretMask.ts"
+import { StreamRelay } from "./StreamRelay.ts"
+import type { StreamWatch } from "./StreamRelay.ts"
 import type { UpstreamConnections } from "./UpstreamConnections.ts"
+
+export type { StreamWatch } from "./StreamRelay.ts"
 
 export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
 
@@ -36,26 +40,6 @@ export interface UpstreamResponse {
   readonly body: Uint8Array | Readable
 }
 
-/** Observes a call, and its stream when that is relayed; may remove parts of the stream. */
-export interface StreamWatch {
-  /** The request goes out: from now on the upstream may execute it. */
-  readonly sent: () => void
-  /** It was refused or it failed: nothing is charged for it. */
-  readonly refused: () => void
-  /** Whether the next chunk may be relayed at once: the hold of the call is certainly there. Cheap. */
-  readonly isHeld: () => boolean
-  /** Takes the hold again. Calls `done` once. */
-  readonly retake: (done: (isHeld: boolean) => void) => void
-  /** The hold is gone: charges what was relayed, and returns the event that ends the stream. */
-  readonly lose: () => Buffer
-  /** Receives a chunk, returns what is relayed. */
-  readonly push: (chunk: Buffer) => Buffer
-  /** Returns the rest at the regular end. */
-  readonly flush: () => Buffer
-  /** Called once: the stream ended, the upstream broke it, or the client went away. */
-  readonly ended: (how: "complete" | "broken" | "abandoned") => void
-}
-
 /**
  * - `unsent`: no byte of the request was sent, so another account can be tried
  * - `timeout`: sent, and no response in time
@@ -73,117 +57,21 @@ export interface ExchangeHandlers {
 /** Bodies that are read whole are JSON; a larger one counts as broken. */
 const wholeBytesMax = 64 * 1024 * 1024
 
-/** Buffered for a slow client before the upstream is paused. */
-const streamBufferBytes = 64 * 1024
-
-const noBytes = Buffer.alloc(0)
-
 const aborted = new errors.RequestAbortedError()
 
-/** A relayed stream: undici pushes, the client pulls, back pressure pauses the upstream. */
-export class RelayedStream extends Readable {
-  readonly #watch: StreamWatch
-  #controller: Dispatcher.DispatchController | undefined
-  #ended = false
-  /** Chunks that wait until the hold of the call is taken again. */
-  #unheld: Array<Buffer> | undefined
-  /** The upstream has ended meanwhile. */
-  #isLast = false
-
-  constructor(watch: StreamWatch, controller?: Dispatcher.DispatchController) {
-    super({ highWaterMark: streamBufferBytes })
-    this.#watch = watch
-    this.#controller = controller
-    // Without a reader an error event would end the process
-    this.on("error", () => {})
-  }
-
-  /** Returns `false` when the upstream has to pause. */
-  receive(chunk: Buffer): boolean {
-    if (chunk.length === 0) return true
-    if (this.#unheld !== undefined || !this.#watch.isHeld()) {
-      this.#wait(chunk)
-      return false
-    }
-    const relayed = this.#watch.push(chunk)
-    return relayed.length === 0 || this.push(relayed)
-  }
-
-  finish(): void {
-    this.#isLast = true
-    if (this.#ended || this.#unheld !== undefined) return
-    if (!this.#watch.isHeld()) return this.#wait(noBytes)
-    const rest = this.#watch.flush()
-    if (rest.length > 0) this.push(rest)
-    this.#end("complete")
-    this.push(null)
-  }
-
-  breakOff(error: Error): void {
-    // Aborted by `#lose`: the client still reads why
-    if (this.#ended) return
-    this.#end("broken")
-    this.destroy(error)
-  }
-
-  override _read(): void {
-    this.#controller?.resume()
-  }
-
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#end("abandoned")
-    this.#controller?.abort(aborted)
-    this.#controller = undefined
-    callback(error)
-  }
-
-  /** Holds a chunk back; the upstream pauses meanwhile. */
-  #wait(chunk: Buffer): void {
-    if (this.#unheld !== undefined) {
-      this.#unheld.push(chunk)
-      return
-    }
-    this.#unheld = [chunk]
-    this.#watch.retake((isHeld) => {
-      const chunks = this.#unheld ?? []
-      this.#unheld = undefined
-      if (this.#ended) return
-      if (isHeld) this.#goOn(chunks)
-      else this.#lose()
-    })
-  }
-
-  #goOn(chunks: ReadonlyArray<Buffer>): void {
-    for (const chunk of chunks) this.receive(chunk)
-    if (this.#isLast) this.finish()
-    else this.#controller?.resume()
-  }
-
-  #lose(): void {
-    this.#ended = true
-    this.push(this.#watch.lose())
-    this.push(null)
-    this.#controller?.abort(aborted)
-    this.#controller = undefined
-  }
-
-  #end(how: "complete" | "broken" | "abandoned"): void {
-    if (this.#ended) return
-    this.#ended = true
-    this.#watch.ended(how)
-  }
-}
+/** Of a stream that has begun: they refer to the call and its body, which may be large. */
+const noHandlers: ExchangeHandlers = { onResponse: () => {}, onFailure: () => {} }
 
 /** One call, as a handler of undici. */
 export class UpstreamExchange implements Dispatcher.DispatchHandler {
-  readonly #handlers: ExchangeHandlers
+  #handlers: ExchangeHandlers
   readonly #watch: StreamWatch | undefined
   #controller: Dispatcher.DispatchController | undefined
   #aborted = false
   #status = 0
   #headers: UpstreamHeaders = {}
   readonly #mask: SecretMask
-  #stream: RelayedStream | undefined
+  #stream: StreamRelay | undefined
   #masked: MaskedStream | undefined
   #chunks: Array<Buffer> = []
   #bytes = 0
@@ -226,9 +114,11 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#headers = this.#mask.headers(headers)
     if (this.#watch !== undefined && status < 300 && isEventStream(headers)) {
-      this.#stream = new RelayedStream(this.#watch, controller)
+      this.#stream = new StreamRelay(this.#watch, controller)
       this.#masked = new MaskedStream(this.#mask)
-      this.#handlers.onResponse({ status, headers: this.#headers, body: this.#stream })
+      const { onResponse } = this.#handlers
+      this.#handlers = noHandlers
+      onResponse({ status, headers: this.#headers, body: this.#stream.open() })
     }
   }
 

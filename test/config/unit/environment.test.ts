@@ -155,6 +155,7 @@ describe("a duration", () => {
     "TASK_DEADLINE",
     "BALANCE_ALERT_THROTTLE",
     "UPSTREAM_TIMEOUT",
+    "ABANDONED_STREAM_TIMEOUT",
     "IMAGES_WAIT"
   ]) {
     it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>

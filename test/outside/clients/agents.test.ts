@@ -13,6 +13,9 @@ import { worlds } from "../support/worlds.ts"
 
 setTracingDisabled(true)
 
+/** The sandbox calls a tool that the prompt names. */
+const question = "Where to? [[sim:tool=weather]]"
+
 const kinds = [
   { name: "chat", base: "/v1", Model: OpenAIChatCompletionsModel },
   { name: "responses", base: "/vendors/openai/v1", Model: OpenAIResponsesModel }
@@ -38,11 +41,11 @@ describe.each(worlds())("@openai/agents at $name", ({ key, text, url }) => {
         })
         const agent = new Agent({ name: "guide", model, tools: [weather] })
         if (stream) {
-          const result = await runner.run(agent, "Where to?", { stream: true })
+          const result = await runner.run(agent, question, { stream: true })
           await result.completed
           assert.strictEqual(result.finalOutput, text)
         } else {
-          assert.strictEqual((await runner.run(agent, "Where to?")).finalOutput, text)
+          assert.strictEqual((await runner.run(agent, question)).finalOutput, text)
         }
         assert.strictEqual(cities.length, 1)
       })
@@ -51,7 +54,7 @@ describe.each(worlds())("@openai/agents at $name", ({ key, text, url }) => {
     it("hands off to another agent", async () => {
       const second = new Agent({ name: "second", model })
       const first = Agent.create({ name: "first", model, handoffs: [second] })
-      const result = await runner.run(first, "Where to?")
+      const result = await runner.run(first, "Where to? [[sim:tool=transfer_to_second]]")
       assert.strictEqual(result.lastAgent?.name, "second")
       assert.strictEqual(result.finalOutput, text)
     })

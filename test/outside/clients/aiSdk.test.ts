@@ -4,6 +4,8 @@ import { aiSdks, subjects } from "../support/aiSdk.ts"
 import { worlds } from "../support/worlds.ts"
 
 const prompt = "Where to?"
+/** The sandbox calls a tool that the prompt names. */
+const toolPrompt = `${prompt} [[sim:tool=weather]]`
 
 const cases = worlds().flatMap((world) =>
   aiSdks.flatMap((sdk) => subjects.map((subject) => ({ sdk, subject, world })))
@@ -39,7 +41,9 @@ for (const { sdk, subject, world } of cases) {
           }
         })
         const agent = new ai.ToolLoopAgent({ model, tools: { weather }, maxRetries })
-        const made = await (isStream ? agent.stream({ prompt }) : agent.generate({ prompt }))
+        const made = await (isStream
+          ? agent.stream({ prompt: toolPrompt })
+          : agent.generate({ prompt: toolPrompt }))
         assert.strictEqual(await made.text, world.text)
         assert.strictEqual((await made.steps).length, 2)
         assert.strictEqual(cities.length, 1)

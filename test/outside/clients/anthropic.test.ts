@@ -7,6 +7,11 @@ import { worlds } from "../support/worlds.ts"
 const model = "claude-sonnet-4-5"
 const messages = [{ role: "user" as const, content: "Where to?" }]
 const asked = { model, max_tokens: 100, messages }
+/** The sandbox calls a tool that the prompt names. */
+const toolAsked = {
+  ...asked,
+  messages: [{ role: "user" as const, content: "Where to? [[sim:tool=weather]]" }]
+}
 
 describe.each(worlds())("the @anthropic-ai/sdk package at $name", ({ key, text, url }) => {
   const client = new Anthropic({
@@ -30,7 +35,7 @@ describe.each(worlds())("the @anthropic-ai/sdk package at $name", ({ key, text, 
     }
     const tools = [{ name: "weather", input_schema }]
     const { content, stop_reason } = await client.messages
-      .stream({ ...asked, tools })
+      .stream({ ...toolAsked, tools })
       .finalMessage()
     assert.strictEqual(stop_reason, "tool_use")
     const [use] = content
@@ -48,7 +53,7 @@ describe.each(worlds())("the @anthropic-ai/sdk package at $name", ({ key, text, 
         return "sunny"
       }
     })
-    const last = await client.beta.messages.toolRunner({ ...asked, tools: [weather] })
+    const last = await client.beta.messages.toolRunner({ ...toolAsked, tools: [weather] })
     assert.strictEqual(last.content[0]?.type === "text" && last.content[0].text, text)
     assert.strictEqual(cities.length, 1)
   })

@@ -5,6 +5,8 @@ import { worlds } from "../support/worlds.ts"
 
 const model = "gemini-2.5-flash"
 const contents = "Where to?"
+/** The sandbox calls a tool that the prompt names. */
+const toolContents = `${contents} [[sim:tool=weather]]`
 
 describe.each(worlds())("the @google/genai package at $name", ({ key, text, url }) => {
   describe.each(["v1", "v1beta"])("by %s", (apiVersion) => {
@@ -51,7 +53,11 @@ describe.each(worlds())("the @google/genai package at $name", ({ key, text, url 
           }))
         }
       }
-      const made = await models.generateContent({ model, contents, config: { tools: [weather] } })
+      const made = await models.generateContent({
+        model,
+        contents: toolContents,
+        config: { tools: [weather] }
+      })
       assert.strictEqual(made.text, text)
       assert.deepEqual(called, ["weather"])
     })

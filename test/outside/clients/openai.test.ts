@@ -4,6 +4,8 @@ import { worlds } from "../support/worlds.ts"
 
 const model = "gpt-4o"
 const messages = [{ role: "user" as const, content: "Where to?" }]
+/** The sandbox calls a tool that the prompt names. */
+const question = "Where to? [[sim:tool=weather]]"
 const parameters = {
   type: "object" as const,
   properties: { city: { type: "string" as const } },
@@ -27,7 +29,7 @@ describe.each(worlds())("the openai package at $name", ({ key, text, url }) => {
     const cities: Array<string> = []
     const runner = client.chat.completions.runTools({
       model,
-      messages,
+      messages: [{ role: "user", content: question }],
       tools: [
         {
           type: "function",
@@ -53,7 +55,7 @@ describe.each(worlds())("the openai package at $name", ({ key, text, url }) => {
     const stream = vendor.responses.stream({ model, input: "Where to?" })
     assert.strictEqual((await stream.finalResponse()).output_text, text)
     const tools = [{ type: "function" as const, name: "weather", parameters, strict: true }]
-    const used = await vendor.responses.create({ model, input: "Where to?", tools })
+    const used = await vendor.responses.create({ model, input: question, tools })
     const call = used.output.find((it) => it.type === "function_call")
     assert.strictEqual(call?.type === "function_call" && call.name, "weather")
   })

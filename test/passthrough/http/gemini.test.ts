@@ -1,4 +1,4 @@
-import { ApiError, GoogleGenAI } from "@google/genai"
+import { ApiError, FunctionCallingConfigMode, GoogleGenAI } from "@google/genai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { geminiEvents, geminiScript, mockGemini } from "../../support/mockGemini.ts"
 import { events, json } from "../../support/mockVendors.ts"
@@ -144,12 +144,16 @@ describe("the @google/genai package, unchanged", () => {
   })
 
   it("cancels a stream, and the upstream's connection is closed", async () => {
+    const withoutThoughts = geminiEvents().map((event) =>
+      event.replace('"thoughtsTokenCount":100', '"thoughtsTokenCount":0')
+    )
     mock.script = (_, response) =>
-      events(response, geminiEvents(), (index) =>
+      events(response, withoutThoughts, (index) =>
         index < 2 ? Promise.resolve() : new Promise(() => {})
       )
     const controller = new AbortController()
-    const config = { abortSignal: controller.signal }
+    // A model that thinks is read on: test/passthrough/http/abandonedStreams.test.ts
+    const config = { abortSignal: controller.signal, thinkingConfig: { thinkingBudget: 0 } }
     const stream = await client.models.generateContentStream({ ...ask, config })
     await fails(
       (async () => {
@@ -224,11 +228,12 @@ describe("the @google/genai package in the sandbox", () => {
     assert.equal(text, whole)
   })
 
-  it("calls the function that it offers, and gets a text about the function's result", async () => {
+  it("calls the function that it forces, and gets a text about the function's result", async () => {
     const tools = [
       { functionDeclarations: [{ name: "weather", parametersJsonSchema: parameters }] }
     ]
-    const config = { tools }
+    const functionCallingConfig = { mode: FunctionCallingConfigMode.ANY }
+    const config = { tools, toolConfig: { functionCallingConfig } }
     const answer = await client.models.generateContent({ ...ask, config })
     const args = { city: "simulated", days: 2 }
     assert.deepInclude(answer.functionCalls![0], { name: "weather", args })

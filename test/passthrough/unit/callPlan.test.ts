@@ -215,7 +215,6 @@ describe("the hold of a call is the most that it can cost", () => {
       ['{"file_id":"x"}', '{"\\u0066ile_id":"x"}'],
       ['{"type":"document"}', '{"type":"docu\\u006Dent"}'],
       ['{"type":"item_reference","id":"x"}', '{"type":"item\\u005freference","id":"x"}'],
-      ['{"prompt":{"id":"x"}}', '{"\\u0070rompt":{"id":"x"}}'],
       ['{"cachedContent":"x"}', '{"cached\\u0043ontent":"x"}'],
       ['{"image_url":"x"}', '{"image\\u005furl":"x"}'],
       ['{"ttl":"1h"}', '{"ttl":"\\u0031h"}']
@@ -224,6 +223,123 @@ describe("the hold of a call is the most that it can cost", () => {
       assert.isAtLeast(held(body(escaped)), held(body(plain)), escaped)
       assert.isAbove(held(body(plain)), body(plain).length + 1, plain)
     }
+  })
+
+  it("a prompt of the dashboard is held at all that the model reads", () => {
+    for (const prompt of [{ id: "pmpt_1" }, { id: "pmpt_1", variables: {} }]) {
+      assert.strictEqual(heldOf("responses", { prompt }).tokens, 100_000 + 1000)
+    }
+    assert.strictEqual(heldOf("responses", { prompt: null }).output, 1000)
+  })
+
+  /** Names that mean something in a request, as properties of a tool, in its examples and in its calls. */
+  const named = {
+    prompt: { type: "string" },
+    image: { type: "string", enum: ["1h", "24h"] },
+    image_url: { type: "string" },
+    file_id: { type: "string", default: "x" },
+    container: { type: "string" },
+    conversation: { type: "string" },
+    previous_response_id: { type: "string" },
+    cachedContent: { type: "object", properties: { file_id: { const: "x" } } },
+    type: { const: "document" }
+  }
+  const input = {
+    type: "document",
+    prompt: { id: "x" },
+    file_id: "x",
+    file_url: "x",
+    image: "x",
+    cachedContent: "x",
+    previous_response_id: "x",
+    ttl: "1h"
+  }
+  const schema = {
+    type: "object",
+    properties: named,
+    examples: [input],
+    required: Object.keys(named)
+  }
+
+  it.each([
+    [
+      "Claude Code's tools and what it has called",
+      "messages",
+      {
+        tools: [
+          { name: "Task", description: "Launch an agent", input_schema: schema },
+          { name: "Read", input_schema: schema, input_examples: [input] }
+        ],
+        output_config: { format: { type: "json_schema", schema } },
+        metadata: { user_id: "u", file_id: "x" },
+        messages: [
+          { role: "user", content: "Say hello" },
+          { role: "assistant", content: [{ type: "tool_use", id: "t", name: "Task", input }] },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "done" }] }
+        ]
+      }
+    ],
+    [
+      "a chat",
+      "chat",
+      {
+        tools: [{ type: "function", function: { name: "f", parameters: schema } }],
+        response_format: { type: "json_schema", json_schema: { name: "f", schema } },
+        metadata: { file_id: "x" },
+        modalities: ["text", "image"],
+        messages: [{ role: "user", content: "Say hello" }]
+      }
+    ],
+    [
+      "a response",
+      "responses",
+      {
+        tools: [{ type: "function", name: "f", parameters: schema }],
+        text: { format: { type: "json_schema", name: "f", schema } },
+        input: [{ role: "user", content: "Say hello" }]
+      }
+    ],
+    [
+      "Gemini's contents",
+      "gemini",
+      {
+        tools: [
+          { functionDeclarations: [{ name: "f", parameters: schema, response: schema }] },
+          { functionDeclarations: [{ name: "g", parametersJsonSchema: schema }] }
+        ],
+        generationConfig: { responseJsonSchema: schema, responseSchema: schema },
+        contents: [
+          { role: "model", parts: [{ functionCall: { name: "f", args: input } }] },
+          { role: "user", parts: [{ functionResponse: { name: "f", response: input } }] }
+        ]
+      }
+    ]
+  ] as const)("names of the client's own schemas and arguments hide nothing: %s", (_, to, body) => {
+    assert.strictEqual(heldOf(to, body).output, 1000)
+  })
+
+  it("a picture and a file in the result of a tool count", () => {
+    const result = (block: object) => ({
+      messages: [{ role: "user", content: [{ type: "tool_result", content: [block] }] }]
+    })
+    const picture = result({ type: "image", source: { type: "url", url: "https://x" } })
+    assert.strictEqual(heldOf("messages", picture).output, 6000 + 1000)
+    const file = result({ type: "document", source: { type: "file", file_id: "x" } })
+    assert.strictEqual(heldOf("messages", file).tokens, 100_000 + 1000)
+    const parts = [{ functionResponse: { response: {}, parts: [{ inlineData: { data: "" } }] } }]
+    assert.strictEqual(heldOf("gemini", { contents: [{ parts }] }).output, 6000 + 1000)
+  })
+
+  it("a long-lived cache of a tool's definition counts", () => {
+    const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [dear] }))
+    const cache_control = { type: "ephemeral", ttl: "1h" }
+    const { plan, text } = planOf(
+      "messages",
+      { tools: [{ name: "f", input_schema: {}, cache_control }] },
+      prices
+    )
+    assert.strictEqual(Number(Result.getOrThrow(plan).hold), 9 * text.length + 1000)
   })
 
   it("an input that stands for a stored item is held at all that the model reads", () => {

@@ -83,6 +83,24 @@ const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
     { _tag: "Nothing" }
   ],
   [
+    "a tool with a property named as a file is",
+    messages,
+    {
+      tools: [{ name: "f", input_schema: { properties: { file_id: { type: "string" } } } }],
+      messages: [
+        said,
+        { role: "assistant", content: [{ type: "tool_use", name: "f", input: { file_id: "f" } }] }
+      ]
+    },
+    { _tag: "Nothing" }
+  ],
+  [
+    "a text about Gemini's address",
+    gemini,
+    { contents: [{ parts: [{ text: `What is ${file}?` }] }] },
+    { _tag: "Nothing" }
+  ],
+  [
     "a file of a message",
     messages,
     {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer } from "effect"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
+import { AppConfig } from "../../../src/config/Config.ts"
 import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import type { CallEnd } from "../../../src/passthrough/Metering.ts"
@@ -8,6 +9,7 @@ import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
 import type { GivenUp, Relayed } from "../../../src/passthrough/Passthrough.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
 import type { ReachHandlers, UpstreamRequest } from "../../../src/passthrough/UpstreamCalls.ts"
+import { Drain } from "../../../src/process/Drain.ts"
 
 const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
 
@@ -63,7 +65,7 @@ const forwarded = (
     return { results, closed, giveUp }
   }).pipe(
     Effect.provide(Passthrough.layer),
-    Effect.provide([metering, upstream, Catalog.layer]),
+    Effect.provide([metering, upstream, Catalog.layer, AppConfig.layerOf({}), Drain.layer]),
     Effect.orDie
   )
 }

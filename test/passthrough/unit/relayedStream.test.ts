@@ -1,11 +1,12 @@
+import type { Readable } from "node:stream"
 import { assert, describe, it } from "vitest"
-import { RelayedStream } from "../../../src/vendors/upstream/UpstreamExchange.ts"
+import { StreamRelay } from "../../../src/vendors/upstream/StreamRelay.ts"
 
 /** A watch that relays everything, and records how the stream ended. */
-const watching = () => {
+const watching = (readsOn = false) => {
   const ends: Array<string> = []
   const hold = { isHeld: true, retakes: [] as Array<(isHeld: boolean) => void> }
-  const stream = new RelayedStream({
+  const relay = new StreamRelay({
     sent: () => {},
     refused: () => {},
     isHeld: () => hold.isHeld,
@@ -16,34 +17,36 @@ const watching = () => {
     },
     push: (chunk) => chunk,
     flush: () => Buffer.from("."),
+    readsOn: () => readsOn,
     ended: (how) => ends.push(how)
   })
+  const stream = relay.open()
   const closed = new Promise<void>((resolve) => stream.once("close", resolve))
   /** The store has answered the first that asked. */
   const answer = (isHeld: boolean) => {
     hold.isHeld = isHeld
     hold.retakes.shift()?.(isHeld)
   }
-  return { answer, closed, ends, hold, stream }
+  return { answer, closed, ends, hold, relay, stream }
 }
 
-const textOf = async (stream: RelayedStream) => (await stream.toArray()).join("")
+const textOf = async (stream: Readable) => (await stream.toArray()).join("")
 
 describe("a relayed stream", () => {
   it("may break off before anything reads it: the process continues, and the stream ends as broken", async () => {
-    const { closed, ends, stream } = watching()
-    stream.breakOff(new Error("reset"))
+    const { closed, ends, relay } = watching()
+    relay.breakOff(new Error("reset"))
     await closed
     assert.deepEqual(ends, ["broken"])
   })
 
   it("relays nothing behind a silence until its hold is taken again", async () => {
-    const { answer, ends, hold, stream } = watching()
-    assert.isTrue(stream.receive(Buffer.from("a")))
+    const { answer, ends, hold, relay, stream } = watching()
+    assert.isTrue(relay.receive(Buffer.from("a")))
     hold.isHeld = false
-    assert.isFalse(stream.receive(Buffer.from("b")))
-    assert.isFalse(stream.receive(Buffer.from("c")))
-    stream.finish()
+    assert.isFalse(relay.receive(Buffer.from("b")))
+    assert.isFalse(relay.receive(Buffer.from("c")))
+    relay.finish()
     assert.strictEqual(hold.retakes.length, 1)
     assert.strictEqual(String(stream.read()), "a")
     assert.isNull(stream.read())
@@ -54,10 +57,10 @@ describe("a relayed stream", () => {
   })
 
   it("asks also when only its end is behind the silence, and again behind another one", async () => {
-    const { answer, ends, hold, stream } = watching()
-    stream.receive(Buffer.from("a"))
+    const { answer, ends, hold, relay, stream } = watching()
+    relay.receive(Buffer.from("a"))
     hold.isHeld = false
-    stream.finish()
+    relay.finish()
     const first = hold.retakes.shift()
     first?.(true)
     assert.strictEqual(hold.retakes.length, 1)
@@ -68,24 +71,36 @@ describe("a relayed stream", () => {
   })
 
   it("ends with its error event, and without what waited, when the hold is gone", async () => {
-    const { answer, ends, hold, stream } = watching()
-    stream.receive(Buffer.from("a"))
+    const { answer, ends, hold, relay, stream } = watching()
+    relay.receive(Buffer.from("a"))
     hold.isHeld = false
-    stream.receive(Buffer.from("b"))
+    relay.receive(Buffer.from("b"))
     answer(false)
     // The upstream, aborted, reports that
-    stream.breakOff(new Error("aborted"))
+    relay.breakOff(new Error("aborted"))
     assert.strictEqual(await textOf(stream), "a[lost]")
     assert.deepEqual(ends, ["lost"])
   })
 
   it("whose client leaves while it waits ends once", async () => {
-    const { answer, closed, ends, hold, stream } = watching()
+    const { answer, closed, ends, hold, relay, stream } = watching()
     hold.isHeld = false
-    stream.receive(Buffer.from("a"))
+    relay.receive(Buffer.from("a"))
     stream.destroy()
     await closed
     answer(false)
     assert.deepEqual(ends, ["abandoned"])
+  })
+
+  it("whose client leaves while it waits is read on without its hold, where usage is hidden", async () => {
+    const { answer, closed, ends, hold, relay, stream } = watching(true)
+    hold.isHeld = false
+    relay.receive(Buffer.from("a"))
+    stream.destroy()
+    await closed
+    assert.isTrue(relay.receive(Buffer.from("b")))
+    relay.finish()
+    answer(false)
+    assert.deepEqual(ends, ["complete"])
   })
 })

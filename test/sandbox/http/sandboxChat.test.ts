@@ -118,7 +118,7 @@ describe("the openai package in the sandbox", () => {
     assert.include(await answer.text(), '"completion_tokens":16')
   })
 
-  it("calls the tool that it offers, and gets a text about the tool's result", async () => {
+  it("calls the tool that it forces, and gets a text about the tool's result", async () => {
     const tools = [
       { type: "function" as const, function: { name: "other", parameters: schema } },
       { type: "function" as const, function: { name: "weather", parameters: schema } }
@@ -177,7 +177,8 @@ describe("the openai package in the sandbox", () => {
     const tools = [
       { type: "function" as const, name: "weather", parameters: schema, strict: false }
     ]
-    const used = await client.responses.stream({ ...ask, tools }).finalResponse()
+    const forced = { ...ask, tools, tool_choice: "required" as const }
+    const used = await client.responses.stream(forced).finalResponse()
     const [item] = used.output
     assert.deepEqual(item!.type === "function_call" && JSON.parse(item!.arguments), called)
   })
@@ -242,10 +243,11 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
     assert.isAbove(input_tokens, 0)
   })
 
-  it("uses the tool that it offers, and gets a text about the tool's result", async () => {
+  it("uses the tool that it forces, and gets a text about the tool's result", async () => {
     const tools = [{ name: "weather", input_schema: schema }]
-    const first = await anthropic.messages.create({ ...message, tools })
-    const streamed = await anthropic.messages.stream({ ...message, tools }).finalMessage()
+    const forced = { ...message, tools, tool_choice: { type: "any" as const } }
+    const first = await anthropic.messages.create(forced)
+    const streamed = await anthropic.messages.stream(forced).finalMessage()
     for (const answer of [first, streamed]) {
       assert.equal(answer.stop_reason, "tool_use")
       assert.deepInclude(answer.content[0], { type: "tool_use", name: "weather", input: called })
@@ -320,7 +322,7 @@ describe("every route in the sandbox", () => {
     const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
     const calls: ReadonlyArray<readonly [string, object]> = [
       ["/v1/chat/completions", { ...chat, n: 2, max_tokens: 5 }],
-      ["/v1/chat/completions", { ...chat, stream: true, tools }],
+      ["/v1/chat/completions", { ...chat, stream: true, tools, tool_choice: "required" }],
       ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi", stream: true }],
       ["/vendors/openai/v1/moderations", { input: "Hi" }],
       ["/vendors/anthropic/v1/messages", { ...message, stream: true }],
@@ -390,19 +392,15 @@ describe("every route in the sandbox", () => {
   it("refuses in the vendor's format what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`
+    const forced = `"tool_choice":"required","tools":[${example}]`
     const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
     for (const [route, body, type] of [
-      ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`, "invalid_request_error"],
+      ["/v1/chat/completions", `{"model":"gpt-4o",${forced}}`, "invalid_request_error"],
       ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`, undefined],
-      ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`, "invalid_request"],
-      [
-        "/vendors/anthropic/v1/messages",
-        `{"model":"claude-haiku-4-5","tools":[${example}]}`,
-        "invalid"
-      ],
+      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5",${forced}}`, "invalid"],
       [
         google,
-        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,
+        `{"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,
         "INVALID"
       ]
     ] as const) {
@@ -414,6 +412,9 @@ describe("every route in the sandbox", () => {
       )
       assert.include(answer.text, type ?? "chat.completion")
     }
+    const choice = await post("/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`)
+    assert.equal(choice.status, 200)
+    assert.include(choice.text, "modr-")
     await gateway.settled()
     assert.equal(await gateway.drift(), 0)
   })
@@ -435,11 +436,20 @@ describe("every route in the sandbox", () => {
       nested = { type: "object", properties: { a: nested }, required: Array(1000).fill("a") }
     }
     const tools = [{ type: "function", function: { name: "f", parameters: nested } }]
-    const called = await gateway.post("/v1/chat/completions", { ...chat, tools })
+    const called = await gateway.post("/v1/chat/completions", {
+      ...chat,
+      tools,
+      tool_choice: "required"
+    })
     assert.include(await called.text(), "tool_calls")
     const large = { type: "object", const: { a: "x".repeat(90_000) } }
     const long = [{ type: "function", function: { name: "f", parameters: large } }]
-    const cut = await gateway.post("/v1/chat/completions", { ...chat, n: 128, tools: long })
+    const cut = await gateway.post("/v1/chat/completions", {
+      ...chat,
+      n: 128,
+      tools: long,
+      tool_choice: "required"
+    })
     assert.isBelow((await cut.text()).length, 100_000)
   })
 })

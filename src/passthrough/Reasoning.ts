@@ -1,0 +1,40 @@
+import type { TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
+import { at } from "../domain/Json.ts"
+
+/**
+ * Whether the model may spend tokens that its stream shows only in its usage figures: the request turns that on or
+ * off, else the model decides. docs/reference/passthrough.md#streams-left-by-their-client
+ */
+export const mayReason = (
+  protocol: UsageProtocol,
+  models: ReadonlyArray<TokenModel>,
+  body: unknown
+): boolean => requested(protocol, body) ?? models.some(({ reasons }) => reasons ?? true)
+
+/** What the request says; `undefined` when it says nothing. */
+const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined => {
+  switch (protocol) {
+    case "openai-chat":
+      return isOn(at(body, "reasoning_effort"), "none")
+    case "openai-responses":
+      return isOn(at(body, "reasoning", "effort"), "none")
+    case "anthropic-messages":
+      return isOn(at(body, "thinking", "type"), "disabled")
+    case "gemini-generate":
+      return isOn(thinkingBudgetOf(body), 0)
+    case "openai-embeddings":
+    case "gemini-embeddings":
+      return false
+  }
+}
+
+const isOn = (value: unknown, off: unknown): boolean | undefined =>
+  value === undefined || value === null ? undefined : value !== off
+
+/** Gemini accepts both spellings of each name. Without a budget the model thinks as much as it likes. */
+const thinkingBudgetOf = (body: unknown): unknown => {
+  const config = at(body, "generationConfig") ?? at(body, "generation_config")
+  const thinking = at(config, "thinkingConfig") ?? at(config, "thinking_config")
+  if (typeof thinking !== "object" || thinking === null) return undefined
+  return at(thinking, "thinkingBudget") ?? at(thinking, "thinking_budget") ?? "any"
+}

@@ -1,0 +1,305 @@
+import { Effect } from "effect"
+import { writeFileSync } from "node:fs"
+import type { ServerResponse } from "node:http"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import {
+  abandonedStreamBytesMax,
+  abandonedStreamsPerUserMax
+} from "../../../src/domain/StreamLimits.ts"
+import { Drain } from "../../../src/process/Drain.ts"
+import { Wallet } from "../../../src/wallet/Wallet.ts"
+import { mockVendor } from "../../support/mockVendors.ts"
+import type { MockVendor, Seen } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { chat, gemini, messages, responses } from "../../support/reasoningStreams.ts"
+import type { ReasoningStream } from "../../support/reasoningStreams.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+
+/** docs/reference/passthrough.md#streams-left-by-their-client */
+let upstream: MockVendor
+let gateway: TestGateway
+
+/** What the upstream sends at first, and what it sends after `goOn`. */
+let first: ReadonlyArray<string> = []
+let rest: ReadonlyArray<string> | "breaks" = []
+let goOn: () => void = () => {}
+let mayGoOn: Promise<void> = Promise.resolve()
+
+const script = async (_: Seen, response: ServerResponse): Promise<void> => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  for (const event of first) response.write(event)
+  await mayGoOn
+  if (rest === "breaks") {
+    response.destroy()
+    return
+  }
+  for (const event of rest) response.write(event)
+  response.end()
+}
+
+const envOf = (catalog: string) => ({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: upstream.origin,
+  ANTHROPIC_API_KEY: "sk-ant-vendor",
+  ANTHROPIC_BASE_URL: upstream.origin,
+  GEMINI_API_KEY: "gemini-vendor",
+  GEMINI_BASE_URL: upstream.origin,
+  CATALOG_FILE: catalog
+})
+
+const catalogFile = () => {
+  const file = join(temporaryFolder("catalog"), "catalog.json")
+  const to = [{ model: "openai/gpt-5.1" }, { model: "openai/gpt-4o" }]
+  writeFileSync(file, JSON.stringify({ aliases: [{ alias: "smart", vendor: "openai", to }] }))
+  return file
+}
+
+beforeAll(async () => {
+  upstream = await mockVendor(script)
+  gateway = await startGateway(envOf(catalogFile()), 100_000n)
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.seen.length = 0
+  mayGoOn = new Promise((resolve) => (goOn = resolve))
+})
+
+const until = async (what: string, is: () => boolean | Promise<boolean>) => {
+  for (let tries = 0; tries < 2000; tries += 1) {
+    if (await is()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+const newestOf = async (from: TestGateway) => {
+  await from.settled()
+  assert.equal(await from.drift(), 0)
+  return (await from.calls())[0]!
+}
+
+/** The receipt of the stream, read to its end. */
+const readToEnd = async ({ body, events, path }: ReasoningStream) => {
+  first = events
+  rest = []
+  goOn()
+  await (await gateway.post(path, body)).text()
+  return newestOf(gateway)
+}
+
+/** Reads a stream until it shows `mark`, and leaves. The upstream has sent nothing beyond that event. */
+const leaveAt = async (
+  { body, events, path }: ReasoningStream,
+  mark: string,
+  from: TestGateway = gateway
+) => {
+  const others = from.open()
+  const last = events.findIndex((event) => event.includes(mark))
+  assert.isAtLeast(last, 0)
+  first = events.slice(0, last + 1)
+  rest = events.slice(last + 1)
+  const controller = new AbortController()
+  const answer = await from.post(path, body, {}, { signal: controller.signal })
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+  for (let text = ""; !text.includes(mark);) {
+    const { done, value } = await reader.read()
+    assert.isFalse(done)
+    text += value
+  }
+  controller.abort()
+  await reader.read().catch(() => {})
+  await until("the gateway knows that the client has left", () => from.open() <= others)
+}
+
+/** The client has left: what its call holds is not settled until `goOn`. */
+const walletOf = ({ userId }: TestGateway) => Effect.flatMap(Wallet, (wallet) => wallet.get(userId))
+
+const isClosed = () => upstream.seen.at(-1)!.aborted !== undefined
+
+const reasoning = {
+  chat: chat(),
+  "chat by the routes": { ...chat(), path: "/v1/chat/completions?a=1" },
+  "an alias": { ...chat("smart"), path: "/v1/chat/completions" },
+  responses,
+  messages,
+  gemini
+}
+
+describe("a stream of a reasoning model that its client leaves is charged as one that is read to the end", () => {
+  it.each(
+    Object.entries(reasoning).flatMap(([name, stream]) =>
+      Object.entries(stream.moments).map(([moment, mark]) => ({ name, stream, moment, mark }))
+    )
+  )("$name, left $moment", async ({ mark, stream }) => {
+    const whole = await readToEnd(stream)
+    assert.deepInclude(whole.usage, { outputTokens: 20_010, counted: false })
+    mayGoOn = new Promise((resolve) => (goOn = resolve))
+    await leaveAt(stream, mark)
+    // Of a call that is read on the hold stays
+    assert.notEqual((await gateway.run(walletOf(gateway))).held, 0n)
+    goOn()
+    const left = await newestOf(gateway)
+    assert.deepEqual(
+      { captured: left.captured, usage: left.usage, outcome: left.outcome },
+      { captured: whole.captured, usage: whole.usage, outcome: "settled" }
+    )
+    assert.isFalse(isClosed())
+  })
+})
+
+describe("a stream of a model that does not reason", () => {
+  const plain = chat("gpt-4o", 500)
+
+  it("left in the middle of its text: the upstream is closed at once, and what passed is charged", async () => {
+    await leaveAt(plain, "Hello")
+    await until("the upstream is closed", isClosed)
+    const { captured, usage } = await newestOf(gateway)
+    const inputTokens = Math.ceil(JSON.stringify(plain.body).length / 4)
+    assert.deepEqual(usage, { inputTokens, outputTokens: 2, counted: true })
+    assert.equal(captured, BigInt(inputTokens) * 250n + 2n * 1000n)
+    goOn()
+  })
+
+  it("left after its finish event: charged by the figures that come", async () => {
+    const whole = await readToEnd(plain)
+    mayGoOn = new Promise((resolve) => (goOn = resolve))
+    await leaveAt(plain, '"stop"')
+    goOn()
+    const left = await newestOf(gateway)
+    assert.deepEqual([left.captured, left.usage], [whole.captured, whole.usage])
+  })
+
+  it("left after its figures: the upstream is closed at once, and they are charged", async () => {
+    const whole = await readToEnd(plain)
+    mayGoOn = new Promise((resolve) => (goOn = resolve))
+    const asked = { ...plain.body, stream_options: { include_usage: true } }
+    await leaveAt({ ...plain, body: asked }, '"prompt_tokens"')
+    await until("the upstream is closed", isClosed)
+    const left = await newestOf(gateway)
+    assert.deepEqual([left.captured, left.usage], [whole.captured, whole.usage])
+    goOn()
+  })
+
+  it.each([
+    ["reasoning that is turned off", { ...chat().body, reasoning_effort: "none" }],
+    ["the same of a response", { ...responses.body, reasoning: { effort: "none" } }]
+  ])("%s: closed at once", async (_, body) => {
+    const stream = "input" in body ? responses : chat()
+    await leaveAt({ ...stream, body }, "input" in body ? "output_item.added" : "Hello")
+    await until("the upstream is closed", isClosed)
+    assert.deepInclude((await newestOf(gateway)).usage, { counted: true })
+    goOn()
+  })
+})
+
+describe("what ends the reading of a stream that was left", () => {
+  const { body, events, path } = chat()
+  const promptTokens = Math.ceil(JSON.stringify(body).length / 4)
+  /** Two pieces have passed, about a token each. */
+  const seen = { inputTokens: promptTokens, outputTokens: 2, counted: true }
+
+  it("the end of its time: charged by what was seen", async () => {
+    const hasty = await startGateway({
+      ...envOf(catalogFile()),
+      ABANDONED_STREAM_TIMEOUT: "50 millis"
+    })
+    await leaveAt(chat(), "Hello", hasty)
+    await until("the upstream is closed", isClosed)
+    assert.deepEqual((await newestOf(hasty)).usage, seen)
+    goOn()
+    await hasty.stop()
+  })
+
+  it("more bytes than are read on", async () => {
+    await leaveAt({ path, body, events: events.slice(0, 2), moments: {} }, "Hello")
+    const comment = `: ${"x".repeat(64 * 1024 - 4)}\n\n`
+    const comments = Array.from({ length: abandonedStreamBytesMax / comment.length }, () => comment)
+    rest = comments
+    goOn()
+    const whole = await newestOf(gateway)
+    assert.deepEqual(whole.usage, seen)
+    assert.isFalse(isClosed())
+
+    mayGoOn = new Promise((resolve) => (goOn = resolve))
+    await leaveAt({ path, body, events: events.slice(0, 2), moments: {} }, "Hello")
+    // The last events come in a chunk of their own
+    rest = [...comments, comment, comment, comment, comment, ...events.slice(2)]
+    goOn()
+    assert.deepEqual((await newestOf(gateway)).usage, seen)
+  })
+
+  it("the upstream, which breaks off: what the client has seen is charged", async () => {
+    await leaveAt(chat(), "Hello")
+    rest = "breaks"
+    goOn()
+    assert.deepEqual((await newestOf(gateway)).usage, seen)
+  })
+
+  it("the upstream's error event: nothing is charged, as with a client that stays", async () => {
+    await leaveAt(chat(), "Hello")
+    rest = [`data: ${JSON.stringify({ error: { message: "overloaded" } })}\n\n`]
+    goOn()
+    const { captured, outcome } = await newestOf(gateway)
+    assert.deepEqual([captured, outcome], [0n, "released"])
+  })
+
+  it("the drain of the process: charged by what was seen, and later ones are not read on", async () => {
+    const stopping = await startGateway(envOf(catalogFile()))
+    await leaveAt(chat(), "Hello", stopping)
+    assert.notEqual((await stopping.run(walletOf(stopping))).held, 0n)
+    await stopping.run(Effect.flatMap(Drain, ({ begin }) => begin))
+    await until("the upstream is closed", isClosed)
+    assert.deepEqual((await newestOf(stopping)).usage, seen)
+    await leaveAt(chat(), "Hello", stopping)
+    await until("the upstream is closed", isClosed)
+    assert.deepEqual((await newestOf(stopping)).usage, seen)
+    goOn()
+    await stopping.stop()
+  })
+})
+
+describe("a stream of the sandbox", () => {
+  it.each([
+    ["gpt-5.1", { outputTokens: 16, counted: false }],
+    ["gpt-4o", { counted: true }]
+  ])("of %s that its client leaves is settled as a vendor's is", async (model, usage) => {
+    const sandbox = await startGateway({})
+    const { body, path } = chat(model)
+    await leaveAt({ path, body, events: ['"assistant"'], moments: {} }, '"assistant"', sandbox)
+    assert.deepInclude((await newestOf(sandbox)).usage, usage)
+    await sandbox.stop()
+  })
+})
+
+describe("many streams that a user has left", () => {
+  it("keep the user from other calls until some have ended, and nobody else", async () => {
+    const stream = chat("gpt-5-nano")
+    const other = await gateway.otherKey("other-of-many")
+    const leave = () => leaveAt(stream, '"assistant"')
+    for (let left = 0; left < abandonedStreamsPerUserMax; left += 8) {
+      await Promise.all(Array.from({ length: 8 }, leave))
+    }
+    const refused = await gateway.post(stream.path, stream.body)
+    assert.equal(refused.status, 429)
+    assert.equal((await jsonOf(refused)).code, 1201)
+    assert.equal(refused.headers.get("retry-after"), "1")
+    const served = await gateway.post(stream.path, stream.body, {
+      authorization: `Bearer ${other}`
+    })
+    assert.equal(served.status, 200)
+    goOn()
+    await served.text()
+    await gateway.settled()
+    const calls = (await gateway.calls()).filter(({ model }) => model === "gpt-5-nano")
+    assert.isTrue(calls.every(({ usage }) => usage?.["outputTokens"] === 20_010))
+    const again = await gateway.post(stream.path, stream.body)
+    assert.equal(again.status, 200)
+    await again.text()
+    assert.equal(await gateway.drift(), 0)
+  })
+})

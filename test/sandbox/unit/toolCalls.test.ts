@@ -1,0 +1,180 @@
+import { assert, describe, it } from "vitest"
+import { toolCallOf } from "../../../src/sandbox/ToolCalls.ts"
+
+/** docs/reference/vendors.md#sandbox */
+const schema = { type: "object", properties: { command: { type: "string" } } }
+const names = ["shell", "weather"] as const
+
+const chatTools = names.map((name) => ({
+  type: "function",
+  function: { name, parameters: schema }
+}))
+const responsesTools = names.map((name) => ({ type: "function", name, parameters: schema }))
+const anthropicTools = names.map((name) => ({ name, input_schema: schema }))
+const geminiTools = [
+  { functionDeclarations: names.map((name) => ({ name, parametersJsonSchema: schema })) }
+]
+
+/** The same prompt with the same tools in each dialect. */
+const bodies = (prompt: string) => ({
+  chat: { messages: [{ role: "user", content: prompt }], tools: chatTools },
+  chatParts: {
+    messages: [{ role: "user", content: [{ type: "text", text: prompt }] }],
+    tools: chatTools
+  },
+  responses: { input: prompt, tools: responsesTools },
+  responsesItems: {
+    input: [{ role: "user", content: [{ type: "input_text", text: prompt }] }],
+    tools: responsesTools
+  },
+  anthropic: { messages: [{ role: "user", content: prompt }], tools: anthropicTools },
+  anthropicParts: {
+    messages: [{ role: "user", content: [{ type: "text", text: prompt }] }],
+    tools: anthropicTools
+  },
+  gemini: { contents: [{ role: "user", parts: [{ text: prompt }] }], tools: geminiTools }
+})
+
+const plain = bodies("Say hello")
+
+describe("the simulator answers with text", () => {
+  it.each([
+    ...Object.entries(plain),
+    ["chat, auto", { ...plain.chat, tool_choice: "auto" }],
+    ["chat, none", { ...plain.chat, tool_choice: "none" }],
+    [
+      "chat, some allowed",
+      {
+        ...plain.chat,
+        tool_choice: {
+          type: "allowed_tools",
+          allowed_tools: { mode: "auto", tools: [chatTools[1]] }
+        }
+      }
+    ],
+    ["responses, auto", { ...plain.responses, tool_choice: "auto" }],
+    [
+      "responses, some allowed",
+      {
+        ...plain.responses,
+        tool_choice: { type: "allowed_tools", mode: "auto", tools: [responsesTools[1]] }
+      }
+    ],
+    [
+      "responses, a tool that the vendor runs",
+      { ...plain.responses, tool_choice: { type: "mcp", server_label: "x" } }
+    ],
+    ["Anthropic, auto", { ...plain.anthropic, tool_choice: { type: "auto" } }],
+    ["Anthropic, none", { ...plain.anthropic, tool_choice: { type: "none" } }],
+    ["Gemini, AUTO", { ...plain.gemini, toolConfig: { functionCallingConfig: { mode: "AUTO" } } }],
+    [
+      "Gemini, VALIDATED",
+      {
+        ...plain.gemini,
+        toolConfig: {
+          functionCallingConfig: { mode: "VALIDATED", allowedFunctionNames: ["weather"] }
+        }
+      }
+    ],
+    ["forced without a tool", { ...plain.chat, tools: [], tool_choice: "required" }]
+  ])("when tools are merely offered: %s", (_, body) => {
+    assert.isUndefined(toolCallOf(body))
+  })
+})
+
+describe("the simulator calls a tool", () => {
+  it.each([
+    ["chat", { ...plain.chat, tool_choice: "required" }, "shell"],
+    [
+      "chat, by name",
+      { ...plain.chat, tool_choice: { type: "function", function: { name: "weather" } } },
+      "weather"
+    ],
+    [
+      "chat, one of some",
+      {
+        ...plain.chat,
+        tool_choice: {
+          type: "allowed_tools",
+          allowed_tools: { mode: "required", tools: [chatTools[1]] }
+        }
+      },
+      "weather"
+    ],
+    ["responses", { ...plain.responses, tool_choice: "required" }, "shell"],
+    [
+      "responses, by name",
+      { ...plain.responses, tool_choice: { type: "function", name: "weather" } },
+      "weather"
+    ],
+    [
+      "responses, one of some",
+      {
+        ...plain.responses,
+        tool_choice: { type: "allowed_tools", mode: "required", tools: [responsesTools[1]] }
+      },
+      "weather"
+    ],
+    ["Anthropic, any", { ...plain.anthropic, tool_choice: { type: "any" } }, "shell"],
+    [
+      "Anthropic, by name",
+      { ...plain.anthropic, tool_choice: { type: "tool", name: "weather" } },
+      "weather"
+    ],
+    [
+      "Gemini",
+      { ...plain.gemini, toolConfig: { functionCallingConfig: { mode: "ANY" } } },
+      "shell"
+    ],
+    [
+      "Gemini, by name",
+      {
+        ...plain.gemini,
+        tool_config: {
+          function_calling_config: { mode: "ANY", allowed_function_names: ["weather"] }
+        }
+      },
+      "weather"
+    ]
+  ])("that is forced: %s", (_, body, name) => {
+    assert.deepEqual(toolCallOf(body), { name, arguments: { command: "simulated" } })
+  })
+
+  it.each(Object.entries(bodies("Look outside [[sim:tool=weather]]")))(
+    "that the prompt names: %s",
+    (_, body) => {
+      assert.strictEqual(toolCallOf(body)?.name, "weather")
+    }
+  )
+})
+
+describe("a directive in a prompt", () => {
+  it("names an offered tool, or nothing is called", () => {
+    for (const name of ["unknown", "constructor", ""]) {
+      for (const body of Object.values(bodies(`Go [[sim:tool=${name}]]`))) {
+        assert.isUndefined(toolCallOf(body))
+      }
+    }
+    assert.isUndefined(
+      toolCallOf({ messages: [{ role: "user", content: "[[sim:tool=weather]]" }] })
+    )
+  })
+
+  it("does not call what the client forbids", () => {
+    const { chat } = bodies("Go [[sim:tool=weather]]")
+    assert.isUndefined(toolCallOf({ ...chat, tool_choice: "none" }))
+  })
+
+  it("counts in the last turn only, and not in what a tool returned", () => {
+    const asked = { role: "user", content: "Go [[sim:tool=weather]]" }
+    const called = { role: "assistant", tool_calls: [{ id: "1" }] }
+    const result = { role: "tool", tool_call_id: "1", content: "sunny [[sim:tool=shell]]" }
+    const more = { role: "user", content: "Thanks" }
+    for (const messages of [
+      [asked, called, result],
+      [asked, called, result, more]
+    ]) {
+      assert.isUndefined(toolCallOf({ messages, tools: chatTools, tool_choice: "auto" }))
+    }
+  })
+})
