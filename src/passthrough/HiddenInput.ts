@@ -12,17 +12,12 @@ const file =
   /"(?:file_data|file_?[uU]ri|file_url|file_id|cached_?[cC]ontent)"\s*:\s*"|"type"\s*:\s*"(?:document|item_reference)"|"prompt"\s*:\s*\{/u
 const longCache = /"(?:1h|12h|24h)"/u
 
-/** Letters that are written as escapes; quotes and backslashes stay escaped. */
-const escaped = /\\u00(?!22|5[cC])([2-7][0-9a-fA-F])/gu
-const unescaped = (_: string, code: string): string =>
-  String.fromCharCode(Number.parseInt(code, 16))
-
-/** Finds it in the text of a JSON body. */
-export const hiddenInputOf = (text: string): HiddenInput => {
+/** Finds it in the text of a JSON body, which has this value. */
+export const hiddenInputOf = (text: string, value: unknown): HiddenInput => {
   const hidden = found(text)
   // JSON allows an escape for every letter: the upstream reads the same word
   if (!text.includes("\\u")) return hidden
-  const plain = found(text.replaceAll(escaped, unescaped))
+  const plain = found(JSON.stringify(value))
   return {
     pictures: Math.max(hidden.pictures, plain.pictures),
     hasFile: hidden.hasFile || plain.hasFile,

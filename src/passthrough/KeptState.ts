@@ -1,7 +1,8 @@
-import { Option, Schema } from "effect"
+import { Result } from "effect"
 import { builtInRoutes } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/Json.ts"
+import { documentOf } from "../domain/JsonDocument.ts"
 
 /**
  * What a call has to do with what an account of the vendor keeps: nothing, it leaves something behind,
@@ -27,13 +28,11 @@ const namingMembers = [
   "generativelanguage.googleapis.com/"
 ]
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
 /** Only for a provider with several accounts: it reads the body again. */
 export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (route.meter.per === "tokens" && route.meter.protocol === "openai-responses") {
-    const state = stateOfResponse(Option.getOrUndefined(decodeJson(bytes.toString("utf8"))))
+    const state = stateOfResponse(Result.getOrUndefined(documentOf(body))?.value)
     if (state._tag !== "Nothing" && state._tag !== "Makes") return state
     return namesKept(bytes) ? names("#") : state
   }

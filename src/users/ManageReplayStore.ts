@@ -88,7 +88,7 @@ function claim(sql: PgClient.PgClient) {
       ON CONFLICT (caller, key) DO UPDATE SET request_hash = excluded.request_hash,
         claim = excluded.claim, status = NULL, response = NULL, created_at = excluded.created_at
       WHERE m.created_at < ${toDate(c.since)} OR (
-        m.status IS NULL AND m.request_hash IN (excluded.request_hash, ${c.bytesHash})
+        m.status IS NULL AND m.request_hash = excluded.request_hash
         AND m.created_at < ${toDate(c.lostBefore)})
       RETURNING key`
     if (claimed.length > 0) return { _tag: "Claimed" } satisfies ClaimOutcome

@@ -7,7 +7,7 @@ import { signInBytesMax } from "../../../domain/SignInLimits.ts"
 import { withJsonType } from "../../server/JsonBody.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
-import { checkRequest } from "../ManageGate.ts"
+import { checkRequest, withReadBody } from "../ManageGate.ts"
 import { SessionView } from "./SessionsApi.ts"
 
 /** In place of `ManageGate` where a session begins: a small body, and from no page of another site. */
@@ -26,7 +26,7 @@ export class SignInGate extends HttpApiMiddleware.Service<SignInGate>()(
               ? tooLarge
               : Effect.andThen(
                   cookies.refuseOtherPages(request),
-                  Effect.andThen(checkRequest(endpoint), httpEffect)
+                  Effect.flatMap(checkRequest(endpoint), (body) => withReadBody(body)(httpEffect))
                 )
           ).pipe(
             withJsonType,
