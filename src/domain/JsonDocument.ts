@@ -78,6 +78,14 @@ const parseOutline = (
   }
 }
 
+/** A byte order mark. docs/reference/http.md#request-bodies */
+const startsWithMark = (bytes: Uint8Array): boolean =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+
+/** The bytes without a byte order mark, of which one is skipped on every route. */
+export const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  startsWithMark(bytes) ? bytes.subarray(3) : bytes
+
 /** Documents of large bodies, which several steps of a call look at. */
 const documents = new WeakMap<Uint8Array, JsonDocument>()
 
@@ -90,6 +98,8 @@ export const keepDocument = (bytes: Uint8Array, document: JsonDocument): void =>
 export const documentOf = (bytes: Uint8Array): Result.Result<JsonDocument, string> => {
   const kept = documents.get(bytes)
   if (kept !== undefined) return Result.succeed(kept)
+  // Its reader has skipped one
+  if (startsWithMark(bytes)) return Result.fail(invalidJson)
   const scanner = new JsonScanner()
   const fault = scanner.add(bytes)
   if (fault !== undefined) return Result.fail(fault)

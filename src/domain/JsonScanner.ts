@@ -11,7 +11,7 @@ const openObject = 0x7b
 const closeObject = 0x7d
 
 /** What a part costs a parser, relative to a number in a list: measured. docs/reference/http.md#complex-json */
-const weightOf = { comma: 1, colon: 1, list: 2, text: 4, object: 8 } as const
+const weightOf = { comma: 1, list: 4, colon: 6, text: 8, object: 16 } as const
 
 /** So many bytes of a text are looked at one by one, because a native search costs as much. */
 const nearBytes = 32
@@ -23,8 +23,6 @@ const nearBytes = 32
 export class JsonScanner {
   /** Keys of all objects. */
   keys = 0
-  /** Commas, lists and objects: about as many values are in the body. */
-  values = 0
   /** Where the contents of long texts start and end. */
   readonly longTexts: Array<number> = []
   #longBytes = 0
@@ -64,7 +62,6 @@ export class JsonScanner {
           this.#textStart = this.#offset + at + 1
           return at + 1
         case comma:
-          this.values += 1
           this.#weight += weightOf.comma
           break
         case colon:
@@ -88,7 +85,6 @@ export class JsonScanner {
   }
 
   #open(weight: number): void {
-    this.values += 1
     this.#depth += 1
     this.#weight += weight
   }
@@ -133,6 +129,6 @@ const endsEscaping = (bytes: Buffer, from: number, end: number): boolean => {
   return (end - at) % 2 === 1
 }
 
-const tooComplex = `The JSON of the body is too complex: it has more than ${jsonWeightMax} points (an object counts ${weightOf.object}, a string or key ${weightOf.text}, a list ${weightOf.list}, another value or member 1)`
+const tooComplex = `The JSON of the body is too complex: it has more than ${jsonWeightMax} points (an object counts ${weightOf.object}, a string ${weightOf.text}, a member ${weightOf.text + weightOf.colon} and its value, a list ${weightOf.list}, a comma ${weightOf.comma})`
 const tooDeep = `The JSON of the body is nested too deeply: at most ${jsonDepthMax} levels`
 const tooManyBytes = `The JSON of the body is too large: at most ${jsonOutlineBytesMax} bytes outside of strings of ${longTextBytesMin} bytes or more`

@@ -133,7 +133,7 @@ export const smallBodyBytesMax = 1024 * 1024
  * Bounds of what a parser does with a JSON body in one turn of the event loop, some 20 ms at most: points of
  * structure, levels, and bytes outside of long strings, which are not parsed. docs/reference/http.md#complex-json
  */
-export const jsonWeightMax = 300_000
+export const jsonWeightMax = 400_000
 export const jsonDepthMax = 128
 export const jsonOutlineBytesMax = 3 * 1024 * 1024
 

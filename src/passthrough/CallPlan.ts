@@ -9,7 +9,7 @@ import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { withFirstMember, withMember } from "../domain/JsonBytes.ts"
-import { isMark } from "../domain/JsonDocument.ts"
+import { isMark, withoutMark } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { fallbackModels } from "./FallbackModels.ts"
@@ -88,10 +88,6 @@ export const planCall = (
   }
   return planTokens({ catalog, route, protocol: route.meter.protocol, pathModel, bytes, nowMillis })
 }
-
-/** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
-export const withoutMark = (bytes: Uint8Array): Uint8Array =>
-  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 interface MeteredRequest {
   readonly catalog: UpstreamCatalog

@@ -387,32 +387,23 @@ describe("every route in the sandbox", () => {
     })
   })
 
-  it("refuses in the vendor's format what is nested too deeply", async () => {
+  it("never sees what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`
     const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
-    for (const [route, body, type] of [
-      ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`, "invalid_request_error"],
-      ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`, undefined],
-      ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`, "invalid_request"],
-      [
-        "/vendors/anthropic/v1/messages",
-        `{"model":"claude-haiku-4-5","tools":[${example}]}`,
-        "invalid"
-      ],
+    for (const [route, body] of [
+      ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`],
+      ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`],
+      ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`],
+      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5","tools":[${example}]}`],
       [
         google,
-        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,
-        "INVALID"
+        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`
       ]
     ] as const) {
       const answer = await post(route, body)
-      assert.equal(
-        answer.status,
-        type === undefined ? 200 : 400,
-        `${route} ${answer.text.slice(0, 300)}`
-      )
-      assert.include(answer.text, type ?? "chat.completion")
+      assert.equal(answer.status, 400, `${route} ${answer.text.slice(0, 300)}`)
+      assert.include(answer.text, "nested too deeply")
     }
     await gateway.settled()
     assert.equal(await gateway.drift(), 0)
