@@ -1,5 +1,6 @@
 import { Array as Arr, SchemaAST, SchemaIssue } from "effect"
 import { faultsMax } from "../domain/Limits.ts"
+import { LongText } from "../domain/LongText.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
 /**
@@ -32,7 +33,22 @@ export const describeValue = (value: unknown): string => {
   if (Array.isArray(value))
     return `an array of ${value.length} item${value.length === 1 ? "" : "s"}`
   if (value === undefined) return "nothing"
+  if (value instanceof LongText) return "a string that is too long"
+  if (value instanceof Uint8Array) return "a file"
   return typeof value === "object" && value !== null ? "an object" : String(value)
+}
+
+/** Strings that no field of a management request takes. */
+export const longTextFaults = (
+  value: unknown,
+  path: ReadonlyArray<PropertyKey> = []
+): ReadonlyArray<FieldFault> => {
+  if (value instanceof LongText) {
+    return [{ pointer: pointerOf(path), detail: `Expected a shorter string, got ${value}` }]
+  }
+  return typeof value === "object" && value !== null
+    ? Object.entries(value).flatMap(([key, member]) => longTextFaults(member, [...path, key]))
+    : []
 }
 
 /** `a, b or c`. */

@@ -27,3 +27,7 @@ export const mcpDeliveriesMax = 20
 /** Models of an alias, and the largest weight of one. docs/catalog.md#aliases */
 export const aliasModelsMax = 8
 export const aliasWeightMax = 1000
+
+/** Parts of a form, and bytes of the headers of one. docs/reference/shapes.md#forms */
+export const formPartsMax = 200
+export const formHeaderBytesMax = 16 * 1024

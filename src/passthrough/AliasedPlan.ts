@@ -5,12 +5,13 @@ import type { CallAlias } from "../catalog/AliasTargets.ts"
 import type { TokenModel } from "../catalog/OpenRoutes.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
-import { withString } from "../domain/Json.ts"
+import { withMember } from "../domain/JsonBytes.ts"
+import { withoutMark } from "../domain/JsonDocument.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Provider } from "../domain/Provider.ts"
 import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
-import { planCall, withoutMark } from "./CallPlan.ts"
+import { planCall } from "./CallPlan.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import { withinLimits } from "./KeyLimits.ts"
 import { readBody } from "./MeteredBody.ts"
@@ -49,11 +50,9 @@ export const aliasNamed = ({ body, to }: PassthroughCall): CallAlias | undefined
   return name === undefined ? undefined : catalog.aliasOf(route.vendor, name)
 }
 
-const utf8 = new TextEncoder()
-
 /** The body with another `model`, where it has one; all else as the client wrote it. */
-const bodyFor = ({ body, bytes, text }: ReadBody, model: string): Uint8Array =>
-  body.model === undefined ? bytes : utf8.encode(withString(text, "model", model))
+const bodyFor = ({ body, bytes }: ReadBody, model: string): Uint8Array =>
+  body.model === undefined ? bytes : withMember(bytes, "model", model)
 
 const candidateOf = (
   call: PassthroughCall,

@@ -8,6 +8,8 @@ import type { Ending } from "../catalog/PriceRow.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
+import { withFirstMember, withMember } from "../domain/JsonBytes.ts"
+import { isMark, withoutMark } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { fallbackModels } from "./FallbackModels.ts"
@@ -90,10 +92,6 @@ export const planCall = (
   return planTokens({ catalog, route, protocol: route.meter.protocol, pathModel, bytes, nowMillis })
 }
 
-/** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
-export const withoutMark = (bytes: Uint8Array): Uint8Array =>
-  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
-
 interface MeteredRequest {
   readonly catalog: UpstreamCatalog
   readonly route: OpenRoute
@@ -132,9 +130,9 @@ const planTokens = ({
 }: MeteredRequest): Result.Result<CallPlan, Problem> => {
   const read = readBody(bytes)
   if (Result.isFailure(read)) return Result.fail(read.failure)
-  const { body, text, value } = read.success
+  const { body, value } = read.success
   const name = pathModel ?? body.model
-  if (name === undefined) {
+  if (name === undefined || isMark(name)) {
     return Result.fail(invalid([{ pointer: "#/model", detail: "Expected the name of a model" }]))
   }
   const sold = soldModel(catalog, route.vendor, name, nowMillis)
@@ -155,14 +153,14 @@ const planTokens = ({
   if (Result.isFailure(fallbacks)) return Result.fail(fallbacks.failure)
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
-  const sent = hidesUsage ? withUsageAsked(text, value) : Result.succeed(bytes)
+  const sent = hidesUsage ? withUsageAsked(bytes, value) : bytes
   const input = inputOf(read.success)
   let hold = holdOf(model, price, body, input)
   for (const { maxTokens, model, price } of fallbacks.success) {
     const other = holdOf(model, price, body, input, maxTokens)
     if (other > hold) hold = other
   }
-  return Result.map(sent, (sent) => ({
+  return Result.succeed({
     metered: {
       _tag: "Tokens",
       protocol,
@@ -182,7 +180,7 @@ const planTokens = ({
     hold,
     body: sent,
     hidesUsage
-  }))
+  })
 }
 
 interface CallInput {
@@ -241,27 +239,11 @@ const largest = (...limits: ReadonlyArray<number | null | undefined>): number | 
   return most
 }
 
-const utf8 = new TextEncoder()
-
-/**
- * Asks for the usage chunk of a chat stream. The client's bytes follow the new member unchanged; only a
- * body that has `stream_options` is serialized again, which fails when it is nested too deeply.
- */
-const withUsageAsked = (text: string, value: unknown): Result.Result<Uint8Array, Problem> => {
+/** Asks for the usage chunk of a chat stream. All other bytes are the client's. */
+const withUsageAsked = (bytes: Uint8Array, value: unknown): Uint8Array => {
   const members = Option.getOrElse(decodeRecord(value), () => ({}) as const)
   const own: unknown = Object.getOwnPropertyDescriptor(members, "stream_options")?.value
-  if (own === undefined) {
-    const start = text.indexOf("{") + 1
-    return Result.succeed(
-      utf8.encode(`{"stream_options":{"include_usage":true},${text.slice(start)}`)
-    )
-  }
+  if (own === undefined) return withFirstMember(bytes, "stream_options", { include_usage: true })
   const options = Option.getOrElse(decodeRecord(own), () => ({}) as const)
-  return Result.try({
-    try: () =>
-      utf8.encode(
-        JSON.stringify({ ...members, stream_options: { ...options, include_usage: true } })
-      ),
-    catch: () => problem(2002, "The body is nested too deeply")
-  })
+  return withMember(bytes, "stream_options", { ...options, include_usage: true })
 }

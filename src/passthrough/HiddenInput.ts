@@ -1,4 +1,5 @@
 import { at } from "../domain/Json.ts"
+import { LongText } from "../domain/LongText.ts"
 import { visitContent } from "./RequestContent.ts"
 
 /** Input of a call that the length of its body does not show. */
@@ -40,8 +41,10 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
       pictureCount += 1
       lastPicture = object
     }
+    // A file may be a long text, which stays bytes
+    if (isText || value instanceof LongText) hasFile ||= files.has(name)
     if (!isText) return
-    hasFile ||= files.has(name) || (isType && fileTypes.has(value))
+    hasFile ||= isType && fileTypes.has(value)
     asksLongCache ||= longCaches.has(value)
   })
   return { pictures: pictureCount, hasFile, asksLongCache }

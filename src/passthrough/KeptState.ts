@@ -1,7 +1,8 @@
-import { Option, Schema } from "effect"
+import { Result } from "effect"
 import { builtInRoutes } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/Json.ts"
+import { documentOf } from "../domain/JsonDocument.ts"
 import { hasContentMember } from "./RequestContent.ts"
 
 /**
@@ -30,13 +31,11 @@ const geminiFiles = "generativelanguage.googleapis.com/"
 /** A body without these bytes names nothing, and is not parsed. */
 const namingBytes = [...Array.from(namingMembers, (name) => `"${name}"`), geminiFiles]
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
 /** Only for a provider with several accounts: it reads the body again. */
 export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (route.meter.per === "tokens" && route.meter.protocol === "openai-responses") {
-    const state = stateOfResponse(Option.getOrUndefined(decodeJson(bytes.toString("utf8"))))
+    const state = stateOfResponse(Result.getOrUndefined(documentOf(body))?.value)
     if (state._tag !== "Nothing" && state._tag !== "Makes") return state
     return namesKept(bytes) ? names("#") : state
   }
@@ -47,7 +46,7 @@ export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
 const namesKept = (bytes: Buffer): boolean =>
   namingBytes.some((mark) => bytes.includes(mark)) &&
   hasContentMember(
-    Option.getOrUndefined(decodeJson(bytes.toString("utf8"))),
+    Result.getOrUndefined(documentOf(bytes))?.value,
     (name, value) =>
       typeof value === "string" &&
       (namingMembers.has(name) || (fileUri.test(name) && value.includes(geminiFiles)))

@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
 import { faultsOf } from "../catalog/FieldFaults.ts"
 import { hasDuplicateKeys } from "../domain/Json.ts"
+import { documentOf } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 
@@ -53,7 +54,6 @@ const decodeBody = Schema.decodeUnknownResult(RequestBody, {
   errors: "all",
   reportInput: true
 })
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 const isFlag = (value: unknown): boolean =>
   value === undefined || value === null || typeof value === "boolean"
@@ -78,6 +78,7 @@ const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is R
 
 export interface ReadBody {
   readonly bytes: Uint8Array
+  /** Without the long strings. */
   readonly text: string
   readonly value: unknown
   readonly body: RequestBody
@@ -87,26 +88,17 @@ const duplicateKeys = problem(2002, "An object of the body has the same key twic
 
 /** Parses the body. Fails with 2001 or 2002. */
 export const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
-  const text = Result.try({
-    try: () => strictUtf8.decode(bytes),
-    catch: () => problem(2002, "The body is not valid UTF-8")
-  })
-  if (Result.isFailure(text)) return Result.fail(text.failure)
-  const json = parseJson(text.success)
-  if (Result.isFailure(json)) return Result.fail(problem(2002, "The body is not valid JSON"))
-  const value = json.success
+  const document = documentOf(bytes)
+  if (Result.isFailure(document)) return Result.fail(problem(2002, document.failure))
+  const { keys, outline: text, value } = document.success
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
   // The upstream might read the other one
-  if (hasDuplicateKeys(text.success, value)) return Result.fail(duplicateKeys)
-  if (isPlain(value)) return Result.succeed({ bytes, text: text.success, value, body: value })
+  if (hasDuplicateKeys(keys, value)) return Result.fail(duplicateKeys)
+  if (isPlain(value)) return Result.succeed({ bytes, text, value, body: value })
   const body = decodeBody(value)
   return Result.isFailure(body)
     ? Result.fail(invalid(faultsOf(body.failure.issue)))
-    : Result.succeed({ bytes, text: text.success, value, body: body.success })
+    : Result.succeed({ bytes, text, value, body: body.success })
 }
-
-/** Unknown: the members that matter are decoded. */
-const parseJson = (text: string): Result.Result<unknown, unknown> =>
-  Result.try((): unknown => JSON.parse(text))

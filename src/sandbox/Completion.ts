@@ -1,6 +1,8 @@
-import { Option, Schema } from "effect"
+import { Result } from "effect"
 import { createHash } from "node:crypto"
 import { at } from "../domain/Json.ts"
+import { documentOf, valueWithTexts } from "../domain/JsonDocument.ts"
+import { atOnce } from "../domain/Slices.ts"
 import type { UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { structuredOutputOf } from "./StructuredOutput.ts"
 import { toolCallOf } from "./ToolCalls.ts"
@@ -35,8 +37,6 @@ export interface ParsedRequest {
 const sentence =
   "This answer comes from the built-in simulator: set a vendor key to reach the real model."
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
 /** A word is one token. */
 const tokensIn = (text: string): ReadonlyArray<string> => text.split(/(?= )/u)
 const sentenceTokens = tokensIn(sentence)
@@ -47,10 +47,17 @@ const bytesPerToken = 4
 /** The maximum of OpenAI. */
 const choicesMax = 128
 
+/** Of each end of a body: hashing all of a large one would hold the event loop. */
+const hashedBytes = 4 * 1024 * 1024
+
 export const parseRequest = (request: UpstreamRequest, answer?: string): ParsedRequest => {
-  const text = Buffer.from(request.body).toString("utf8")
-  const body = Option.getOrUndefined(decodeJson(text))
-  const seed = createHash("sha256").update(request.path).update(text).digest("hex")
+  const document = Result.getOrUndefined(documentOf(request.body))
+  const body = document && atOnce(valueWithTexts(document))
+  const seed = createHash("sha256")
+    .update(request.path)
+    .update(request.body.subarray(0, hashedBytes))
+    .update(request.body.subarray(hashedBytes).subarray(-hashedBytes))
+    .digest("hex")
   const model = at(body, "model")
   const choice = choiceOf(body, answer)
   const more = Array.from({ length: choicesOf(body) - 1 }, () => choice)

@@ -1,5 +1,5 @@
 import { Array as Arr, Effect, Option } from "effect"
-import { Buffer } from "node:buffer"
+import { LongText } from "../../domain/LongText.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Body, Label } from "../bodies/Bodies.ts"
 import { sizeFaults, decodeBody, InvalidBody } from "../bodies/Decode.ts"
@@ -7,14 +7,15 @@ import { isUrlCandidate } from "../bodies/Fields.ts"
 import { capFaults, pointerOf, describeValue } from "../FieldFaults.ts"
 import { inspectAudio } from "./Audio.ts"
 import type { AudioInfo } from "./Audio.ts"
+import { charactersOf, decodeBase64, decodedBytes, withoutStart } from "./Base64.ts"
+import type { Characters } from "./Base64.ts"
 import { mimesOf } from "./Formats.ts"
 import { inspectImage } from "./Image.ts"
 import type { ImageInfo } from "./Image.ts"
 import { mediaFields } from "./MediaFields.ts"
 import { bytesFault, MediaFault } from "./MediaRules.ts"
 import type { MediaRules } from "./MediaRules.ts"
-import { inSlices, sliceBytes } from "./Slices.ts"
-import type { Sliced } from "./Slices.ts"
+import { inSlices } from "./Slices.ts"
 import { inspectVideo } from "./Video.ts"
 import type { VideoInfo } from "./Video.ts"
 
@@ -67,43 +68,10 @@ export const inspectMedia = (
   }
 }
 
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-const strict = /^[A-Za-z0-9+/]*={0,2}$/u
-const unpadded = /^[A-Za-z0-9+/]*$/u
-
-const paddingOf = (text: string): number => (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0)
-
-/** The decoded size, without decoding. */
-export const decodedBytes = (text: string): number =>
-  Math.floor((text.length - paddingOf(text)) * 0.75)
-
-/** The bits cut off by padding must be zero, so that one text only stands for the bytes. */
-const isCanonical = (text: string): boolean => {
-  const padding = paddingOf(text)
-  if (padding === 0) return true
-  const last = alphabet.indexOf(text.charAt(text.length - padding - 1))
-  return last % (padding === 2 ? 16 : 4) === 0
-}
-
-/**
- * Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits. `undefined`: it is not.
- * docs/reference/models.md#media-in-bodies
- */
-export const decodeBase64 = function* (text: string): Sliced<Uint8Array | undefined> {
-  if (text.length % 4 !== 0 || !isCanonical(text)) return undefined
-  const bytes = new Uint8Array(decodedBytes(text))
-  const target = Buffer.from(bytes.buffer)
-  for (let at = 0; at < text.length; at += sliceBytes) {
-    if (at > 0) yield
-    const slice = text.slice(at, at + sliceBytes)
-    const isLast = at + sliceBytes >= text.length
-    if (!(isLast ? strict : unpadded).test(slice)) return undefined
-    target.write(slice, (at / 4) * 3, "base64")
-  }
-  return bytes
-}
-
 const dataUri = /^data:([^,]{0,200}?)(;base64)?,/iu
+
+/** Longer than the beginning of any data URI or URL that is recognized. */
+const headCharacters = 256
 
 const fault = (detail: string) => new MediaFault({ detail })
 
@@ -114,20 +82,38 @@ const declaredFault = (declared: string, info: MediaInfo): MediaFault | undefine
     : fault(`The data URI declares ${describeValue(declared)}, its bytes are ${info.format}`)
 }
 
-/** Decodes and checks a `data:` URI or bare Base64. */
-const readInline = Effect.fnUntraced(function* (text: string, rules: MediaRules) {
-  const match = dataUri.exec(text)
+/** The bytes of a file, or a `data:` URI or bare Base64, which may be long. */
+type Inline = string | LongText | Uint8Array
+
+const isInlineValue = (value: unknown): value is Inline =>
+  typeof value === "string" || value instanceof LongText || value instanceof Uint8Array
+
+/** Checks a file, or decodes and checks a text. */
+const readInline = Effect.fnUntraced(function* (given: Inline, rules: MediaRules) {
+  if (given instanceof Uint8Array) {
+    const tooLarge = bytesFault(given.length, rules.bytesMax)
+    if (tooLarge !== undefined) return yield* fault(tooLarge)
+    return yield* inspectMedia(given, rules)
+  }
+  return yield* readEncoded(
+    typeof given === "string" ? given : charactersOf(yield* inSlices(() => given.bytes())),
+    rules
+  )
+})
+
+const readEncoded = Effect.fnUntraced(function* (text: Characters, rules: MediaRules) {
+  const match = dataUri.exec(text.slice(0, headCharacters))
   if (match !== null && match[2] === undefined) {
     return yield* fault("Expected a data URI of the form data:<type>;base64,<data>")
   }
-  const encoded = match === null ? text : text.slice(match[0].length)
+  const encoded = match === null ? text : withoutStart(text, match[0].length)
   const tooLarge = bytesFault(decodedBytes(encoded), rules.bytesMax)
   if (tooLarge !== undefined) return yield* fault(tooLarge)
   const decoded = yield* inSlices(() => decodeBase64(encoded))
   if (decoded === undefined) {
     return yield* fault(
       match === null
-        ? `Expected a public URL, a data URI or valid Base64, got ${describeValue(text)}`
+        ? `Expected a public URL, a data URI or valid Base64, got ${describeValue(text.slice(0, headCharacters))}`
         : "The data URI does not hold valid Base64"
     )
   }
@@ -136,18 +122,25 @@ const readInline = Effect.fnUntraced(function* (text: string, rules: MediaRules)
   return mismatch === undefined ? info : yield* mismatch
 })
 
-/** A text in a media field of a body, with the rules of the field. */
+/** What stands in a media field of a body, with the rules of the field. */
+interface MediaValue {
+  readonly pointer: string
+  readonly value: Inline
+  readonly rules: MediaRules
+}
+
+/** A text in a media field of a stored body. */
 export interface MediaText {
   readonly pointer: string
   readonly text: string
   readonly rules: MediaRules
 }
 
-const textsOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArray<MediaText> => {
-  if (typeof value === "string") return [{ pointer: pointerOf([field]), text: value, rules }]
+const valuesOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArray<MediaValue> => {
+  if (isInlineValue(value)) return [{ pointer: pointerOf([field]), value, rules }]
   if (!Array.isArray(value)) return []
   return value.flatMap((item: unknown, index) =>
-    typeof item === "string" ? [{ pointer: pointerOf([field, index]), text: item, rules }] : []
+    isInlineValue(item) ? [{ pointer: pointerOf([field, index]), value: item, rules }] : []
   )
 }
 
@@ -155,48 +148,56 @@ const textsOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArra
 const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
   typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : []
 
-/** All texts in the media fields of a body, in its order. */
-export const mediaIn = (label: Label, input: unknown): ReadonlyArray<MediaText> => {
+/** All that stands in the media fields of a body, in its order. */
+const mediaValuesIn = (label: Label, input: unknown): ReadonlyArray<MediaValue> => {
   const fields = new Map(Object.entries(mediaFields[label]))
   return entriesOf(input).flatMap(([field, value]) => {
     const rules = fields.get(field)
-    return rules === undefined ? [] : textsOf(field, value, rules)
+    return rules === undefined ? [] : valuesOf(field, value, rules)
   })
 }
+
+/** All texts in the media fields of a stored body, in its order. */
+export const mediaIn = (label: Label, input: unknown): ReadonlyArray<MediaText> =>
+  mediaValuesIn(label, input).flatMap(({ value, ...rest }) =>
+    typeof value === "string" ? [{ ...rest, text: value }] : []
+  )
 
 /** The body with its media texts replaced. */
 const replace = (
   label: Label,
   input: unknown,
-  by: (pointer: string, text: string) => string
+  by: (pointer: string, value: Inline) => unknown
 ): unknown => {
   const fields = mediaFields[label]
   if (entriesOf(input).length === 0) return input
   return Object.fromEntries(
     entriesOf(input).map(([field, value]) => {
       if (!Object.hasOwn(fields, field)) return [field, value]
-      if (typeof value === "string") return [field, by(pointerOf([field]), value)]
+      if (isInlineValue(value)) return [field, by(pointerOf([field]), value)]
       if (!Array.isArray(value)) return [field, value]
       const items: ReadonlyArray<unknown> = value
       return [
         field,
         items.map((item, index) =>
-          typeof item === "string" ? by(pointerOf([field, index]), item) : item
+          isInlineValue(item) ? by(pointerOf([field, index]), item) : item
         )
       ]
     })
   )
 }
 
-const isInline = ({ rules, text }: MediaText): boolean =>
-  rules.kind !== "video" && text.length > 0 && !isUrlCandidate(text)
+const isInline = ({ rules, value }: MediaValue): boolean => {
+  if (rules.kind === "video") return false
+  return typeof value !== "string" || (value.length > 0 && !isUrlCandidate(value))
+}
 
 /** Extracts and checks the inline media of a body. */
 const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
-  const found = mediaIn(label, input)
+  const found = mediaValuesIn(label, input)
   const [media, faults] = yield* Effect.partition(found.filter(isInline), (it) =>
     Effect.yieldNow.pipe(
-      Effect.andThen(readInline(it.text, it.rules)),
+      Effect.andThen(readInline(it.value, it.rules)),
       Effect.map((info): InlineMedium => ({
         pointer: it.pointer,
         bytes: info.content,
@@ -207,11 +208,14 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
     )
   )
   const indexOf = new Map(media.map(({ pointer }, index) => [pointer, index]))
-  const body = replace(label, input, (pointer, text) => {
+  const refused = new Set(faults.map(({ pointer }) => pointer))
+  const body = replace(label, input, (pointer, value) => {
     const index = indexOf.get(pointer)
-    return index === undefined ? text : placeholderOf(index)
+    if (index !== undefined) return placeholderOf(index)
+    // Its fault is known: it has no second one for being no string
+    return typeof value !== "string" && refused.has(pointer) ? placeholderOf(0) : value
   })
-  const urls = found
+  const urls = mediaIn(label, input)
     .filter(({ text }) => isUrlCandidate(text))
     .map(({ pointer, rules, text }): UrlMedium => ({ pointer, url: text, rules }))
   return { body, media, urls, faults }
@@ -239,4 +243,10 @@ export const mapMedia = (
   label: Label,
   body: Body,
   by: (pointer: string, text: string) => string
-): Effect.Effect<Body, InvalidBody> => decodeBody(label, replace(label, body, by))
+): Effect.Effect<Body, InvalidBody> =>
+  decodeBody(
+    label,
+    replace(label, body, (pointer, value) =>
+      typeof value === "string" ? by(pointer, value) : value
+    )
+  )

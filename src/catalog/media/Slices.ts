@@ -1,10 +1,8 @@
-import { Effect } from "effect"
+import { sliceBytes } from "../../domain/Slices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 
-/** A computation that yields between slices, so that the event loop is free in between. */
-export type Sliced<A> = Generator<void, A>
-
-/** Bytes or characters that one slice looks at: two milliseconds on a slow machine. */
-export const sliceBytes = 64 * 1024
+export { inSlices, sliceBytes } from "../../domain/Slices.ts"
+export type { Sliced } from "../../domain/Slices.ts"
 
 /** Frames or other parts that one slice reads. */
 export const sliceParts = 2048
@@ -22,17 +20,6 @@ export const makePartsCount = () => {
     return parts <= partsMax
   }
 }
-
-/** Runs a sliced computation; other fibers and the event loop run between its slices. */
-export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A> =>
-  Effect.suspend(() => {
-    const steps = make()
-    const next: Effect.Effect<A> = Effect.suspend(() => {
-      const step = steps.next()
-      return step.done === true ? Effect.succeed(step.value) : Effect.andThen(Effect.yieldNow, next)
-    })
-    return next
-  })
 
 /** The offset of the first byte from `at` that is not zero; the length when there is none. */
 export const endOfZeros = function* (bytes: Uint8Array, at: number): Sliced<number> {

@@ -3,7 +3,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiSchema } from "effect/http-api"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
-import { pointerOf } from "../../catalog/FieldFaults.ts"
+import { longTextFaults, pointerOf } from "../../catalog/FieldFaults.ts"
 import { CurrentCaller, ManageGate, ManageProblems } from "../../contract/Access.ts"
 import type { Caller } from "../../contract/Access.ts"
 import { invalid } from "../../domain/Problem.ts"
@@ -46,6 +46,7 @@ export const layer = Layer.effect(
                   caller,
                   body,
                   Effect.provideService(httpEffect, CurrentCaller, caller).pipe(
+                    withReadBody(body),
                     Effect.annotateLogs("actor", actorOf(caller)),
                     auditRequest(
                       audit,
@@ -91,7 +92,7 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   }
   const body = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
   const { value } = body
-  const tooLarge = sizeFaults(value)
+  const tooLarge = [...sizeFaults(value), ...longTextFaults(value)]
   if (tooLarge.length > 0) return yield* invalid(tooLarge)
   if (needsBody) return body
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -105,16 +106,26 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   return faults.length > 0 ? yield* invalid(faults) : body
 })
 
+/** `HttpApi` decodes the text of a body, which has been read. */
+export const withReadBody = ({ value }: JsonBody) =>
+  Effect.updateService(
+    HttpServerRequest.HttpServerRequest,
+    (request): HttpServerRequest.HttpServerRequest =>
+      value === undefined || value === emptyBody.value
+        ? request
+        : Object.create(request, { text: { value: Effect.sync(() => JSON.stringify(value)) } })
+  )
+
 /** All members of its body are optional, so that it may be left out. */
 const mayHaveNoBody = ({ payload }: HttpApiEndpoint.Top): boolean =>
   [...payload.values()].some(({ schemas }) =>
     schemas.some(({ ast }) => HttpApiSchema.isNoContent(ast))
   )
 
-const noBody: JsonBody = { bytes: new Uint8Array(), value: undefined }
+const noBody: JsonBody = { value: undefined }
 
 /** In place of a body that was left out: the same request as one with `{}`. */
-const emptyBody: JsonBody = { bytes: new Uint8Array(), value: {} }
+const emptyBody: JsonBody = { value: {} }
 
 /**
  * Replays the first response to a POST with the same `Idempotency-Key`. The first request, once it has

@@ -43,9 +43,48 @@ export interface RpcError {
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** It is kept until the response. */
+const idCharactersMax = 1000
+
 /** MCP allows no `null` as an id, JSON-RPC does. A larger integer could not be returned as it came. */
 const isId = (value: unknown): value is string | number =>
-  typeof value === "string" || Number.isSafeInteger(value)
+  typeof value === "string" ? value.length <= idCharactersMax : Number.isSafeInteger(value)
+
+/** The parameters that some method reads. */
+const paramNames = [
+  "name",
+  "arguments",
+  "cursor",
+  "protocolVersion",
+  "capabilities",
+  "clientInfo"
+] as const
+
+const metaPrefix = "io.modelcontextprotocol/"
+
+/** Of `_meta`, which may be of any size, what says which version the client speaks. */
+export const metaNames = {
+  version: `${metaPrefix}protocolVersion`,
+  capabilities: `${metaPrefix}clientCapabilities`
+} as const
+
+/** What is read of parameters: a request that waits for a task keeps nothing else of its body. */
+const neededParams = (params: JsonObject): JsonObject => {
+  const { _meta } = params
+  const picked = pick(params, paramNames)
+  if (!isObject(_meta)) return picked
+  const meta = pick(_meta, [metaNames.version, metaNames.capabilities])
+  return { ...picked, _meta: withoutMembers(meta) }
+}
+
+const pick = (object: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(
+    names.flatMap((name) => (Object.hasOwn(object, name) ? [[name, object[name]]] : []))
+  )
+
+/** Of an object only that it is one is asked. */
+const withoutMembers = (meta: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(meta).map(([name, it]) => [name, isObject(it) ? {} : it]))
 
 /** One message of a body. */
 export const readMessage = (value: unknown): RpcMessage => {
@@ -66,8 +105,10 @@ export const readMessage = (value: unknown): RpcMessage => {
   if (!isObject(params)) return invalid("Expected params that are an object")
   if (!hasId) return { _tag: "Notice" }
   return isId(id)
-    ? { _tag: "Request", id, method, params }
-    : invalid("Expected an id that is a string or an integer")
+    ? { _tag: "Request", id, method, params: neededParams(params) }
+    : invalid(
+        `Expected an id that is an integer, or a string of at most ${idCharactersMax} characters`
+      )
 }
 
 export const resultOf = (id: string | number, result: JsonObject): JsonObject => ({

@@ -164,16 +164,7 @@ const makeCreate = Effect.gen(function* () {
  * once. ADR 0228.
  */
 const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) =>
-  Effect.map(textOf(body), (text) => {
-    const bytes = new TextEncoder().encode(text)
-    const hash = requestHashOf(`POST ${modelPath(path)}`, { bytes, value: body })
+  Effect.map(requestHashOf(`POST ${modelPath(path)}`, body), (hash) => {
     const derived = createHash("sha256").update(`${principal.apiKeyId} `).update(hash.requestHash)
     return { ...hash, key: key ?? `mcp-${derived.digest("hex")}` }
-  })
-
-/** JSON is parsed at any depth, and written to some thousands of levels. */
-const textOf = (body: object) =>
-  Effect.try({
-    try: () => JSON.stringify(body),
-    catch: () => invalid([{ pointer: "#/input", detail: "Nested too deeply" }])
   })

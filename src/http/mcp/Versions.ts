@@ -1,6 +1,6 @@
 import type { HttpServerRequest } from "effect/http"
 import { Buffer } from "node:buffer"
-import { isObject, rpcCodes } from "./JsonRpc.ts"
+import { isObject, metaNames, rpcCodes } from "./JsonRpc.ts"
 import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
 
 /**
@@ -32,8 +32,6 @@ export const negotiate = (asked: string): ProtocolVersion =>
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
-const metaPrefix = "io.modelcontextprotocol/"
-
 export const metaOf = (params: JsonObject): JsonObject =>
   isObject(params["_meta"]) ? params["_meta"] : {}
 
@@ -56,16 +54,16 @@ const incomplete = (message: string): RpcError => ({ code: rpcCodes.invalidParam
 /** The version of a request; an error is sent with status 400. */
 export const versionOf = (headers: Headers, request: RpcRequest): ProtocolVersion | RpcError => {
   const meta = metaOf(request.params)
-  const claim = meta[`${metaPrefix}protocolVersion`]
+  const claim = meta[metaNames.version]
   const given = headers["mcp-protocol-version"]
   // The header of a client that has not negotiated yet says nothing
   if (claim === undefined && request.method === "initialize") return assumed
   if (claim === undefined && given !== stateless) return headerVersion(headers)
   if (given === undefined) return mismatch("The header MCP-Protocol-Version is missing")
-  if (typeof claim !== "string") return incomplete(`_meta lacks ${metaPrefix}protocolVersion`)
+  if (typeof claim !== "string") return incomplete(`_meta lacks ${metaNames.version}`)
   if (claim !== given) return mismatch("MCP-Protocol-Version is not the version of _meta")
-  if (!isObject(meta[`${metaPrefix}clientCapabilities`])) {
-    return incomplete(`_meta lacks ${metaPrefix}clientCapabilities`)
+  if (!isObject(meta[metaNames.capabilities])) {
+    return incomplete(`_meta lacks ${metaNames.capabilities}`)
   }
   const version = known(claim)
   if (version === undefined || !isStateless(version)) return unsupported(claim)

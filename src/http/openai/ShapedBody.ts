@@ -1,10 +1,15 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
+import type { LongText } from "../../domain/LongText.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
+import { inSlices } from "../../domain/Slices.ts"
+import { readBytes } from "../server/BodyReader.ts"
+import { addBytes } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
 import type { JsonBody } from "../server/JsonBody.ts"
+import { boundaryOf, FormScanner, notAForm } from "./FormParts.ts"
+import type { FormPart } from "./FormParts.ts"
 
 /** The fields of a request in OpenAI's shape, whether they came as JSON or as a form. */
 export interface ShapedBody {
@@ -16,9 +21,8 @@ export interface ShapedBody {
 /** Reads JSON, or a form as OpenAI's clients send files. docs/reference/shapes.md#forms */
 export const readShapedBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
-  if (/^multipart\/form-data\s*;/iu.test(request.headers["content-type"] ?? "")) {
-    return yield* readForm(request)
-  }
+  const contentType = request.headers["content-type"] ?? ""
+  if (/^multipart\/form-data\s*;/iu.test(contentType)) return yield* readForm(contentType)
   const given = yield* readJsonBody
   const { value } = given
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -29,46 +33,51 @@ export const readShapedBody = Effect.gen(function* () {
   return { fields, given } satisfies ShapedBody
 })
 
-const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-  const bytes = yield* request.arrayBuffer
-  const headers = { "content-type": request.headers["content-type"] ?? "" }
-  const entries = yield* Effect.tryPromise({
-    try: async () => {
-      const form = await new Response(bytes, { headers }).formData()
-      return Promise.all(
-        [...form].map(async ([name, value]) => [name, await readPart(value)] as const)
-      )
-    },
-    catch: () => problem(2002, "The body is not a valid form")
-  })
-  const fields = fieldsOf(entries.map(([name, { value }]) => [name, value]))
-  const value = fieldsOf(entries.map(([name, { hash }]) => [name, hash]))
+const readForm = Effect.fnUntraced(function* (contentType: string) {
+  const boundary = boundaryOf(contentType)
+  if (boundary === undefined) return yield* problem(2002, notAForm)
+  const scanner = new FormScanner(boundary)
+  const bytes = yield* readBytes(scanner)
+  const parts = scanner.parts(bytes)
+  if (Result.isFailure(parts)) return yield* problem(2002, parts.failure)
+  const hashed = yield* Effect.forEach(parts.success, ({ name, value }) =>
+    Effect.map(hashOf(value), (hash) => [name, hash] as const)
+  )
   return {
-    fields,
-    given: { bytes: new TextEncoder().encode(JSON.stringify(value)), value }
+    fields: fieldsOf(parts.success.map(({ name, value }) => [name, value])),
+    given: { value: fieldsOf(hashed) }
   } satisfies ShapedBody
 })
 
-/** The value of a part, and what it is recognized by. A file is Base64, as a body of a model has it. */
-const readPart = async (part: File | string) => {
-  if (typeof part === "string") return { value: part, hash: part }
-  const bytes = Buffer.from(await part.arrayBuffer())
-  return {
-    value: bytes.toString("base64"),
-    hash: `sha256 ${createHash("sha256").update(bytes).digest("hex")}`
-  }
+/** What a part is recognized by: a file by its hash. */
+const hashOf = (value: FormPart["value"]): Effect.Effect<string | LongText> => {
+  if (!(value instanceof Uint8Array)) return Effect.succeed(value)
+  const hash = createHash("sha256")
+  return Effect.map(
+    inSlices(() => addBytes(hash, value)),
+    () => `sha256 ${hash.digest("hex")}`
+  )
 }
 
 /** Fields that are no texts; in a form everything is one. */
 const scalars = new Set(["n", "seed", "prompt_extend", "safety_filter", "audio", "stream"])
 
-const scalarOf = (name: string, text: string): unknown =>
-  scalars.has(name) && /^(?:true|false|-?\d{1,15})$/u.test(text) ? JSON.parse(text) : text
+/** A number as JSON writes it. */
+const integer = /^(?:0|-?[1-9]\d{0,14})$/u
+
+/** Any other text stays one, which the rules of the field refuse. */
+const scalarOf = (name: string, value: FormPart["value"]): unknown => {
+  if (typeof value !== "string" || !scalars.has(name)) return value
+  if (value === "true" || value === "false") return value === "true"
+  return integer.test(value) ? Number(value) : value
+}
 
 /** `image[]` is an item of a list, `metadata[order]` a member of an object. */
 const bracketed = /^([^[\]]+)\[([^\]]*)\]$/u
 
-const fieldsOf = (entries: ReadonlyArray<readonly [string, string]>): Record<string, unknown> => {
+const fieldsOf = (
+  entries: ReadonlyArray<readonly [string, FormPart["value"]]>
+): Record<string, unknown> => {
   const items = Map.groupBy(entries, ([name]) => bracketed.exec(name)?.[1] ?? name)
   return Object.fromEntries(
     [...items].map(([name, all]) => {

@@ -1,18 +1,18 @@
 import { Context, Effect } from "effect"
 import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { HttpServerError } from "effect/http"
-import { IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { AppConfig } from "../../config/Config.ts"
+import { keepDocument, withoutMark } from "../../domain/JsonDocument.ts"
 import { problem } from "../../domain/Problem.ts"
-import type { Problem } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type { Relayed } from "../../passthrough/Passthrough.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { authenticatePassthrough } from "../server/Authentication.ts"
+import { CollectedBody } from "../server/BodyReader.ts"
 import { CurrentBodyTurns } from "../server/BodyTurns.ts"
-import { isPlainJson, notJson } from "../server/JsonBody.ts"
+import { readDocument } from "../server/JsonBody.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
@@ -66,7 +66,7 @@ const makeHandler = Effect.gen(function* () {
         const { key, query } = target
         const { route } = to
         const forwarded = Effect.flatMap(readMaxCost(headers, maxCostName), (maxCost) =>
-          Effect.flatMap(method === "POST" ? readBody(request) : emptyBody, (body) => {
+          Effect.flatMap(method === "POST" ? readBody : emptyBody, (body) => {
             const sent = maxCost === undefined ? headers : Headers.remove(headers, maxCostName)
             const call = { principal, to, query, headers: sent, body, traceId, maxCost }
             const forward = (principal: Principal) => passthrough.forward({ ...call, principal })
@@ -124,35 +124,20 @@ const makeLookAgain =
 const noBody = new Uint8Array()
 const emptyBody = Effect.succeed(noBody)
 
-/**
- * The whole body, which the price depends on. Read from Node's own request, at half the cost of
- * Effect's reader, which remains for requests without a length or with `Expect`.
- */
-const readBody = (
-  request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> => {
-  const { headers, source } = request
-  if (!isPlainJson(headers)) return notJson
-  return source instanceof IncomingMessage &&
-    headers["content-length"] !== undefined &&
-    headers["expect"] === undefined
-    ? readNode(source)
-    : Effect.map(request.arrayBuffer, (buffer) => new Uint8Array(buffer))
-}
-
-const readNode = (source: IncomingMessage) =>
-  Effect.callback<Uint8Array, Problem>((resume) => {
-    onBody(source, (body) => resume(Effect.succeed(body)))
-    source.once("error", () => resume(Effect.fail(problem(2002, "The body could not be read"))))
-  })
+/** The whole body, which the price depends on. */
+const readBody = Effect.map(readDocument, ({ bytes, document }) => {
+  const body = withoutMark(bytes)
+  keepDocument(body, document)
+  return body
+})
 
 /** Calls `done` with the whole body. It never calls for a body that does not end. */
 export const onBody = (source: IncomingMessage, done: (body: Uint8Array) => void): void => {
-  const chunks: Array<Buffer> = []
+  const collected = new CollectedBody(source.headers["content-length"], Infinity)
   source.on("data", (chunk: Buffer) => {
-    chunks.push(chunk)
+    collected.add(chunk)
   })
-  source.on("end", () => done(chunks.length === 1 ? (chunks[0] ?? noBody) : Buffer.concat(chunks)))
+  source.on("end", () => done(collected.blocks()[0] ?? noBody))
 }
 
 const respond = (relayed: Relayed, names: HeaderNames): HttpServerResponse.HttpServerResponse => {

@@ -13,6 +13,7 @@ import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
 import { headerNames } from "../passthrough/PassthroughHeaders.ts"
 import type { HeaderNames } from "../passthrough/PassthroughHeaders.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
+import { isCutOff } from "./BodyReader.ts"
 import { hasOneHost } from "./Listener.ts"
 import { isExactPath, isTaskShape } from "./Paths.ts"
 import { pathOf, renderFailures } from "./Problems.ts"
@@ -44,7 +45,8 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
           Effect.succeed(
             HttpServerResponse.setHeaders(response, {
               traceparent: trace.traceparent,
-              ...(isSandbox(path, response) ? { [names.sandbox]: "true" } : {})
+              ...(isSandbox(path, response) ? { [names.sandbox]: "true" } : {}),
+              ...(isCutOff(request.source) ? { connection: "close" } : {})
             })
           )
         )

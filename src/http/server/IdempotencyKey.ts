@@ -1,12 +1,14 @@
-import { Effect } from "effect"
-import type { Option } from "effect"
+import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { createHash } from "node:crypto"
 import type { Hash } from "node:crypto"
 import { idempotencyKeyCharactersMax } from "../../domain/Limits.ts"
+import { LongText } from "../../domain/LongText.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import type { RequestHash } from "../../domain/RequestHash.ts"
+import { inSlices, sliceBytes } from "../../domain/Slices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
 import type { JsonBody } from "./JsonBody.ts"
 import { pathOf } from "./Problems.ts"
 
@@ -31,35 +33,19 @@ export const readIdempotencyKey = (
     return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
   }
   const target = `${request.method} ${pathOf(request)}${query}`
-  return Effect.succeedSome({ key, ...requestHashOf(target, body) })
+  return Effect.map(requestHashOf(target, body.value), (hash) => Option.some({ key, ...hash }))
 }
 
-/** `target`: the method and the path. */
-export const requestHashOf = (target: string, body: JsonBody): RequestHash => {
-  if (hasManyValues(body.bytes)) {
-    return { requestHash: createHash("sha256").update(`${target}\n`).update(body.bytes).digest() }
-  }
-  const parsed = createHash("sha256").update(`parsed ${target}\n`)
-  addValue(parsed, body.value)
-  return { requestHash: parsed.digest() }
-}
+/** `target`: the method and the path. In slices, because a body may have many values or long strings. */
+export const requestHashOf = (target: string, value: unknown): Effect.Effect<RequestHash> =>
+  inSlices(function* () {
+    const hash = createHash("sha256").update(`parsed ${target}\n`)
+    yield* addValue(hash, value)
+    return { requestHash: hash.digest() }
+  })
 
-/** No body that is accepted has as many; a walk over millions would hold the event loop for seconds. */
-const parsedValuesMax = 10_000
-
-/** Each value but the first has one of these before it; texts may have some more. */
-const valueMarks = [..."[{,"].map((mark) => mark.charCodeAt(0))
-
-const hasManyValues = (bytes: Uint8Array): boolean => {
-  let values = 0
-  for (const mark of valueMarks) {
-    for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + 1)) {
-      values += 1
-      if (values > parsedValuesMax) return true
-    }
-  }
-  return false
-}
+/** Values that are hashed in one turn: each costs about a microsecond. */
+const valuesAtOnce = 2048
 
 /** What ends a list or an object; no value of JSON is one. */
 const end = Symbol("end")
@@ -68,11 +54,16 @@ const end = Symbol("end")
  * Adds a value, members in the order of their names. Every part has a tag and a length or an end, so
  * that no two values add the same. Without recursion: a body may be nested deeply.
  */
-const addValue = (hash: Hash, root: unknown): void => {
+function* addValue(hash: Hash, root: unknown): Sliced<void> {
   const open: Array<unknown> = [root]
-  while (open.length > 0) {
+  for (let count = 1; open.length > 0; count += 1) {
+    if (count % valuesAtOnce === 0) yield
     const value = open.pop()
-    if (value === end) {
+    if (value instanceof LongText) {
+      const bytes = yield* value.bytes()
+      hash.update(`s${bytes.length}:`)
+      yield* addBytes(hash, bytes)
+    } else if (value === end) {
       hash.update("]")
     } else if (typeof value === "string") {
       hash.update(`s${value.length}:`).update(value)
@@ -90,3 +81,13 @@ const addValue = (hash: Hash, root: unknown): void => {
     }
   }
 }
+
+/** Hashes bytes in slices. */
+export function* addBytes(hash: Hash, bytes: Uint8Array): Sliced<void> {
+  for (let at = 0; at < bytes.length; at += hashedAtOnce) {
+    if (at > 0) yield
+    hash.update(bytes.subarray(at, at + hashedAtOnce))
+  }
+}
+
+const hashedAtOnce = 64 * sliceBytes

@@ -1,17 +1,19 @@
-import { Effect, Schema } from "effect"
+import { Effect, Result } from "effect"
 import { Headers, HttpServerRequest } from "effect/http"
+import { parseDocument, valueWithTexts } from "../../domain/JsonDocument.ts"
+import { JsonScanner } from "../../domain/JsonScanner.ts"
 import { problem } from "../../domain/Problem.ts"
+import { inSlices } from "../../domain/Slices.ts"
+import { readBytes } from "./BodyReader.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
-/** A JSON body: its bytes, for the idempotency hash, and its value. */
+/** A JSON body. Its long strings are `LongText`. */
 export interface JsonBody {
-  readonly bytes: Uint8Array
   readonly value: unknown
 }
 
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 
 /** The headers declare the body as JSON and not compressed. ADR 0043. */
 export const isPlainJson = (headers: HeaderValues): boolean =>
@@ -42,21 +44,22 @@ export const notJson = problem(
 )
 
 /**
- * Reads a JSON request body: 2003 when it is not declared as JSON, 2002 when it does not parse.
+ * Reads a JSON request body: 2003 when it is not declared as JSON, 2002 when it does not parse or is too complex.
  * `GlobalMiddleware` limits its length. docs/reference/http.md#request-bodies
  */
 export const readJsonBody = Effect.gen(function* () {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  if (!isPlainJson(request.headers)) return yield* notJson
-  const bytes = new Uint8Array(yield* request.arrayBuffer)
-  const text = yield* Effect.try({
-    try: () => strictUtf8.decode(bytes),
-    catch: () => problem(2002, "The body is not valid UTF-8")
-  })
-  const value = yield* Effect.mapError(parseJson(text), () =>
-    problem(2002, text.trim() === "" ? "The body is empty" : "The body is not valid JSON")
-  )
-  return { bytes, value } satisfies JsonBody
+  const { document } = yield* readDocument
+  return { value: yield* inSlices(() => valueWithTexts(document)) } satisfies JsonBody
 })
 
-const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+/** The bytes of a JSON body and what is in them, its long strings apart. */
+export const readDocument = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  if (!isPlainJson(headers)) return yield* notJson
+  const scanner = new JsonScanner()
+  const bytes = yield* readBytes(scanner)
+  const parsed = yield* inSlices(() => parseDocument(bytes, scanner))
+  return Result.isFailure(parsed)
+    ? yield* problem(2002, parsed.failure)
+    : { bytes, document: parsed.success }
+})

@@ -122,7 +122,8 @@ export const makeListener = (
       measureRequest(request, response)
       drain.onRequest(request, response)
       if (!admit(request, response)) return true
-      if (event === "request" && interceptor(request, response)) return true
+      if (event === "checkContinue") continuing.set(request, response)
+      else if (interceptor(request, response)) return true
     }
     return emit(event, ...args)
   }
@@ -141,6 +142,17 @@ export const makeListener = (
 }
 
 const servers = new WeakMap<Duplex, Server>()
+
+/** Responses to requests that wait for `100 Continue` before they send their body. */
+const continuing = new WeakMap<IncomingMessage, ServerResponse>()
+
+/** Lets a client send the body that it has announced. */
+export const sendContinue = (request: IncomingMessage): void => {
+  const response = continuing.get(request)
+  if (response === undefined) return
+  continuing.delete(request)
+  if (!response.headersSent) response.writeContinue()
+}
 
 /** Responds 408 to a request whose body does not arrive, and closes its connection. */
 export const expireRequest = (request: IncomingMessage | undefined): void => {

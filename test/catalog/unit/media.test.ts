@@ -2,13 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { decodeBody } from "../../../src/catalog/bodies/Decode.ts"
-import {
-  acceptBody,
-  decodeBase64,
-  decodedBytes,
-  mapMedia,
-  placeholderOf
-} from "../../../src/catalog/media/Media.ts"
+import { decodeBase64, decodedBytes } from "../../../src/catalog/media/Base64.ts"
+import { acceptBody, mapMedia, placeholderOf } from "../../../src/catalog/media/Media.ts"
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { inSlices, sliceBytes } from "../../../src/catalog/media/Slices.ts"
 import { accept, faults, picture, pictureUrl } from "../../support/bodies.ts"

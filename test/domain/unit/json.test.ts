@@ -1,5 +1,8 @@
 import { assert, describe, it } from "vitest"
-import { withString } from "../../../src/domain/Json.ts"
+import { withFirstMember, withMember } from "../../../src/domain/JsonBytes.ts"
+
+const utf8 = new TextDecoder()
+const bytes = (text: string) => new TextEncoder().encode(text)
 
 describe("the text of a JSON object with another string", () => {
   for (const [what, text, expected] of [
@@ -24,7 +27,23 @@ describe("the text of a JSON object with another string", () => {
     ["none", '{"a":["model"]}', '{"a":["model"]}']
   ] as const) {
     it(`changes nothing else: ${what}`, () => {
-      assert.equal(withString(text, "model", "x"), expected)
+      assert.equal(utf8.decode(withMember(bytes(text), "model", "x")), expected)
     })
   }
+
+  for (const [text, expected] of [
+    ['{"a":{"b":[1,{}]},"o":{"x":"}"} ,"c":1}', '{"a":{"b":[1,{}]},"o":1 ,"c":1}'],
+    ['{"o" : [1,[2]]}', '{"o" : 1}'],
+    ['{"a":"\\"o\\":2","o":true,"c":[]}', '{"a":"\\"o\\":2","o":1,"c":[]}'],
+    ['{"o":-1.5e3}', '{"o":1}']
+  ] as const) {
+    it(`replaces a value of any kind: ${text}`, () => {
+      assert.equal(utf8.decode(withMember(bytes(text), "o", 1)), expected)
+    })
+  }
+
+  it("gets a member more before all others", () => {
+    assert.equal(utf8.decode(withFirstMember(bytes(' {"a":1}'), "b", [])), '{"b":[],"a":1}')
+    assert.equal(utf8.decode(withFirstMember(bytes("{ }"), "b", 1)), '{"b":1 }')
+  })
 })

@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
 import { makeUpstreamCatalog, withBuiltIn } from "../../../src/catalog/UpstreamCatalog.ts"
 import { make } from "../../../src/domain/Credits.ts"
+import { jsonDepthMax } from "../../../src/domain/Limits.ts"
 import { planCall } from "../../../src/passthrough/CallPlan.ts"
 import { cpuMillis } from "../../support/cpuTime.ts"
 
@@ -127,18 +128,19 @@ describe("the hold of a call is the most that it can cost", () => {
     }
   })
 
-  it("a body may be nested to any depth, unless it must be rewritten", () => {
-    const deep = "[".repeat(60_000) + "]".repeat(60_000)
+  it("a body that is nested too deeply is refused", () => {
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
     const match = catalog.match("openai", "POST", "/v1/chat/completions")
     assert(match._tag === "Open")
-    const plan = (more: string) => {
-      const text = `{"model":"m","max_tokens":5,${more}"x":"\\u0041","messages":${deep}}`
+    const plan = (depth: number, more = "") => {
+      const text = `{"model":"m","max_tokens":5,${more}"x":"\\u0041","messages":${nested(depth)}}`
       return planCall(catalog, match.route, match.model, new TextEncoder().encode(text), 0)
     }
-    assert.isTrue(Result.isSuccess(plan("")))
-    assert.isTrue(Result.isSuccess(plan('"stream":true,')))
-    const written = plan('"stream":true,"stream_options":{},')
-    assert.strictEqual(Result.isFailure(written) && written.failure.code, 2002)
+    const deepest = jsonDepthMax - 1
+    assert.isTrue(Result.isSuccess(plan(deepest)))
+    assert.isTrue(Result.isSuccess(plan(deepest, '"stream":true,"stream_options":{},')))
+    const deeper = plan(deepest + 1)
+    assert.strictEqual(Result.isFailure(deeper) && deeper.failure.code, 2002)
   })
 
   it("every model of Anthropic's fallbacks may respond: the hold covers the dearest", () => {

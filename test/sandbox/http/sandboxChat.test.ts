@@ -389,32 +389,25 @@ describe("every route in the sandbox", () => {
     })
   })
 
-  it("refuses in the vendor's format what is nested too deeply", async () => {
+  it("never sees what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`
     const forced = `"tool_choice":"required","tools":[${example}]`
     const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
-    for (const [route, body, type] of [
-      ["/v1/chat/completions", `{"model":"gpt-4o",${forced}}`, "invalid_request_error"],
-      ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`, undefined],
-      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5",${forced}}`, "invalid"],
+    for (const [route, body] of [
+      ["/v1/chat/completions", `{"model":"gpt-4o",${forced}}`],
+      ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`],
+      ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`],
+      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5",${forced}}`],
       [
         google,
-        `{"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,
-        "INVALID"
+        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`
       ]
     ] as const) {
       const answer = await post(route, body)
-      assert.equal(
-        answer.status,
-        type === undefined ? 200 : 400,
-        `${route} ${answer.text.slice(0, 300)}`
-      )
-      assert.include(answer.text, type ?? "chat.completion")
+      assert.equal(answer.status, 400, `${route} ${answer.text.slice(0, 300)}`)
+      assert.include(answer.text, "nested too deeply")
     }
-    const choice = await post("/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`)
-    assert.equal(choice.status, 200)
-    assert.include(choice.text, "modr-")
     await gateway.settled()
     assert.equal(await gateway.drift(), 0)
   })

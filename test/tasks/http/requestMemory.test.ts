@@ -90,5 +90,68 @@ describe("a waiting task", () => {
         }).pipe(Effect.scoped),
       180_000
     )
+
+    it.effect(
+      "keeps no body in memory while a tool waits for it (MCP)",
+      () =>
+        Effect.gen(function* () {
+          const { key, port } = yield* Running
+          const changes = yield* TaskChanges
+          const edited = { prompt: "a [[sim:slow=600s]]", images: [picture] }
+          const created = yield* call(edit, json(edited))
+          const { id } = ((yield* Effect.promise(() => created.json())) as Task).task_info
+          const waiting = changes.size
+          const junk = "a".repeat(pictureBytes)
+          const args = { task_id: id, wait_seconds: 45 }
+          // One buffer for all: what a client sends, it keeps until the response
+          const body = Buffer.from(
+            JSON.stringify({
+              jsonrpc: "2.0",
+              id: 1,
+              method: "tools/call",
+              params: {
+                name: "get_task",
+                arguments: args,
+                _meta: { junk, "io.modelcontextprotocol/clientCapabilities": { junk } },
+                junk
+              }
+            })
+          )
+          const headers = {
+            authorization: `Bearer ${key}`,
+            "content-type": "application/json",
+            "content-length": body.length,
+            "mcp-protocol-version": "2025-11-25"
+          }
+          const wait = (count: number) =>
+            Effect.andThen(
+              Effect.acquireRelease(
+                Effect.sync(() => {
+                  const sent = request({
+                    port,
+                    path: "/mcp",
+                    method: "POST",
+                    agent: false,
+                    headers
+                  })
+                  sent.on("error", () => {})
+                  sent.end(body)
+                  return sent
+                }),
+                (sent) => Effect.sync(() => sent.destroy())
+              ),
+              eventually(
+                Effect.sync(() => changes.size),
+                (size) => size === count
+              )
+            )
+          yield* wait(waiting + 1)
+          const before = kept()
+          for (let n = 2; n <= tasks; n += 1) yield* wait(waiting + n)
+          yield* keepsLessThan(grownMax, before)
+          yield* call(`${edit}/${id}`, { method: "DELETE" })
+        }).pipe(Effect.scoped),
+      180_000
+    )
   })
 })

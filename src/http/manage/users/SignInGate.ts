@@ -5,7 +5,7 @@ import { problem } from "../../../domain/Problem.ts"
 import { signInBytesMax } from "../../../domain/SignInLimits.ts"
 import { withJsonType } from "../../server/JsonBody.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
-import { checkRequest } from "../ManageGate.ts"
+import { checkRequest, withReadBody } from "../ManageGate.ts"
 
 /** Implements `SignInGate` of the contract. */
 export const layer = Layer.effect(
@@ -19,7 +19,7 @@ export const layer = Layer.effect(
             ? tooLarge
             : Effect.andThen(
                 cookies.refuseOtherPages(request),
-                Effect.andThen(checkRequest(endpoint), httpEffect)
+                Effect.flatMap(checkRequest(endpoint), (body) => withReadBody(body)(httpEffect))
               )
         ).pipe(
           withJsonType,
