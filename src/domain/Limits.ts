@@ -1,5 +1,6 @@
 /**
  * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of streams that were left in `StreamLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`. Without a link the number is a
+ * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`, what callers share in `ShareLimits.ts`. Without a link the number is a
  * choice of this project; the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
  */
 
@@ -55,20 +56,6 @@ export const mediaUrlCharactersMax = 4096
 /** For one download, redirects included. docs/reference/models.md#media-by-url */
 export const mediaFetchSeconds = 30
 export const mediaRedirectsMax = 3
-
-/**
- * Downloads of media at a time in one process: bounds their memory (ADR 0040). Of one user at most this
- * part, so that another one's never wait for it, and so many that wait: its other tasks are tried again
- * after this time.
- */
-export const mediaDownloadsMax = 16
-export const mediaDownloadsShareMax = 0.75
-export const mediaDownloadsWaitingMax = 100
-export const mediaDownloadsRetrySeconds = 10
-
-/** A download that brings less, in bytes a second over these seconds, is given up. */
-export const slowMediaBytesMin = 32 * 1024
-export const slowMediaSeconds = 5
 
 /** Downloads of one task's media at a time: a task with ten images leaves capacity for others. */
 export const taskDownloadsMax = 4
@@ -135,14 +122,6 @@ export const largestBodiesPerCallerMax = 1
 export const slowSenderBytesMin = 64 * 1024
 export const slowSenderSeconds = 10
 
-/**
- * Media of all submits under way in a process, and the part of one user. A single task with more runs
- * alone (ADR 0122).
- */
-export const submitMediaBytesMax = 256 * 1024 * 1024
-export const submitMediaShareMax = 0.5
-export const submitMediaWaitingMax = 100
-
 /** A body up to this size does not wait for memory; one without a length takes as much at first. */
 export const smallBodyBytesMax = 1024 * 1024
 
@@ -203,13 +182,6 @@ export const preferWaitSecondsMax = 60
 
 /** A waiting request reads its task again this often, because a hint of another process may be lost (ADR 0031). */
 export const taskRecheckSeconds = 1
-
-/**
- * Event streams of tasks and requests that wait for one, in a process; each reads its task every second.
- * One user alone has this part. docs/reference/keys-and-limits.md#shares
- */
-export const openResponsesMax = 2000
-export const openResponsesShareMax = 0.25
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15

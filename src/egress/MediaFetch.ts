@@ -6,16 +6,14 @@ import type { Dispatcher } from "undici"
 import { bodyStream } from "../domain/BodyStream.ts"
 import { FairShares } from "../domain/FairShares.ts"
 import type { ShareExhausted } from "../domain/FairShares.ts"
+import { mediaFetchSeconds, mediaRedirectsMax, mediaUrlCharactersMax } from "../domain/Limits.ts"
 import {
   mediaDownloadsMax,
   mediaDownloadsShareMax,
   mediaDownloadsWaitingMax,
-  mediaFetchSeconds,
-  mediaRedirectsMax,
-  mediaUrlCharactersMax,
   slowMediaBytesMin,
   slowMediaSeconds
-} from "../domain/Limits.ts"
+} from "../domain/ShareLimits.ts"
 import { ConnectionFailed, NameNotResolved } from "./EgressConnector.ts"
 import { EgressGuard } from "./EgressGuard.ts"
 import type { CheckUrlOptions } from "./EgressRules.ts"

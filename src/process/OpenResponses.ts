@@ -2,8 +2,8 @@ import { Context, Effect } from "effect"
 import type { Scope } from "effect"
 import { FairShares } from "../domain/FairShares.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { openResponsesMax, openResponsesShareMax } from "../domain/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
+import { openResponsesMax, openResponsesShareMax } from "../domain/ShareLimits.ts"
 
 /**
  * Responses of this process that stay open while something else goes on: event streams of tasks and requests

@@ -16,7 +16,8 @@ import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
 import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
-import { KnownKeys } from "./KnownKeys.ts"
+import { KnownKeys, remember } from "./KnownKeys.ts"
+import type { KeyOwners } from "./KnownKeys.ts"
 import { UserStore } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
@@ -147,7 +148,7 @@ export class ApiKeys extends Context.Service<
       const admit = (key: string, taskId: Option.Option<TaskId>) =>
         isWellFormed(key)
           ? Effect.tap(admitHash(hashKey(key), taskId), ({ principal }) =>
-              Effect.sync(() => known.learn(digestOf(key), principal.userId))
+              Effect.sync(() => known.learn(key, principal.userId))
             )
           : malformed
       const cache = new Map<KeyDigest, Principal>()
@@ -177,19 +178,7 @@ export class ApiKeys extends Context.Service<
           })
           return { key, row }
         }),
-        authenticate: Effect.fnUntraced(function* (key: string) {
-          if (!isWellFormed(key)) return yield* malformed
-          const now = yield* DateTime.now
-          const row = yield* found(yield* store.findKeyByHash(hashKey(key)))
-          const { isPrevious, previousKeyUntil } = row
-          const previousUntil = isPrevious ? previousKeyUntil : undefined
-          const invalid = faultOf({ ...row, previousUntil }, now)
-          if (invalid !== undefined) return yield* invalid
-          if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
-          known.learn(digestOf(key), row.userId)
-          const rotation = row.rotations - (isPrevious ? 1 : 0)
-          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes, rotation }
-        }),
+        authenticate: authenticateWith(store, known),
         admit,
         admitHash,
         admitCached: (key) => {
@@ -198,7 +187,7 @@ export class ApiKeys extends Context.Service<
           return principal === undefined
             ? Effect.tap(admit(key, Option.none()), ({ principal }) =>
                 Effect.sync(() => {
-                  if (principal.limits === undefined) addToCache(cache, digest, principal)
+                  if (principal.limits === undefined) remember(cache, digest, principal)
                 })
               )
             : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
@@ -241,6 +230,21 @@ const faultOf = (
     ? problem(1003, "This API key has expired")
     : undefined
 }
+
+const authenticateWith = (store: UserStore["Service"], known: KeyOwners) =>
+  Effect.fnUntraced(function* (key: string) {
+    if (!isWellFormed(key)) return yield* malformed
+    const now = yield* DateTime.now
+    const row = yield* found(yield* store.findKeyByHash(hashKey(key)))
+    const { isPrevious, previousKeyUntil } = row
+    const previousUntil = isPrevious ? previousKeyUntil : undefined
+    const invalid = faultOf({ ...row, previousUntil }, now)
+    if (invalid !== undefined) return yield* invalid
+    if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
+    known.learn(key, row.userId)
+    const rotation = row.rotations - (isPrevious ? 1 : 0)
+    return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes, rotation }
+  })
 
 /** On the path of every inference request: no generators, one step after the statement. */
 const makeAdmit = (
@@ -288,15 +292,3 @@ const isRecentlyUsed = (
 ): boolean =>
   lastUsedAt !== null &&
   DateTime.toEpochMillis(lastUsedAt) >= DateTime.toEpochMillis(now) - touchMillis
-
-/** Keys in the cache of one process. */
-const cachedKeysMax = 10_000
-
-const addToCache = (
-  cache: Map<KeyDigest, Principal>,
-  digest: KeyDigest,
-  principal: Principal
-): void => {
-  if (cache.size >= cachedKeysMax) cache.clear()
-  cache.set(digest, principal)
-}

@@ -1,9 +1,21 @@
 import { Context } from "effect"
 import type { UserId } from "../domain/Ids.ts"
+import { digestOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 
 /** Keys that one process remembers. */
 const knownKeysMax = 10_000
+
+/** Remembers something of a key; of too many the one that was added first is forgotten. */
+export const remember = <A>(known: Map<KeyDigest, A>, digest: KeyDigest, value: A): void => {
+  if (known.size >= knownKeysMax && !known.has(digest)) {
+    for (const oldest of known.keys()) {
+      known.delete(oldest)
+      break
+    }
+  }
+  known.set(digest, value)
+}
 
 /**
  * Whose key it was when it was last valid. It lets nobody in: it only says, before a key is looked up, whose
@@ -16,13 +28,8 @@ export class KeyOwners {
     return this.#owners.get(digest)
   }
 
-  learn(digest: KeyDigest, owner: UserId): void {
-    if (this.#owners.has(digest)) return
-    if (this.#owners.size >= knownKeysMax) {
-      const oldest = this.#owners.keys().next()
-      if (oldest.done !== true) this.#owners.delete(oldest.value)
-    }
-    this.#owners.set(digest, owner)
+  learn(key: string, owner: UserId): void {
+    remember(this.#owners, digestOf(key), owner)
   }
 }
 

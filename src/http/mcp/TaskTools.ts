@@ -14,7 +14,8 @@ import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { modelsIn } from "../openai/ShapedModel.ts"
 import { taskUrl } from "../openai/TaskProblem.ts"
-import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitCreate } from "../server/CreateAdmission.ts"
 import { requestHashOf } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { modelOf } from "./ModelTools.ts"
@@ -119,7 +120,7 @@ const makeCreate = Effect.gen(function* () {
     )
 
   return Effect.fnUntraced(function* (args: (typeof createTask.parametersSchema)["Type"]) {
-    const { principal } = yield* admitCreate
+    const { principal } = yield* admitCreate()
     const path = yield* target(principal, args)
     const { input, metadata } = args
     if (metadata !== undefined && Object.hasOwn(input, "metadata")) {

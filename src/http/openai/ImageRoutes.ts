@@ -3,7 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { makeAdmitCreate } from "../server/Authentication.ts"
+import { makeAdmitCreate } from "../server/CreateAdmission.ts"
 import { problemResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
@@ -40,7 +40,7 @@ const makeCreate = Effect.gen(function* () {
   const answer = yield* makeAnswer
   return (kind: ImageKind) =>
     Effect.gen(function* () {
-      const { principal } = yield* admitCreate
+      const { principal } = yield* admitCreate()
       yield* refuseUnknownQuery([])
       const request = yield* HttpServerRequest.HttpServerRequest
       const begun = yield* beginOf(create, principal, kind)

@@ -9,7 +9,8 @@ import { isTerminal } from "../../domain/Task.ts"
 import { TaskResults } from "../../tasks/TaskResults.ts"
 import { noVideo, Videos } from "../../tasks/videos/Videos.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
-import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitCreate } from "../server/CreateAdmission.ts"
 import { problemResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
@@ -60,7 +61,7 @@ const makeCreate = Effect.gen(function* () {
   const header = headerOf(serviceName)
   const createdHeaders = makeCreatedHeaders(header)
   return Effect.fnUntraced(function* () {
-    const { principal } = yield* admitCreate
+    const { principal } = yield* admitCreate()
     yield* refuseUnknownQuery([])
     const { created, id, path } = yield* create(principal, videoRequestOf)
     const own = { ...createdHeaders(created), [header("cost")]: Credits.format(created.cost) }

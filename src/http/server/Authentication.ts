@@ -4,14 +4,12 @@ import { CurrentCaller } from "../../contract/Access.ts"
 import type { Caller } from "../../contract/Access.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
-import { Admission, counted } from "../../process/Admission.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Rate } from "../../users/ApiKeys.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
 import { clientTokenOf, tokenMissing, tokenOf } from "./ClientKeys.ts"
-import { makeCallerOfRoute } from "./RequestCaller.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeKeyHashOf } from "./SessionKeys.ts"
 import type { KeyHashOf } from "./SessionKeys.ts"
@@ -54,16 +52,6 @@ export const makeAdmitInference = Effect.gen(function* () {
         Option.isNone(rate) ? Effect.void : showRate(rate.value)
       )
     )
-})
-
-/** The same for a create: until its key is known, the look at it is work in hand of the request's caller. */
-export const makeAdmitCreate = Effect.gen(function* () {
-  const admit = yield* makeAdmitInference
-  const callerOf = yield* makeCallerOfRoute
-  const { creates } = yield* Admission
-  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-    counted(creates, callerOf(request), admit(Option.none()))
-  )
 })
 
 const showRate = Effect.fnUntraced(function* (rate: Rate) {

@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
 import { FairShares } from "../../domain/FairShares.ts"
-import { heavyBodyBytesMin } from "../../domain/Limits.ts"
+import { heavyBodyBytesMin } from "../../domain/ShareLimits.ts"
 
 /**
  * Handles one heavy body in a turn of the event loop, in turn among the callers: however many of them arrive

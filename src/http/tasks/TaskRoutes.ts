@@ -14,8 +14,9 @@ import { createdId } from "../../tasks/TaskCreation.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
-import { makeAdmitCreate, makeAdmitInference } from "../server/Authentication.ts"
+import { makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
+import { makeAdmitCreate } from "../server/CreateAdmission.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
 import { maxCostHeader } from "../server/MaxCost.ts"
@@ -83,7 +84,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const { principal } = yield* admitCreate
+    const { principal } = yield* admitCreate()
     const path = yield* modelPath(action)
     yield* refuseOtherModels(principal, router.modelsAt(path))
     const isDryRun = yield* readDryRun

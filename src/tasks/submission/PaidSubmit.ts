@@ -3,13 +3,7 @@ import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
-import { FairShares } from "../../domain/FairShares.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
-import {
-  submitMediaBytesMax,
-  submitMediaShareMax,
-  submitMediaWaitingMax
-} from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { Drain } from "../../process/Drain.ts"
 import type {
@@ -31,6 +25,7 @@ import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { passAfter } from "./Fallback.ts"
 import { PollPacing } from "./PollPacing.ts"
+import { makeSubmitMemory } from "./SubmitMemory.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
@@ -86,7 +81,7 @@ export class PaidSubmit extends Context.Service<
       const { hold } = yield* Drain
       const begin = beginWith(yield* TaskStore, yield* TaskChanges)
       const submitRequest = submitRequestWith(yield* Callbacks)
-      const withMediaCapacity = makeMediaCapacity()
+      const memory = makeSubmitMemory()
       const { accepted, done, record, refused } = yield* makeRecording
 
       const post = (submission: Submission): Effect.Effect<SubmitOutcome, VendorError | Fenced> =>
@@ -107,8 +102,7 @@ export class PaidSubmit extends Context.Service<
          * that was not sent becomes ambiguous.
          */
         submit: (submission) =>
-          withMediaCapacity(
-            submission,
+          memory.within(submission)(
             Effect.uninterruptibleMask((restore) =>
               // A drain waits for the response of the vendor
               hold("submit")(
@@ -205,24 +199,6 @@ const submitRequestWith =
     const request = requestOf(task, entry, media)
     return callbackUrl === undefined ? request : { ...request, callbackUrl }
   }
-
-/**
- * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
- * exceed its user's share of the memory waits before its attempt begins. ADR 0122.
- */
-const makeMediaCapacity = () => {
-  const memory = new FairShares({
-    capacity: submitMediaBytesMax,
-    aloneMax: submitMediaShareMax,
-    queueMax: submitMediaWaitingMax
-  })
-  return <A, E>({ media, owned }: Submission, submit: Effect.Effect<A, E>) => {
-    const bytes = media.reduce((sum, { size }) => sum + size, 0)
-    return bytes === 0
-      ? submit
-      : memory.within(owned.task.userId, Math.min(bytes, submitMediaBytesMax))(submit)
-  }
-}
 
 /** `restore` makes the waits between tries interruptible. */
 const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>

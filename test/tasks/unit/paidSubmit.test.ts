@@ -150,9 +150,19 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
   )
 })
 
+const users = {
+  first: UserId.make("019a0000-0000-7000-8000-000000000011"),
+  second: UserId.make("019a0000-0000-7000-8000-000000000012"),
+  third: UserId.make("019a0000-0000-7000-8000-000000000013")
+}
+const ownedBy = (name: keyof typeof users) => ({
+  ...owned,
+  task: { ...owned.task, userId: users[name] }
+})
+
 describe("the media of submits under way", () => {
   it.effect(
-    "have 256 MiB together; what does not fit waits, and one task with more runs alone",
+    "have 256 MiB together, and a user half of it; what does not fit waits, and one task with more runs alone",
     () =>
       Effect.gen(function* () {
         const begun: Array<number> = []
@@ -167,7 +177,11 @@ describe("the media of submits under way", () => {
         })
         const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
         /** A task with the number of its attempt, with one medium of this many MiB. */
-        const buy = Effect.fnUntraced(function* (n: number, mebibytes: number) {
+        const buy = Effect.fnUntraced(function* (
+          n: number,
+          mebibytes: number,
+          name: keyof typeof users
+        ) {
           const answer = yield* Deferred.make<Submitted>()
           answers.set(n, answer)
           const account: VendorAccount = {
@@ -184,30 +198,33 @@ describe("the media of submits under way", () => {
             bytes: Effect.die("not read")
           }
           yield* Effect.forkChild(
-            paid.submit({ owned, entry, account, media: [medium], inputs: {}, n })
+            paid.submit({ owned: ownedBy(name), entry, account, media: [medium], inputs: {}, n })
           )
           yield* TestClock.adjust(0)
         })
         const answer = (n: number) =>
           Effect.andThen(Deferred.succeed(answers.get(n)!, accepted), TestClock.adjust(0))
 
-        yield* buy(1, 200)
-        yield* buy(2, 100)
-        yield* buy(3, 20)
-        assert.deepStrictEqual(begun, [1, 3])
+        yield* buy(1, 100, "first")
+        yield* buy(2, 20, "first")
+        yield* buy(3, 100, "first")
+        assert.deepStrictEqual(begun, [1, 2])
+        yield* buy(4, 100, "second")
+        assert.deepStrictEqual(begun, [1, 2, 4])
         yield* answer(1)
-        assert.deepStrictEqual(begun, [1, 3, 2])
-        yield* buy(4, 900)
-        assert.deepStrictEqual(begun, [1, 3, 2])
+        assert.deepStrictEqual(begun, [1, 2, 4])
+        yield* answer(4)
+        assert.deepStrictEqual(begun, [1, 2, 4, 3])
+        yield* buy(5, 900, "second")
+        yield* buy(6, 1, "third")
+        assert.deepStrictEqual(begun, [1, 2, 4, 3])
         yield* answer(2)
         yield* answer(3)
-        assert.deepStrictEqual(begun, [1, 3, 2, 4])
-        yield* buy(5, 1)
-        assert.deepStrictEqual(begun, [1, 3, 2, 4])
-        yield* answer(4)
-        assert.deepStrictEqual(begun, [1, 3, 2, 4, 5])
-        // A submit under way cannot be interrupted
+        assert.deepStrictEqual(begun, [1, 2, 4, 3, 5])
         yield* answer(5)
+        assert.deepStrictEqual(begun, [1, 2, 4, 3, 5, 6])
+        // A submit under way cannot be interrupted
+        yield* answer(6)
       })
   )
 })

@@ -1,0 +1,37 @@
+import type { Effect } from "effect"
+import { FairShares } from "../../domain/FairShares.ts"
+import type { ShareExhausted } from "../../domain/FairShares.ts"
+import {
+  submitMediaBytesMax,
+  submitMediaShareMax,
+  submitMediaWaitingMax
+} from "../../domain/ShareLimits.ts"
+import type { SubmitMedium } from "../../vendors/VendorClient.ts"
+import type { OwnedTask } from "../OwnedTask.ts"
+
+interface Submit {
+  readonly owned: OwnedTask
+  readonly media: ReadonlyArray<SubmitMedium>
+}
+
+/**
+ * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
+ * exceed its user's share of the memory waits before its attempt begins. ADR 0122, 0277.
+ */
+export const makeSubmitMemory = () => {
+  const memory = new FairShares({
+    capacity: submitMediaBytesMax,
+    aloneMax: submitMediaShareMax,
+    queueMax: submitMediaWaitingMax
+  })
+  return {
+    within:
+      ({ media, owned }: Submit) =>
+      <A, E>(submit: Effect.Effect<A, E>): Effect.Effect<A, E | ShareExhausted> => {
+        const bytes = media.reduce((sum, { size }) => sum + size, 0)
+        return bytes === 0
+          ? submit
+          : memory.within(owned.task.userId, Math.min(bytes, submitMediaBytesMax))(submit)
+      }
+  }
+}
