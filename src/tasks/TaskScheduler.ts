@@ -118,7 +118,9 @@ const paced = <A, E, R>(
 const retryMillis = 1000
 
 /** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */
-const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(claimShare: Effect.Effect<void, E, R>) {
+const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
+  claimShare: Effect.Effect<void, E, R>
+) {
   const hints = yield* Hints
   const death = yield* (yield* Process).deaths
   const signals = yield* Queue.sliding<void>(1)

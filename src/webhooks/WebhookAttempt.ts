@@ -2,9 +2,9 @@ import { Cause, Clock, Context, DateTime, Duration, Effect, Exit, Metric, Option
 import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
+import { Process } from "../process/Process.ts"
 import { Secrets } from "../process/Secrets.ts"
 import type { SecretUnreadable } from "../process/Secrets.ts"
-import { Process } from "../process/Process.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery, AttemptRecord } from "./DeliveryStore.ts"
 import { nextAttemptAt } from "./RetryPolicy.ts"
@@ -109,6 +109,8 @@ export const makeAttempts = Effect.gen(function* () {
 
   return {
     fairShare: sender.fairShare,
+    /** The clock of the window, which counts attempts of all processes. */
+    databaseMillis: process.databaseMillis,
     releaseClaims,
     /** Waits until all records that were added before are written, or until a timeout. */
     written: records.settled.pipe(Effect.timeoutOption(writtenTimeout), Effect.asVoid),

@@ -256,6 +256,14 @@ export const mp3 = (frames: number, options: Mp3Options = {}): Uint8Array => {
 
 /** A video with nothing in it, as phones append one to a photo. */
 export const mp4 = (): Uint8Array =>
-  join(u32be(24), "ftypmp42", u32be(0), "mp42isom", u32be(16), "mdat", Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0xff, 0xd9, 0, 0]))
+  join(
+    u32be(24),
+    "ftypmp42",
+    u32be(0),
+    "mp42isom",
+    u32be(16),
+    "mdat",
+    Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0xff, 0xd9, 0, 0])
+  )
 
 export const gif = (): Uint8Array => join("GIF89a", u16le(400), u16le(400), new Uint8Array(20))

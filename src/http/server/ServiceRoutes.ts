@@ -4,9 +4,8 @@ import { OpenApi } from "effect/http-api"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { AppConfig } from "../../config/Config.ts"
-import { storeTrouble } from "../../db/StoreTrouble.ts"
 import { problem } from "../../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
 import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/Process.ts"
 import { Secrets } from "../../process/Secrets.ts"
@@ -41,9 +40,7 @@ export const layer = Layer.unwrap(
       resource("/healthz", { GET: Effect.succeed(ok) }),
       resource("/readyz", {
         GET: Effect.suspend((): Effect.Effect<typeof ok, Problem> =>
-          drain.isDraining()
-            ? Effect.fail(stopping)
-            : Effect.as(Effect.mapError(process.ready, withoutStore), ok)
+          drain.isDraining() ? Effect.fail(stopping) : Effect.as(process.ready, ok)
         )
       }),
       resource("/openapi.json", { GET: Effect.map(documents, ({ document }) => document) }),
@@ -66,8 +63,6 @@ export const layer = Layer.unwrap(
 )
 
 const stopping = problem(5003, "The process stops: send requests to another one")
-const withoutStore = (failure: StoreUnavailable) =>
-  problem(5003, `The store takes no writes now: ${storeTrouble(failure)}`)
 
 /** The OpenAPI document and its page, of the catalog that is sold now: made by the first request after a start or a reload. */
 const makeDocuments = Effect.gen(function* () {

@@ -147,7 +147,13 @@ describe("inspectImage", () => {
           // Google's motion photo
           mp4(),
           // Samsung's, and the table of a photo without motion
-          concat("\0\0\x30\x0a\x10\0\0\0MotionPhoto_Data", mp4(), "SEFH", new Uint8Array(20), "SEFT"),
+          concat(
+            "\0\0\x30\x0a\x10\0\0\0MotionPhoto_Data",
+            mp4(),
+            "SEFH",
+            new Uint8Array(20),
+            "SEFT"
+          ),
           concat("SEFH", new Uint8Array(20), "SEFT"),
           // Multi-picture format, with padding between the pictures
           concat(new Uint8Array(3), jpeg({ width: 16, height: 16 }), jpeg()),

@@ -28,6 +28,7 @@ describe("gateway doctor", () => {
       yield* withEnvironment({
         DATA_DIR: join(yield* folder, "data"),
         BASE_URL: "http://localhost:8080",
+        ADMIN_TOKEN: "operator-token-of-the-test",
         DATABASE_URL: url.href,
         MASTER_KEY: Buffer.alloc(32, 1).toString("base64")
       })

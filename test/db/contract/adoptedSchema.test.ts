@@ -304,7 +304,12 @@ for (const [store, database] of Object.entries(former)) {
         const [endpoint] = yield* sql<{ id: string }>`
           SELECT id FROM webhook_endpoints WHERE enabled AND deleted_at IS NULL`
         const wanted = [{ endpointId: EndpointId.make(endpoint!.id), limit: 100 }]
-        const claimed = yield* deliveries.claim({ wanted, owner: "proc_new", now: later, claimedAt: later })
+        const claimed = yield* deliveries.claim({
+          wanted,
+          owner: "proc_new",
+          now: later,
+          claimedAt: later
+        })
         assert.lengthOf(claimed, 7, "two of the nine had ended")
         yield* deliveries.record(
           claimed.map((one) => ({

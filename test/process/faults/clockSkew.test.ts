@@ -168,7 +168,9 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
   await isNear(first, 0)
   await isNear(second, offsetMillis / 1000)
   assert.notMatch(first.output, /clock of this process/u)
-  const shown = /clock of this process differs from the database's by ([\d.]+) s/u.exec(second.output)
+  const shown = /clock of this process differs from the database's by ([\d.]+) s/u.exec(
+    second.output
+  )
   assert.closeTo(Number(shown?.[1]), Math.abs(offsetMillis / 1000), 1)
   await upstream.close()
   await rm(folder, { recursive: true })

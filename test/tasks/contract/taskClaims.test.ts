@@ -122,44 +122,42 @@ describeStores("claims of due tasks", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect(
-    "that dead processes had in hand are freed without reading the others",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const tasks = yield* TaskStore
-        const processes = yield* ProcessStore
-        for (const id of ["proc_a", "proc_b"]) yield* processes.heartbeat(id, at(100))
-        yield* processes.heartbeat("proc_dead", at(80))
-        yield* insert([1, 100], { queue: "q" })
-        yield* claim("q", 1, 50, "proc_a")
-        yield* claim("q", 1, 50, "proc_dead")
-        const blocks = Effect.map(
-          sql<{ plan: string }>`
+  it.effect("that dead processes had in hand are freed without reading the others", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tasks = yield* TaskStore
+      const processes = yield* ProcessStore
+      for (const id of ["proc_a", "proc_b"]) yield* processes.heartbeat(id, at(100))
+      yield* processes.heartbeat("proc_dead", at(80))
+      yield* insert([1, 100], { queue: "q" })
+      yield* claim("q", 1, 50, "proc_a")
+      yield* claim("q", 1, 50, "proc_dead")
+      const blocks = Effect.map(
+        sql<{ plan: string }>`
           EXPLAIN (ANALYZE, BUFFERS) SELECT * FROM task_orphans_release(${new Date(70_000)}, 100)`,
-          (rows) => {
-            const text = JSON.stringify(rows)
-            return Number(/shared hit=(\d+)/u.exec(text)?.[1])
-          }
-        )
-        yield* blocks
-        const few = yield* blocks
-        assert.isAbove(few, 0)
-        yield* insert([101, 5000], { queue: "q" })
-        yield* claim("q", 1, 2000, "proc_a")
-        yield* blocks
-        assert.isAtMost(
-          yield* blocks,
-          few + 10,
-          "it reads no task of a live process, nor one that waits"
-        )
+        (rows) => {
+          const text = JSON.stringify(rows)
+          return Number(/shared hit=(\d+)/u.exec(text)?.[1])
+        }
+      )
+      yield* blocks
+      const few = yield* blocks
+      assert.isAbove(few, 0)
+      yield* insert([101, 5000], { queue: "q" })
+      yield* claim("q", 1, 2000, "proc_a")
+      yield* blocks
+      assert.isAtMost(
+        yield* blocks,
+        few + 10,
+        "it reads no task of a live process, nor one that waits"
+      )
 
-        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 50)
-        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 0)
-        yield* claim("q", 1, 5, "proc_gone")
-        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 3), 3, "in batches")
-        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 2)
-      }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
+      assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 50)
+      assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 0)
+      yield* claim("q", 1, 5, "proc_gone")
+      assert.strictEqual(yield* tasks.releaseOrphans(at(90), 3), 3, "in batches")
+      assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 2)
+    }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
   )
 
   for (const [count, mostOf] of [

@@ -171,7 +171,12 @@ describeMigratedStores("deliveries and their log", (database) => {
       yield* beat("one", start)
       yield* beat("two", start)
       const take = (owner: string, limit: number, second: number) =>
-        store.claim({ wanted: [{ endpointId, limit }], owner, now: later(second), claimedAt: later(second) })
+        store.claim({
+          wanted: [{ endpointId, limit }],
+          owner,
+          now: later(second),
+          claimedAt: later(second)
+        })
       const end = (all: ReadonlyArray<ClaimedDelivery>) =>
         store.record(
           all.map((claimed) => ({
