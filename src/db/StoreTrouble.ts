@@ -14,7 +14,7 @@ const lacks = new Map([
   ["58030", "Postgres cannot read or write its files"]
 ])
 
-/** Why the store does nothing now, in words for the operator. docs/operating.md#store-outages */
+/** Why the store does nothing now, in words for the operator. docs/operating.md#gatewaystoreaway */
 export const storeTrouble = ({ cause }: StoreUnavailable): string => {
   const state = SqlError.isSqlError(cause) ? sqlState(cause) : Option.none()
   return Option.match(

@@ -1,18 +1,22 @@
 import { Cause, Effect } from "effect"
 import { storeTrouble } from "../db/StoreTrouble.ts"
 import { problem, StoreUnavailable } from "../domain/Problem.ts"
-
-/** Why this process is not ready, for the operator. */
-export const notReady = (failure: StoreUnavailable) =>
-  problem(5003, `The store takes no writes now: ${storeTrouble(failure)}`)
+import type { Problem } from "../domain/Problem.ts"
 
 /** Heartbeats that fail one after the other: logged once for each reason, and when they are written again. */
 export const makeOutage = () => {
   let failure: StoreUnavailable | undefined
   let logged: string | undefined
   return {
-    /** The failure of the last heartbeat; none when it was written. */
-    failure: () => failure,
+    /** Fails while the last heartbeat failed and the process is silent for some time, or the store does not answer. */
+    readyWith: (
+      ping: Effect.Effect<void, StoreUnavailable>,
+      isSilent: () => boolean
+    ): Effect.Effect<void, Problem> =>
+      Effect.mapError(
+        Effect.suspend(() => (failure !== undefined && isSilent() ? Effect.fail(failure) : ping)),
+        (error) => problem(5003, `The store takes no writes now: ${storeTrouble(error)}`)
+      ),
     failed: (cause: Cause.Cause<StoreUnavailable>) => {
       const error = Cause.squash(cause)
       failure = error instanceof StoreUnavailable ? error : new StoreUnavailable({ cause: error })

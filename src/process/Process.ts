@@ -1,28 +1,13 @@
-import {
-  Clock,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Metric,
-  Option,
-  Queue,
-  Schedule
-} from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import { fault } from "../config/Setting.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
-import {
-  callLeaseSeconds,
-  clockSkewSecondsMax,
-  heartbeatSeconds,
-  ownerDeadSeconds
-} from "../domain/Limits.ts"
+import { callLeaseSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallLease } from "./CallLease.ts"
+import { makeMeasureSkew } from "./ClockSkew.ts"
 import { Hints } from "./Hints.ts"
-import { makeOutage, notReady } from "./Outage.ts"
+import { makeOutage } from "./Outage.ts"
 import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
@@ -188,13 +173,7 @@ export class Process extends Context.Service<
         Effect.delay(firstTurn),
         Effect.forkScoped
       )
-      const since = (leaseSeconds: number) =>
-        Effect.map(clock.now, (time) => {
-          const now = DateTime.toEpochMillis(time)
-          const isReliable =
-            isSteady(own.newest, now) && own.steadySince <= now - ownerDeadSeconds * 1000
-          return DateTime.makeUnsafe(isReliable ? now - leaseSeconds * 1000 : 0)
-        })
+      const since = (leaseSeconds: number) => Effect.map(clock.now, leaseStart(own, leaseSeconds))
       return Process.of({
         id,
         aliveSince: since(ownerDeadSeconds),
@@ -206,13 +185,10 @@ export class Process extends Context.Service<
         confirm: beat(false),
         databaseMillis: (localMillis = local.currentTimeMillisUnsafe()) =>
           localMillis - own.aheadMillis,
-        ready: Effect.suspend(() => {
-          const failure = outage.failure()
-          const silentMillis = Math.abs(local.currentTimeMillisUnsafe() - own.begunAt)
-          return failure !== undefined && silentMillis >= gapMillis
-            ? Effect.fail(failure)
-            : store.ping
-        }).pipe(Effect.mapError(notReady))
+        ready: outage.readyWith(
+          store.ping,
+          () => Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) >= gapMillis
+        )
       })
     })
   )
@@ -285,32 +261,11 @@ const gapMillis = (ownerDeadSeconds * 1000) / 2
 
 const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis
 
-const clockSkew = Metric.gauge("gateway_clock_skew_seconds", {
-  description: "How far the clock of this process is ahead of the clock of the database."
-})
-
-/** Compares the clocks with each reading; logs when they begin and when they cease to differ. */
-const makeMeasureSkew = () => {
-  let isSkewed = false
-  return Effect.fnUntraced(function* <E>(read: Effect.Effect<News, E>) {
-    const before = yield* Clock.currentTimeMillis
-    const news = yield* read
-    const now = news.at
-    const after = yield* Clock.currentTimeMillis
-    // The reading was made at some time between the two
-    const aheadMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
-    const skew = aheadMillis / 1000
-    yield* Metric.update(clockSkew, skew)
-    const isNowSkewed = Math.abs(skew) - (after - before) / 2000 > clockSkewSecondsMax
-    if (isNowSkewed !== isSkewed) {
-      isSkewed = isNowSkewed
-      const seconds = Math.abs(skew).toFixed(1)
-      yield* isNowSkewed
-        ? Effect.logError(
-            `The clock of this process differs from the database's by ${seconds} s; synchronize it`
-          )
-        : Effect.logInfo("The clock of this process agrees with the database's again")
-    }
-    return { news, aheadMillis }
-  })
-}
+/** When a lease that ends now began; the epoch while this process's own heartbeats have had a gap. */
+const leaseStart =
+  (own: { readonly newest: number; readonly steadySince: number }, seconds: number) =>
+  (time: DateTime.Utc): DateTime.Utc => {
+    const now = DateTime.toEpochMillis(time)
+    const isReliable = isSteady(own.newest, now) && own.steadySince <= now - ownerDeadSeconds * 1000
+    return DateTime.makeUnsafe(isReliable ? now - seconds * 1000 : 0)
+  }

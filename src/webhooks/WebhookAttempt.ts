@@ -109,6 +109,8 @@ export const makeAttempts = Effect.gen(function* () {
 
   return {
     fairShare: sender.fairShare,
+    /** The clock of the window, which counts attempts of all processes. */
+    databaseMillis: process.databaseMillis,
     releaseClaims,
     /** Waits until all records that were added before are written, or until a timeout. */
     written: records.settled.pipe(Effect.timeoutOption(writtenTimeout), Effect.asVoid),

@@ -49,12 +49,11 @@ export class WebhookDispatcher extends Context.Service<
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
       const drain = yield* Drain
-      const process = yield* Process
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
         open: Effect.fnUntraced(function* (id) {
-          const now = DateTime.makeUnsafe(process.databaseMillis())
+          const now = DateTime.makeUnsafe(attempts.databaseMillis())
           const since = DateTime.subtractDuration(now, Duration.millis(windowMillis))
           const ends = yield* store.endedSince(id, since, now)
           const window = new SlidingWindow(
@@ -67,7 +66,7 @@ export class WebhookDispatcher extends Context.Service<
             window,
             (capacity, onBusy) => claim({ endpointId: id, capacity, onBusy }),
             attempts
-          ).pipe(Effect.provideService(Drain, drain), Effect.provideService(Process, process))
+          ).pipe(Effect.provideService(Drain, drain))
         })
       })
     })
@@ -102,8 +101,6 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   const drain = yield* Drain
-  // The clock of the window, which counts attempts of all processes
-  const { databaseMillis } = yield* Process
   yield* Effect.addFinalizer(() => attempts.written)
   // In the background: a message that lasted as long as the sending would keep its sender waiting
   const run = yield* makeFiberPlaces
@@ -148,7 +145,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     mustRecheck = false
     const { capacity, claimed, isBusy } = yield* claimUpTo(claim, capacityAt)
     mayHaveMore = isBusy || claimed.length === capacity
-    if (isBusy) busyUntil = databaseMillis() + busyMillis
+    if (isBusy) busyUntil = attempts.databaseMillis() + busyMillis
     url = claimed.at(-1)?.url ?? url
     if (isClosing()) return yield* attempts.releaseClaims(claimed)
     running += claimed.length
@@ -161,7 +158,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   const send = Effect.gen(function* () {
     mayHaveMore = true
     while (true) {
-      const now = databaseMillis()
+      const now = attempts.databaseMillis()
       const hasCapacity = capacityAt(now) > 0
       const isBusy = Math.abs(busyUntil - now) <= busyMillis && busyUntil > now
       if (hasCapacity && !isBusy && (mayHaveMore || mustRecheck)) {
@@ -272,12 +269,9 @@ const makeClaim = Effect.gen(function* () {
       }>
     ) {
       const now = yield* DateTime.now
-      const millis = process.databaseMillis(DateTime.toEpochMillis(now))
-      const claimedAt = DateTime.makeUnsafe(millis)
-      const wanted = requests.map(({ capacity, endpointId }) => ({
-        endpointId,
-        limit: capacity(millis)
-      }))
+      const at = process.databaseMillis(DateTime.toEpochMillis(now))
+      const claimedAt = DateTime.makeUnsafe(at)
+      const wanted = requests.map((it) => ({ endpointId: it.endpointId, limit: it.capacity(at) }))
       const claimed = yield* store
         .claim({
           wanted,

@@ -62,7 +62,7 @@ const logged = () => {
   return { lines, logger: Logger.layer([logger]) }
 }
 
-/** docs/operating.md#store-outages */
+/** docs/operating.md#gatewaystoreaway */
 describe("a store that refuses writes is named by /readyz and by the log, once", () => {
   it.effect("Postgres", () =>
     Effect.gen(function* () {

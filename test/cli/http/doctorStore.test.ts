@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import type { Finding } from "../../../src/cli/doctor/Finding.ts"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => temporaryFolder("doctor-store")),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const storeFinding = Effect.gen(function* () {
+  const ran = yield* runCommand(["doctor", "--json"], { GATEWAY_URL: "http://127.0.0.1:9" })
+  const findings: ReadonlyArray<Finding> = JSON.parse(ran.out).findings
+  return findings.find(({ check }) => check === "store")
+})
+
+/** docs/cli.md#doctor */
+describe("gateway doctor", () => {
+  it.live("says what Postgres lacks when it takes no writes, and leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const url = yield* migratedDatabaseUrl
+      yield* withEnvironment({
+        DATA_DIR: join(yield* folder, "data"),
+        BASE_URL: "http://localhost:8080",
+        ADMIN_TOKEN: "operator-token-of-the-test",
+        DATABASE_URL: url.href,
+        MASTER_KEY: Buffer.alloc(32, 1).toString("base64")
+      })
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        assert.strictEqual((yield* storeFinding)?.status, "ok")
+        assert.deepStrictEqual(yield* sql`SELECT id FROM processes`, [])
+        yield* sql`
+          CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100';
+          END $$`.unprepared
+        yield* sql`CREATE TRIGGER refuse BEFORE INSERT ON processes
+          FOR EACH ROW EXECUTE FUNCTION refuse()`.unprepared
+        const found = yield* storeFinding
+        assert.strictEqual(found?.status, "broken")
+        assert.match(
+          found?.detail ?? "",
+          /takes no writes: the disk of Postgres is full \(SQLSTATE 53100\)$/u
+        )
+      }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })))
+    })
+  )
+})
