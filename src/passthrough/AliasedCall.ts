@@ -14,10 +14,10 @@ import type { AliasedPlan, CallCandidate, SkippedModel } from "./AliasedPlan.ts"
 import { released } from "./CallBatches.ts"
 import { CallBill } from "./CallBill.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
-import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import { dropBodies, givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { skipReasonOf } from "./UpstreamCalls.ts"
-import type { Reached, UpstreamCalls } from "./UpstreamCalls.ts"
+import type { Reached, UpstreamCalls, UpstreamRequest } from "./UpstreamCalls.ts"
 
 interface Services {
   readonly clock: Clock.Clock
@@ -120,7 +120,13 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
         }
       }
     )
-    const exit = yield* reach(services, candidate, bill)
+    const request = requestOf(
+      candidate.call,
+      candidate.plan.body,
+      candidate.model.model,
+      bill
+    )
+    const exit = yield* reach(services, candidate, request)
     const reason = place === plan.candidates.length - 1 ? undefined : skipReasonOf(exit)
     if (reason !== undefined) {
       current = undefined
@@ -133,6 +139,7 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
       else bill.release(null)
       return yield* Effect.failCause(exit.cause)
     }
+    dropBodies(call, request, ...plan.candidates.flatMap((it) => [it.call, it.plan]))
     const { ending } = candidate.plan
     const cost = bill.onResponse(exit.value)
     const { model } = candidate
@@ -146,13 +153,13 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
 
 const reach = (
   { upstream }: Services,
-  { call, model, plan }: CallCandidate,
-  bill: CallBill
+  { call }: CallCandidate,
+  request: UpstreamRequest
 ): Effect.Effect<Exit.Exit<Reached, Problem | StoreUnavailable>> =>
   Effect.exit(
     Effect.interruptible(
       Effect.suspend(() =>
-        upstream.reach(call.to.route.provider, requestOf(call, plan.body, model.model, bill))
+        upstream.reach(call.to.route.provider, request)
       )
     )
   )

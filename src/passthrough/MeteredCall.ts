@@ -6,9 +6,9 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallBill } from "./CallBill.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
-import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import { dropBodies, givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { ForwardHandlers, GivenUp, PassthroughCall, Relayed } from "./PassthroughCall.ts"
-import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
+import type { Reached, ReachHandlers, UpstreamCalls, UpstreamRequest } from "./UpstreamCalls.ts"
 
 interface Services {
   readonly clock: Clock.Clock
@@ -28,6 +28,7 @@ export class MeteredCall implements ReachHandlers {
   readonly #handlers: ForwardHandlers
   readonly #id: string
   readonly #bill: CallBill
+  #request: UpstreamRequest | undefined
   #close: (end: CallEnd) => void
   /** What the spend limit of the key leaves. */
   #left: Credits | undefined
@@ -122,6 +123,7 @@ export class MeteredCall implements ReachHandlers {
       const model = limitedBy(this.#plan, this.#call)
       const request = requestOf(this.#call, this.#plan.body, model, this.#bill)
       const { provider } = this.#call.to.route
+      this.#request = request
       this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
     } catch (defect) {
       this.#end("failed")
@@ -131,6 +133,7 @@ export class MeteredCall implements ReachHandlers {
 
   #relayed(reached: Reached): Relayed {
     this.#state = "responded"
+    dropBodies(this.#call, this.#plan, this.#request)
     const cost = this.#bill.onResponse(reached)
     return relay(reached, this.#id, cost, { left: this.#left, ending: this.#plan.ending })
   }

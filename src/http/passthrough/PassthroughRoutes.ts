@@ -132,7 +132,7 @@ export const onBody = (source: IncomingMessage, done: (body: Uint8Array) => void
   source.on("data", (chunk: Buffer) => {
     collected.add(chunk)
   })
-  source.on("end", () => done(collected.blocks()[0] ?? noBody))
+  source.on("end", () => done(collected.take()[0] ?? noBody))
 }
 
 const respond = (relayed: Relayed, names: HeaderNames): HttpServerResponse.HttpServerResponse => {

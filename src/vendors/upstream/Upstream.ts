@@ -1,8 +1,10 @@
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
+import { Readable } from "node:stream"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
+import { sliceBytes } from "../../domain/Slices.ts"
 import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
 import { SecretMask } from "./SecretMask.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
@@ -108,13 +110,30 @@ const sendUnsafe = (
     exchange.begin(origins(target.origin), {
       path: `${target.path}${request.query}`,
       method: request.method,
-      headers: request.headers.concat(credentials(account)),
-      body: request.body.length === 0 ? null : request.body
+      headers: request.headers.concat(credentials(account), lengthOf(request.body)),
+      body: sentBody(request.body)
     })
   } catch (defect) {
     done(Exit.die(defect))
   }
   return () => exchange.abort()
+}
+
+/** A larger body is sent in parts. */
+const partBytes = sliceBytes
+
+/** Of a body in parts, whose length is not known from it. */
+const lengthOf = ({ length }: Uint8Array): ReadonlyArray<string> =>
+  length > partBytes ? ["content-length", String(length)] : []
+
+/** Undici keeps what it is given until the response has ended: of a large body only a stream that has ended. */
+const sentBody = (body: Uint8Array): Uint8Array | Readable | null => {
+  if (body.length === 0) return null
+  return body.length > partBytes ? Readable.from(partsOf(body), { objectMode: false }) : body
+}
+
+function* partsOf(body: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < body.length; at += partBytes) yield body.subarray(at, at + partBytes)
 }
 
 /** The header of the key. docs/reference/vendors.md#accounts */
