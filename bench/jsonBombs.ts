@@ -91,8 +91,7 @@ export const hostileBodies: ReadonlyArray<HostileBody> = [
   {
     name: "120 MiB of Base64 in a create",
     path: create,
-    body: () =>
-      repeated('{"prompt":"a","images":["', "A".repeat(1000), 120 * mebi, 'A"]}')
+    body: () => repeated('{"prompt":"a","images":["', "A".repeat(1000), 120 * mebi, 'A"]}')
   }
 ]
 
@@ -180,7 +179,7 @@ const start = async (folder: string) => {
   const child = spawn(
     process.execPath,
     [
-      ...process.env["NODE_FLAGS"]?.split(" ") ?? [],
+      ...(process.env["NODE_FLAGS"]?.split(" ") ?? []),
       "--import",
       `data:text/javascript,${encodeURIComponent(loopDelay)}`,
       "src/main.ts"

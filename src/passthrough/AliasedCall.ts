@@ -120,12 +120,7 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
         }
       }
     )
-    const request = requestOf(
-      candidate.call,
-      candidate.plan.body,
-      candidate.model.model,
-      bill
-    )
+    const request = requestOf(candidate.call, candidate.plan.body, candidate.model.model, bill)
     const exit = yield* reach(services, candidate, request)
     const reason = place === plan.candidates.length - 1 ? undefined : skipReasonOf(exit)
     if (reason !== undefined) {
@@ -157,11 +152,7 @@ const reach = (
   request: UpstreamRequest
 ): Effect.Effect<Exit.Exit<Reached, Problem | StoreUnavailable>> =>
   Effect.exit(
-    Effect.interruptible(
-      Effect.suspend(() =>
-        upstream.reach(call.to.route.provider, request)
-      )
-    )
+    Effect.interruptible(Effect.suspend(() => upstream.reach(call.to.route.provider, request)))
   )
 
 /** A stream that is not relayed. */

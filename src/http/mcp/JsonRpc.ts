@@ -106,7 +106,9 @@ export const readMessage = (value: unknown): RpcMessage => {
   if (!hasId) return { _tag: "Notice" }
   return isId(id)
     ? { _tag: "Request", id, method, params: neededParams(params) }
-    : invalid(`Expected an id that is an integer, or a string of at most ${idCharactersMax} characters`)
+    : invalid(
+        `Expected an id that is an integer, or a string of at most ${idCharactersMax} characters`
+      )
 }
 
 export const resultOf = (id: string | number, result: JsonObject): JsonObject => ({

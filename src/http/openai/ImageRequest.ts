@@ -33,7 +33,9 @@ export const imageRequestOf = (kind: ImageKind) =>
     const counted = countOf(names, n)
     const pictures = kind === "edits" ? { images: picturesOf(images ?? image) } : {}
     const unasked = refuseWishes(fields, kind === "edits" ? { ...nothing, mask: [] } : nothing)
-    const given = Object.entries(rest).filter(([name]) => !Object.hasOwn(nothing, name) && !unread.has(name))
+    const given = Object.entries(rest).filter(
+      ([name]) => !Object.hasOwn(nothing, name) && !unread.has(name)
+    )
     return {
       model: found,
       body: {

@@ -129,12 +129,30 @@ const lengthOf = ({ length }: Uint8Array): ReadonlyArray<string> =>
 /** Undici keeps what it is given until the response has ended: of a large body only a stream that has ended. */
 const sentBody = (body: Uint8Array): Uint8Array | Readable | null => {
   if (body.length === 0) return null
-  return body.length > partBytes ? Readable.from(partsOf(body), { objectMode: false }) : body
+  return body.length > partBytes ? new BodyParts(body) : body
 }
 
-function* partsOf(body: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < body.length; at += partBytes) yield body.subarray(at, at + partBytes)
+class BodyParts extends Readable {
+  #rest: Uint8Array
+
+  constructor(body: Uint8Array) {
+    super()
+    this.#rest = body
+  }
+
+  override _read(): void {
+    const part = this.#rest.subarray(0, partBytes)
+    this.#rest = part.length < this.#rest.length ? this.#rest.subarray(partBytes) : noBytes
+    this.push(part.length === 0 ? null : part)
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#rest = noBytes
+    callback(error)
+  }
 }
+
+const noBytes = new Uint8Array()
 
 /** The header of the key. docs/reference/vendors.md#accounts */
 const credentials = ({ key, provider }: AccountSetting): ReadonlyArray<string> => {

@@ -78,17 +78,21 @@ describe("a stream that is relayed", () => {
   it.each([
     ["by the routes", bodyBytes, streams],
     ["by the fast path", megabyte - 1000, 3 * streams]
-  ])("keeps no body of its request in memory: %s", async (_, bytes, count) => {
-    const body = chatOf(bytes)
-    const open = [await begun(body)]
-    const before = kept()
-    for (let n = 0; n < count; n += 1) open.push(await begun(body))
-    await Effect.runPromise(keepsLessThan((count * bytes) / 4, before)).finally(() => {
-      for (const sent of open) {
-        sent.on("error", () => {})
-        sent.destroy()
-      }
-    })
-    await gateway.settled()
-  }, 120_000)
+  ])(
+    "keeps no body of its request in memory: %s",
+    async (_, bytes, count) => {
+      const body = chatOf(bytes)
+      const open = [await begun(body)]
+      const before = kept()
+      for (let n = 0; n < count; n += 1) open.push(await begun(body))
+      await Effect.runPromise(keepsLessThan((count * bytes) / 4, before)).finally(() => {
+        for (const sent of open) {
+          sent.on("error", () => {})
+          sent.destroy()
+        }
+      })
+      await gateway.settled()
+    },
+    120_000
+  )
 })
