@@ -11,7 +11,7 @@ import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { authenticatePassthrough } from "../server/Authentication.ts"
 import { CollectedBody } from "../server/BodyReader.ts"
-import { readDocument } from "../server/JsonBody.ts"
+import { readDocument, readUnparsed } from "../server/JsonBody.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
@@ -64,7 +64,7 @@ const makeHandler = Effect.gen(function* () {
         const { key, query } = target
         const { route } = to
         const forwarded = Effect.flatMap(readMaxCost(headers, maxCostName), (maxCost) =>
-          Effect.flatMap(method === "POST" ? readBody : emptyBody, (body) => {
+          Effect.flatMap(method === "POST" ? readBody(to.route) : emptyBody, (body) => {
             const sent = maxCost === undefined ? headers : Headers.remove(headers, maxCostName)
             const call = { principal, to, query, headers: sent, body, traceId, maxCost }
             const forward = (principal: Principal) => passthrough.forward({ ...call, principal })
@@ -119,8 +119,10 @@ const makeLookAgain =
 const noBody = new Uint8Array()
 const emptyBody = Effect.succeed(noBody)
 
-/** The whole body, which the price depends on. */
-const readBody = Effect.map(readDocument, ({ bytes, document }) => {
+/** The whole body. Where its tokens are paid, the price depends on what is in it. */
+const readBody = ({ meter }: OpenRoute) => (meter.per === "tokens" ? readPriced : readUnparsed)
+
+const readPriced = Effect.map(readDocument, ({ bytes, document }) => {
   const body = withoutMark(bytes)
   keepDocument(body, document)
   return body

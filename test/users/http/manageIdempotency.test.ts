@@ -2,7 +2,6 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { createHash } from "node:crypto"
 import {
   adminToken,
   advance,
@@ -85,29 +84,6 @@ describeStores("Idempotency-Key of the management API", (database) => {
         const again = yield* send(' {"note": "a",\n"amount":"10.00"}')
         assert.strictEqual(again.text, first.text)
         assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
-      })
-    )
-
-    it.effect("a record that the release before hashed by the bytes is replayed", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser({ credits: 0 })
-        const path = `/manage/v1/users/${user.id}/top-ups`
-        const body = { amount: "10.00" }
-        const first = yield* operator("POST", path, body, keyed("e"))
-        const sql = yield* SqlClient.SqlClient
-        const earlier = createHash("sha256")
-          .update(`POST ${path}\n${JSON.stringify(body)}`)
-          .digest()
-        const recorded = yield* sql`UPDATE manage_idempotency_keys SET request_hash = ${earlier}
-          WHERE key = 'e' AND request_hash <> ${earlier} RETURNING key`
-        assert.strictEqual(recorded.length, 1)
-        const again = yield* operator("POST", path, body, keyed("e"))
-        assert.strictEqual(again.text, first.text)
-        // A claim of that release whose process died
-        yield* sql`UPDATE manage_idempotency_keys SET status = NULL, response = NULL,
-          created_at = created_at - interval '61 seconds' WHERE key = 'e'`
-        const anew = yield* operator("POST", path, body, keyed("e"))
-        assert.strictEqual(anew.status, 201, anew.text)
       })
     )
 
