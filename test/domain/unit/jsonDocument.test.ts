@@ -2,13 +2,13 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { documentOf, parseDocument, valueWithTexts } from "../../../src/domain/JsonDocument.ts"
-import { JsonScanner } from "../../../src/domain/JsonScanner.ts"
 import {
   jsonDepthMax,
   jsonOutlineBytesMax,
   jsonWeightMax,
   longTextBytesMin
-} from "../../../src/domain/Limits.ts"
+} from "../../../src/domain/JsonLimits.ts"
+import { JsonScanner } from "../../../src/domain/JsonScanner.ts"
 import { LongText } from "../../../src/domain/LongText.ts"
 import { atOnce, sliceBytes } from "../../../src/domain/Slices.ts"
 import type { Sliced } from "../../../src/domain/Slices.ts"
@@ -34,7 +34,7 @@ const parsed = (text: string, chunk?: number) => {
 }
 
 const escapes = (text: string): string =>
-  text.replaceAll(/[^\u0000-\u007f]/gu, (character) =>
+  text.replaceAll(/[^\p{ASCII}]/gu, (character) =>
     Array.from(
       { length: character.length },
       (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
