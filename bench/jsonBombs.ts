@@ -3,14 +3,13 @@
  * answered, how long `/healthz` took others meanwhile, and the longest turn of the event loop.
  * `node bench/jsonBombs.ts [folder of another version] [name of an attack]`
  */
-import { spawn } from "node:child_process"
+import { fork, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { request } from "node:http"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
-import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
 
 const mebi = 1024 * 1024
 
@@ -231,28 +230,31 @@ const start = async (folder: string) => {
   }
 }
 
-/** Asks for `/healthz` again and again, in a thread that no body keeps busy. Returns what stops it. */
+/** Asks for `/healthz` again and again, in a process that no body keeps busy. Returns what stops it. */
 const probe = (url: string) => {
-  const worker = new Worker(fileURLToPath(import.meta.url), { workerData: url })
+  const child = fork(fileURLToPath(import.meta.url), { env: { ...process.env, PROBED_URL: url } })
   return () =>
     new Promise<ReadonlyArray<number>>((done) => {
-      worker.once("message", (taken: ReadonlyArray<number>) => done(taken))
-      worker.postMessage("stop")
+      child.once("message", (taken) => {
+        child.disconnect()
+        done(taken as ReadonlyArray<number>)
+      })
+      child.send("stop")
     })
 }
 
 /** Milliseconds of each answer, in their order of size. */
 const probing = async (url: string): Promise<void> => {
   const taken: Array<number> = []
-  let isOver = false
-  parentPort?.once("message", () => (isOver = true))
-  while (!isOver) {
+  const stop = new AbortController()
+  process.once("message", () => stop.abort())
+  while (!stop.signal.aborted) {
     const began = performance.now()
     await fetch(`${url}/healthz`).then((response) => response.text())
     taken.push(performance.now() - began)
     await pause(5)
   }
-  parentPort?.postMessage(taken.toSorted((a, b) => a - b))
+  process.send?.(taken.toSorted((a, b) => a - b))
 }
 
 const measure = async (folder: string, wanted: string) => {
@@ -281,8 +283,8 @@ const measure = async (folder: string, wanted: string) => {
   }
 }
 
-if (!isMainThread) {
-  await probing(String(workerData))
+if (process.env.PROBED_URL !== undefined) {
+  await probing(process.env.PROBED_URL)
 } else if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await measure(resolve(process.argv[2] ?? "."), process.argv[3] ?? "")
 }

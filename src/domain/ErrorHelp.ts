@@ -85,8 +85,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Correct every fault listed in errors; each names its place as a JSON pointer."
   ),
   2002: help(
-    "The body is empty, is not JSON, or is not valid UTF-8.",
-    "Send one JSON value, encoded in UTF-8."
+    "The body is empty, is not JSON, is not valid UTF-8, or is too complex.",
+    "Send one JSON value, encoded in UTF-8. Of a large body split what is too complex."
   ),
   2003: help(
     "The Content-Type of the body is not JSON.",

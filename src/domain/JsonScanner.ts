@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer"
-import { jsonDepthMax, jsonOutlineBytesMax, jsonWeightMax, longTextBytesMin } from "./Limits.ts"
+import { jsonDepthMax, jsonOutlineBytesMax, jsonWeightMax, longTextBytesMin } from "./JsonLimits.ts"
 
 const quote = 0x22
 const backslash = 0x5c

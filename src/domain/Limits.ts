@@ -1,6 +1,7 @@
 /**
  * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of streams that were left in `StreamLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`. Without a link the number is a
  * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`, what callers share in `ShareLimits.ts`. Without a link the number is a
+ * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`, of JSON in `JsonLimits.ts`. Without a link the number is a
  * choice of this project; the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
  */
 

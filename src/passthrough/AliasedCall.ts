@@ -17,10 +17,10 @@ import { CallBill } from "./CallBill.ts"
 import { stillHeld } from "./CallHolds.ts"
 import type { CallHold } from "./CallHolds.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
-import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import { dropBodies, givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { skipReasonOf } from "./UpstreamCalls.ts"
-import type { Reached, UpstreamCalls } from "./UpstreamCalls.ts"
+import type { Reached, UpstreamCalls, UpstreamRequest } from "./UpstreamCalls.ts"
 
 interface Services {
   readonly abandoned: AbandonedStreams
@@ -136,7 +136,8 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
         close: closeIn(turn, held.close, servedBy(plan, candidate, skipped))
       }
     )
-    const exit = yield* reach(services, candidate, bill)
+    const request = requestOf(candidate.call, candidate.plan.body, candidate.model.model, bill)
+    const exit = yield* reach(services, candidate, request)
     const reason = place === plan.candidates.length - 1 ? undefined : skipReasonOf(exit)
     if (reason !== undefined) {
       turn.isNow = false
@@ -152,6 +153,7 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
       else bill.release(null)
       return yield* Effect.failCause(taken.cause)
     }
+    dropBodies(call, request, ...plan.candidates.flatMap((it) => [it.call, it.plan]))
     const { ending } = candidate.plan
     const cost = bill.onResponse(taken.value)
     const { model } = candidate
@@ -165,15 +167,11 @@ const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) 
 
 const reach = (
   { upstream }: Services,
-  { call, model, plan }: CallCandidate,
-  bill: CallBill
+  { call }: CallCandidate,
+  request: UpstreamRequest
 ): Effect.Effect<Exit.Exit<Reached, Problem | StoreUnavailable>> =>
   Effect.exit(
-    Effect.interruptible(
-      Effect.suspend(() =>
-        upstream.reach(call.to.route.provider, requestOf(call, plan.body, model.model, bill))
-      )
-    )
+    Effect.interruptible(Effect.suspend(() => upstream.reach(call.to.route.provider, request)))
   )
 
 /** A stream that is not relayed. */

@@ -51,8 +51,11 @@ export interface CallPlan {
   /** The model that the client named. */
   readonly model: string | null
   readonly hold: Credits
-  /** What goes upstream: the client's bytes; in a chat stream also the request for usage figures. */
-  readonly body: Uint8Array
+  /**
+   * What goes upstream: the client's bytes; in a chat stream also the request for usage figures. Dropped when the
+   * response begins.
+   */
+  body: Uint8Array
   /** The client did not ask for the usage chunk: it is removed from the stream. */
   readonly hidesUsage: boolean
 }

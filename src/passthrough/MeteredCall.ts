@@ -8,9 +8,9 @@ import { CallBill } from "./CallBill.ts"
 import { stillHeld } from "./CallHolds.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallStart, Metering } from "./Metering.ts"
-import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import { dropBodies, givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { ForwardHandlers, GivenUp, PassthroughCall, Relayed } from "./PassthroughCall.ts"
-import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
+import type { Reached, ReachHandlers, UpstreamCalls, UpstreamRequest } from "./UpstreamCalls.ts"
 
 interface Services {
   readonly abandoned: AbandonedStreams
@@ -32,6 +32,7 @@ export class MeteredCall implements ReachHandlers {
   readonly #id: string
   readonly #start: CallStart
   readonly #bill: CallBill
+  #request: UpstreamRequest | undefined
   /** What the spend limit of the key leaves. */
   #left: Credits | undefined
   #state: "opening" | "held" | "responded" | "abandoned" = "opening"
@@ -130,6 +131,7 @@ export class MeteredCall implements ReachHandlers {
       const model = limitedBy(this.#plan, this.#call)
       const request = requestOf(this.#call, this.#plan.body, model, this.#bill)
       const { provider } = this.#call.to.route
+      this.#request = request
       this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
     } catch (defect) {
       this.#end("failed")
@@ -139,6 +141,7 @@ export class MeteredCall implements ReachHandlers {
 
   #relayed(reached: Reached): Relayed {
     this.#state = "responded"
+    dropBodies(this.#call, this.#plan, this.#request)
     const cost = this.#bill.onResponse(reached)
     return relay(reached, this.#id, cost, { left: this.#left, ending: this.#plan.ending })
   }

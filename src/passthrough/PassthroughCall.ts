@@ -22,7 +22,8 @@ export interface PassthroughCall {
   /** With its question mark, or empty. */
   readonly query: string
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-  readonly body: Uint8Array
+  /** Dropped when the response begins: a stream may last for minutes. */
+  body: Uint8Array
   readonly traceId: string
   /** The most that the client lets it cost. */
   readonly maxCost?: Credits | undefined
@@ -62,6 +63,13 @@ export const givenUpBy = (cause: Cause.Cause<unknown>): GivenUp =>
   )
     ? "left"
     : "failed"
+
+const noBody = new Uint8Array()
+
+/** Forgets bodies that nobody needs any more, whoever still knows their calls. */
+export const dropBodies = (...holders: ReadonlyArray<{ body: Uint8Array } | undefined>): void => {
+  for (const holder of holders) if (holder !== undefined) holder.body = noBody
+}
 
 /** The request that goes upstream. */
 export const requestOf = (

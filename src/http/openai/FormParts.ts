@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { Buffer } from "node:buffer"
-import { textBytesMax, textsBytesMax } from "../../domain/Limits.ts"
+import { textBytesMax, textsBytesMax } from "../../domain/JsonLimits.ts"
 import { LongText } from "../../domain/LongText.ts"
 import { formHeaderBytesMax, formPartsMax } from "../../domain/ShapeLimits.ts"
 

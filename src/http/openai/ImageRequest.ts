@@ -33,7 +33,9 @@ export const imageRequestOf = (kind: ImageKind) =>
     const counted = countOf(names, n)
     const pictures = kind === "edits" ? { images: picturesOf(images ?? image) } : {}
     const unasked = refuseWishes(fields, kind === "edits" ? { ...nothing, mask: [] } : nothing)
-    const given = Object.entries(rest).filter(([name]) => !(name in nothing) && !unread.has(name))
+    const given = Object.entries(rest).filter(
+      ([name]) => !Object.hasOwn(nothing, name) && !unread.has(name)
+    )
     return {
       model: found,
       body: {
@@ -93,19 +95,19 @@ interface Part {
 }
 
 /** Presets whose pixels are known; any other shape is asked for by the model's own fields. */
-const presets: Readonly<Record<string, object>> = {
-  "1024*1024": { aspect_ratio: "1:1", resolution: "1K" },
-  "2048*2048": { aspect_ratio: "1:1", resolution: "2K" }
-}
+const presets: ReadonlyMap<string, object> = new Map([
+  ["1024*1024", { aspect_ratio: "1:1", resolution: "1K" }],
+  ["2048*2048", { aspect_ratio: "1:1", resolution: "2K" }]
+])
 
 const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
   if (size === undefined || size === "auto") return { fields: {}, faults: [] }
   const pixels = typeof size === "string" ? pixelsOf(size) : size
   if (names.has("size")) return { fields: { size: pixels }, faults: [] }
-  const preset = typeof pixels === "string" ? presets[pixels] : undefined
+  const preset = typeof pixels === "string" ? presets.get(pixels) : undefined
   if (preset !== undefined && names.has("aspect_ratio"))
     return { fields: { ...preset }, faults: [] }
-  const detail = `Expected ${Object.keys(presets).join(" or ").replaceAll("*", "x")}, or aspect_ratio and resolution`
+  const detail = `Expected ${[...presets.keys()].join(" or ").replaceAll("*", "x")}, or aspect_ratio and resolution`
   return { fields: {}, faults: [{ pointer: "#/size", detail }] }
 }
 

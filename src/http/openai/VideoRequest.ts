@@ -46,26 +46,26 @@ const numberOf = (seconds: unknown): unknown =>
   typeof seconds === "string" && /^\d{1,4}$/u.test(seconds) ? Number(seconds) : seconds
 
 /** Models that follow a picture have a tier; the picture has the shape. */
-const tiers: Readonly<Record<string, string>> = {
-  "832*480": "480P",
-  "480*832": "480P",
-  "1280*720": "720P",
-  "720*1280": "720P",
-  "1920*1080": "1080P",
-  "1080*1920": "1080P"
-}
+const tiers: ReadonlyMap<string, string> = new Map([
+  ["832*480", "480P"],
+  ["480*832", "480P"],
+  ["1280*720", "720P"],
+  ["720*1280", "720P"],
+  ["1920*1080", "1080P"],
+  ["1080*1920", "1080P"]
+])
 
 /** What a video of the tier is called when its body names no pixels. */
 export const sizeOfTier = (tier: unknown): string | undefined =>
-  Object.entries(tiers).find(([, it]) => it === tier)?.[0]
+  [...tiers].find(([, it]) => it === tier)?.[0]
 
 const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
   if (size === undefined) return { fields: {}, faults: [] }
   const pixels = typeof size === "string" ? pixelsOf(size) : size
   if (names.has("size")) return { fields: { size: pixels }, faults: [] }
-  const resolution = typeof pixels === "string" ? tiers[pixels] : undefined
+  const resolution = typeof pixels === "string" ? tiers.get(pixels) : undefined
   if (resolution !== undefined) return { fields: { resolution }, faults: [] }
-  const detail = `Expected ${Object.keys(tiers).join(", ").replaceAll("*", "x")}, or resolution`
+  const detail = `Expected ${[...tiers.keys()].join(", ").replaceAll("*", "x")}, or resolution`
   return { fields: {}, faults: [{ pointer: "#/size", detail }] }
 }
 

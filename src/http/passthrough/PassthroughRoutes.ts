@@ -12,7 +12,7 @@ import type { Principal } from "../../users/ApiKeys.ts"
 import { authenticatePassthrough } from "../server/Authentication.ts"
 import { CollectedBody } from "../server/BodyReader.ts"
 import { CurrentBodyTurns } from "../server/BodyTurns.ts"
-import { readDocument } from "../server/JsonBody.ts"
+import { readDocument, readUnparsed } from "../server/JsonBody.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
@@ -66,7 +66,7 @@ const makeHandler = Effect.gen(function* () {
         const { key, query } = target
         const { route } = to
         const forwarded = Effect.flatMap(readMaxCost(headers, maxCostName), (maxCost) =>
-          Effect.flatMap(method === "POST" ? readBody : emptyBody, (body) => {
+          Effect.flatMap(method === "POST" ? readBody(to.route) : emptyBody, (body) => {
             const sent = maxCost === undefined ? headers : Headers.remove(headers, maxCostName)
             const call = { principal, to, query, headers: sent, body, traceId, maxCost }
             const forward = (principal: Principal) => passthrough.forward({ ...call, principal })
@@ -124,8 +124,10 @@ const makeLookAgain =
 const noBody = new Uint8Array()
 const emptyBody = Effect.succeed(noBody)
 
-/** The whole body, which the price depends on. */
-const readBody = Effect.map(readDocument, ({ bytes, document }) => {
+/** The whole body. Where its tokens are paid, the price depends on what is in it. */
+const readBody = ({ meter }: OpenRoute) => (meter.per === "tokens" ? readPriced : readUnparsed)
+
+const readPriced = Effect.map(readDocument, ({ bytes, document }) => {
   const body = withoutMark(bytes)
   keepDocument(body, document)
   return body
@@ -137,7 +139,7 @@ export const onBody = (source: IncomingMessage, done: (body: Uint8Array) => void
   source.on("data", (chunk: Buffer) => {
     collected.add(chunk)
   })
-  source.on("end", () => done(collected.blocks()[0] ?? noBody))
+  source.on("end", () => done(collected.take()[0] ?? noBody))
 }
 
 const respond = (relayed: Relayed, names: HeaderNames): HttpServerResponse.HttpServerResponse => {

@@ -62,7 +62,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     }
     const onEnd = () => {
       stop()
-      resume(Effect.succeed(body.blocks()))
+      resume(Effect.succeed(body.take()))
     }
     const onClose = () => {
       stop()
@@ -106,10 +106,11 @@ export class CollectedBody {
     return true
   }
 
-  blocks(): ReadonlyArray<Buffer> {
-    const last = this.#blocks.pop()
-    if (last !== undefined) this.#blocks.push(last.subarray(0, last.length - this.#free))
-    return this.#blocks
+  /** The blocks, which it keeps no longer: it may live as long as its request. */
+  take(): ReadonlyArray<Buffer> {
+    const blocks = this.#blocks.splice(0)
+    const last = blocks.pop()
+    return last === undefined ? blocks : [...blocks, last.subarray(0, last.length - this.#free)]
   }
 
   #copy(chunk: Buffer): void {

@@ -52,12 +52,19 @@ export const readJsonBody = Effect.gen(function* () {
   return { value: yield* inSlices(() => valueWithTexts(document)) } satisfies JsonBody
 })
 
-/** The bytes of a JSON body and what is in them, its long strings apart. */
-export const readDocument = Effect.gen(function* () {
+/** The bytes of a JSON body whose structure is within limits; nobody has parsed them. */
+const readScanned = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   if (!isPlainJson(headers)) return yield* notJson
   const scanner = new JsonScanner()
-  const bytes = yield* readBytes(scanner)
+  return { bytes: yield* readBytes(scanner), scanner }
+})
+
+export const readUnparsed = Effect.map(readScanned, ({ bytes }) => bytes)
+
+/** The bytes of a JSON body and what is in them, its long strings apart. */
+export const readDocument = Effect.gen(function* () {
+  const { bytes, scanner } = yield* readScanned
   const parsed = yield* inSlices(() => parseDocument(bytes, scanner))
   return Result.isFailure(parsed)
     ? yield* problem(2002, parsed.failure)

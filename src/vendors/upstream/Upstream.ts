@@ -4,6 +4,7 @@ import { buildConnector } from "undici"
 import type { Client } from "undici"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
+import { sliceBytes } from "../../domain/Slices.ts"
 import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
 import { SecretMask } from "./SecretMask.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
@@ -109,8 +110,8 @@ const sendUnsafe = (
     exchange.begin(origins(target.origin), {
       path: `${target.path}${request.query}`,
       method: request.method,
-      headers: request.headers.concat(credentials(account)),
-      body: bodyOf(request.body)
+      headers: request.headers.concat(credentials(account), lengthOf(request.body)),
+      body: sentBody(request.body)
     })
   } catch (defect) {
     done(Exit.die(defect))
@@ -118,18 +119,40 @@ const sendUnsafe = (
   return () => exchange.abort()
 }
 
-/** undici keeps a body that it is given whole until the response has ended. */
-const keptBodyBytesMax = 64 * 1024
+/** A larger body is sent in parts. */
+const partBytes = sliceBytes
 
-/** A larger body is given as a stream, which has its length and is empty when it was sent. */
-const bodyOf = (body: Uint8Array): Uint8Array | Readable | null => {
+/** Of a body in parts, whose length is not known from it. */
+const lengthOf = ({ length }: Uint8Array): ReadonlyArray<string> =>
+  length > partBytes ? ["content-length", String(length)] : []
+
+/** Undici keeps what it is given until the response has ended: of a large body only a stream that has ended. */
+const sentBody = (body: Uint8Array): Uint8Array | Readable | null => {
   if (body.length === 0) return null
-  if (body.length <= keptBodyBytesMax) return body
-  const stream = new Readable({ read: () => {} })
-  stream.push(body)
-  stream.push(null)
-  return stream
+  return body.length > partBytes ? new BodyParts(body) : body
 }
+
+class BodyParts extends Readable {
+  #rest: Uint8Array
+
+  constructor(body: Uint8Array) {
+    super()
+    this.#rest = body
+  }
+
+  override _read(): void {
+    const part = this.#rest.subarray(0, partBytes)
+    this.#rest = part.length < this.#rest.length ? this.#rest.subarray(partBytes) : noBytes
+    this.push(part.length === 0 ? null : part)
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#rest = noBytes
+    callback(error)
+  }
+}
+
+const noBytes = new Uint8Array()
 
 /** The header of the key. docs/reference/vendors.md#accounts */
 const credentials = ({ key, provider }: AccountSetting): ReadonlyArray<string> => {

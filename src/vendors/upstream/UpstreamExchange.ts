@@ -21,7 +21,8 @@ export interface UpstreamRequest {
   readonly query: string
   /** Names and values alternate. */
   readonly headers: ReadonlyArray<string>
-  readonly body: Uint8Array
+  /** Dropped when the response begins: a stream may last for minutes. */
+  body: Uint8Array
   /** What the vendor counts its rates by: the model of a metered call, else the route. */
   readonly model: string
   /** Who calls, with which API key. */

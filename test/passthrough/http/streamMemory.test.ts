@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { createServer, request } from "node:http"
 import type { ClientRequest, Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, beforeAll, describe, it } from "vitest"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
@@ -29,10 +29,9 @@ const startUpstream = () =>
 
 beforeAll(async () => {
   upstream = await startUpstream()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
-  })
+  const { port } = upstream.address() as AddressInfo
+  const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `http://127.0.0.1:${port}` }
+  gateway = await startGateway(env, 1_000_000n)
 })
 afterAll(async () => {
   upstream.closeAllConnections()
@@ -66,7 +65,7 @@ const begun = (body: Buffer) =>
         }
       },
       (response) => {
-        assert.strictEqual(response.statusCode, 200)
+        if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`))
         response.on("error", () => {})
         response.once("data", () => resolve(sent))
       }

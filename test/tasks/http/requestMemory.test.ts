@@ -97,26 +97,31 @@ describe("a waiting task", () => {
         Effect.gen(function* () {
           const { key, port } = yield* Running
           const changes = yield* TaskChanges
-          const edited = { prompt: "a [[sim:slow=600s]]", images: [picture] }
-          const created = yield* call(edit, json(edited))
-          const { id } = ((yield* Effect.promise(() => created.json())) as Task).task_info
+          const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+          const ids: Array<string> = []
+          for (let n = 0; n <= tasks; n += 1) {
+            const created = yield* call(path, json({ prompt: "a [[sim:slow=600s]]" }))
+            ids.push(((yield* Effect.promise(() => created.json())) as Task).task_info.id)
+          }
           const waiting = changes.size
           const junk = "a".repeat(pictureBytes)
-          const args = { task_id: id, wait_seconds: 45 }
-          // One buffer for all: what a client sends, it keeps until the response
-          const body = Buffer.from(
-            JSON.stringify({
-              jsonrpc: "2.0",
-              id: 1,
-              method: "tools/call",
-              params: {
-                name: "get_task",
-                arguments: args,
-                _meta: { junk, "io.modelcontextprotocol/clientCapabilities": { junk } },
-                junk
-              }
-            })
-          )
+          const bodyOf = (id: string | undefined) =>
+            Buffer.from(
+              JSON.stringify({
+                jsonrpc: "2.0",
+                id: 1,
+                method: "tools/call",
+                params: {
+                  name: "get_task",
+                  arguments: { task_id: id, wait_seconds: 45 },
+                  _meta: { junk, "io.modelcontextprotocol/clientCapabilities": { junk } },
+                  junk
+                }
+              })
+            )
+          // One buffer for all, with another id each time: what a client sends, it keeps until the response
+          const body = bodyOf(ids[0])
+          const place = body.indexOf(ids[0] ?? "")
           const headers = {
             authorization: `Bearer ${key}`,
             "content-type": "application/json",
@@ -127,6 +132,7 @@ describe("a waiting task", () => {
             Effect.andThen(
               Effect.acquireRelease(
                 Effect.sync(() => {
+                  body.write(ids[count - 1] ?? "", place)
                   const sent = request({
                     port,
                     path: "/mcp",
@@ -142,14 +148,14 @@ describe("a waiting task", () => {
               ),
               eventually(
                 Effect.sync(() => changes.size),
-                (size) => size === count
+                (size) => size === waiting + count
               )
             )
-          yield* wait(waiting + 1)
+          yield* wait(1)
           const before = kept()
-          for (let n = 2; n <= tasks; n += 1) yield* wait(waiting + n)
+          for (let n = 2; n <= tasks + 1; n += 1) yield* wait(n)
           yield* keepsLessThan(grownMax, before)
-          yield* call(`${edit}/${id}`, { method: "DELETE" })
+          for (const id of ids) yield* call(`${path}/${id}`, { method: "DELETE" })
         }).pipe(Effect.scoped),
       180_000
     )

@@ -1,0 +1,173 @@
+import { Result } from "effect"
+import * as fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import { documentOf, parseDocument, valueWithTexts } from "../../../src/domain/JsonDocument.ts"
+import {
+  jsonDepthMax,
+  jsonOutlineBytesMax,
+  jsonWeightMax,
+  longTextBytesMin
+} from "../../../src/domain/JsonLimits.ts"
+import { JsonScanner } from "../../../src/domain/JsonScanner.ts"
+import { LongText } from "../../../src/domain/LongText.ts"
+import { atOnce, sliceBytes } from "../../../src/domain/Slices.ts"
+import type { Sliced } from "../../../src/domain/Slices.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
+
+const mebi = 1024 * 1024
+
+/** What the scanner says, and how much it read until then. */
+const scan = (bytes: Uint8Array, chunk = sliceBytes) => {
+  const scanner = new JsonScanner()
+  for (let at = 0; at < bytes.length; at += chunk) {
+    const fault = scanner.add(bytes.subarray(at, at + chunk))
+    if (fault !== undefined) return { scanner, fault, read: at + chunk }
+  }
+  return { scanner, fault: undefined, read: bytes.length }
+}
+
+const parsed = (text: string, chunk?: number) => {
+  const bytes = Buffer.from(text)
+  const { fault, scanner } = scan(bytes, chunk)
+  assert.isUndefined(fault)
+  return Result.map(atOnce(parseDocument(bytes, scanner)), (it) => atOnce(valueWithTexts(it)))
+}
+
+const escapes = (text: string): string =>
+  text.replaceAll(/[^\p{ASCII}]/gu, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
+    ).join("")
+  )
+
+const piece = fc.constantFrom("a", '"', "\\", "é", "😀", "\n", "\u0001", "/", "{", ",", "\ud800")
+const text = fc
+  .tuple(fc.array(piece, { minLength: 1, maxLength: 12 }), fc.integer({ min: 1, max: 300 }))
+  .map(([pieces, times]) => pieces.join("").repeat(times))
+const { json } = fc.letrec((tie) => ({
+  json: fc.oneof(
+    { depthSize: "small" },
+    text,
+    fc.integer(),
+    fc.array(tie("json"), { maxLength: 4 }),
+    fc.array(fc.tuple(text, tie("json")), { maxLength: 4 }).map((it) => Object.fromEntries(it))
+  )
+}))
+
+describe("a JSON body whose long strings stay bytes", () => {
+  it("has the value that JSON.parse gives, however it arrived and was escaped", () => {
+    fc.assert(
+      fc.property(json, fc.integer({ min: 1, max: 900 }), fc.boolean(), (value, chunk, isAscii) => {
+        const whole = JSON.stringify(value)
+        const sent = isAscii ? escapes(whole) : whole
+        assert.deepStrictEqual(Result.getOrThrow(parsed(sent, chunk)), JSON.parse(sent))
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it("is refused where JSON.parse refuses it, also within a long string", () => {
+    const long = "a".repeat(longTextBytesMin)
+    for (const content of ["\n", "\\x", "\\u00g0", "\\u12"]) {
+      assert.isTrue(Result.isFailure(parsed(`["${long}${content}"]`)), content)
+    }
+    const bytes = Buffer.from(`["${long}é"]`).subarray(0, -3)
+    const invalid = Buffer.concat([bytes, Buffer.from('"]')])
+    assert.isTrue(Result.isFailure(atOnce(parseDocument(invalid, scan(invalid).scanner))))
+  })
+
+  it("reads a long string in pieces that end between characters", () => {
+    for (const part of ["\\\\", "\\ud83d\\ude00", "é\\n😀", `${"x".repeat(29)}\\"`]) {
+      const content = part.repeat((2.5 * mebi) / part.length)
+      const given = new LongText(Buffer.from(content))
+      assert.isTrue(atOnce(given.isValid()), part)
+      const bytes = Buffer.from(atOnce(given.bytes())).toString()
+      assert.isTrue(bytes === JSON.parse(`"${content}"`), part)
+    }
+  })
+})
+
+const list = (part: string, count: number) => `[${part.repeat(count)}1]`
+
+describe("a JSON body that is a bomb", () => {
+  for (const [what, body, detail] of [
+    ["objects", list("{},", 10 * mebi), "complex"],
+    ["lists", list("[],", 10 * mebi), "complex"],
+    ["numbers", list("1,", 10 * mebi), "complex"],
+    ["strings", list('"",', 10 * mebi), "complex"],
+    ["keys", `{${'"":1,'.repeat(5 * mebi)}"":1}`, "complex"],
+    ["levels", "[".repeat(mebi), "deeply"],
+    ["white space", list(" ".repeat(mebi), 30), "large"]
+  ] as const) {
+    it(`is refused before a tenth of it was read: ${what}`, () => {
+      const bytes = Buffer.from(body)
+      const { fault, read } = scan(bytes)
+      assert.include(fault, detail)
+      assert.isBelow(read, Math.max(bytes.length / 4, 2 * sliceBytes))
+    })
+  }
+
+  it("is one from the first byte above a limit on", () => {
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
+    assert.isTrue(Result.isSuccess(parsed(nested(jsonDepthMax))))
+    assert.isTrue(Result.isFailure(documentOf(Buffer.from(nested(jsonDepthMax + 1)))))
+    // The list counts 4
+    assert.isUndefined(scan(Buffer.from(list("1,", jsonWeightMax - 4))).fault)
+    assert.isDefined(scan(Buffer.from(list("1,", jsonWeightMax - 3))).fault)
+    assert.isUndefined(scan(Buffer.alloc(jsonOutlineBytesMax, " ")).fault)
+    assert.isDefined(scan(Buffer.alloc(jsonOutlineBytesMax + 1, " ")).fault)
+  })
+})
+
+/** The most CPU that a step takes. The least of three runs: the first ones compile. */
+const longestStep = (make: () => Sliced<unknown>): number => {
+  const run = () => {
+    const steps = make()
+    let longest = 0
+    for (;;) {
+      const before = cpuMillis()
+      const { done } = steps.next()
+      longest = Math.max(longest, cpuMillis() - before)
+      if (done === true) return longest
+    }
+  }
+  return Math.min(run(), run(), run())
+}
+
+const messages = (count: number, content: string) =>
+  JSON.stringify({
+    messages: Array.from({ length: count }, (_, at) => ({ role: "user", content: content + at }))
+  })
+
+describe("no turn of the event loop takes longer than 50 ms for a body that is accepted", () => {
+  const keys = Math.floor(jsonWeightMax / 15) - 10
+  for (const [what, body] of [
+    ["128 MiB of Base64", `{"image":"${"A".repeat(128 * mebi)}"}`],
+    ["10 MiB of CSV", JSON.stringify({ prompt: 'a;b,{"c":[1]},"x"\n'.repeat(580_000) })],
+    ["10 MiB in another alphabet", JSON.stringify({ prompt: "日本語".repeat(1_200_000) })],
+    ["6000 messages of a chat", messages(6000, "a".repeat(2000))],
+    ["token ids", JSON.stringify(Array.from({ length: 390_000 }, (_, at) => at % 100_000))],
+    ["distinct keys", `{${Array.from({ length: keys }, (_, at) => `"k${at}":1`).join(",")}}`],
+    ["distinct strings", JSON.stringify(Array.from({ length: 44_000 }, (_, at) => `s${at}`))],
+    ["objects", list("{},", Math.floor(jsonWeightMax / 17) - 1)]
+  ] as const) {
+    it(
+      what,
+      () => {
+        const bytes = Buffer.from(body)
+        const { fault, scanner } = scan(bytes)
+        assert.isUndefined(fault)
+        assert.isBelow(
+          longestStep(function* () {
+            const document = Result.getOrThrow(yield* parseDocument(bytes, scanner))
+            yield
+            yield* valueWithTexts(document)
+          }),
+          50
+        )
+      },
+      60_000
+    )
+  }
+})
