@@ -78,15 +78,6 @@ begin
       used_tasks := null;
       used_keys := null;
     end if;
-    if c.key is not null then
-      -- By its key alone: while the table is empty, any index would do for more conditions (ADR 0112).
-      select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
-      if known.created_at >= c.key_since then
-        a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
-        return next a;
-        continue;
-      end if;
-    end if;
     -- The same task again: its first acceptance was committed, but the caller did not receive the result.
     if c.task = any (repeated) then
       select e.user_id, e.settled_after - e.held_after into holder, a.balance from wallet_entries e
@@ -100,10 +91,7 @@ begin
     end if;
     limits := null;
     budget := null;
-    if w.key_limits then
-      -- The user's own limit stands in place of the configured one.
-      c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
-    end if;
+    -- Before the idempotency key: a repeat is authorized before it is replayed.
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
       if c.checks_key is not true then
@@ -117,6 +105,19 @@ begin
         return next a;
         continue;
       end if;
+    end if;
+    if c.key is not null then
+      -- By its key alone: while the table is empty, any index would do for more conditions (ADR 0112).
+      select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
+      if known.created_at >= c.key_since then
+        a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
+        return next a;
+        continue;
+      end if;
+    end if;
+    if w.key_limits then
+      -- The user's own limit stands in place of the configured one.
+      c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
     end if;
     if w.key_limits and limits.id is not null then
       perform key_budgets_renew(array[c.api_key], c.now);

@@ -189,8 +189,9 @@ const earlierWith = (tasks: TaskStore["Service"]) => {
   const earlierOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
     const { key } = request.idempotency.value
-    const since = idempotencySince(yield* DateTime.now)
-    const earlier = yield* tasks.findReplay(request.principal.userId, key, since)
+    const now = yield* DateTime.now
+    const since = idempotencySince(now)
+    const earlier = yield* tasks.findReplay({ ...request.principal, key, since, now })
     return yield* Option.isNone(earlier) ? refusal : replayOrFail(request, earlier.value)
   })
   return {

@@ -5,8 +5,8 @@ import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { Hints } from "../process/Hints.ts"
 import { AdmissionStore, hasRate } from "./AdmissionStore.ts"
@@ -35,6 +35,14 @@ export interface Principal {
     /** `null`: every model. */
     readonly models: ReadonlyArray<string> | null
   }
+}
+
+/** A caller of the management API by a key. */
+export interface KeyHolder extends Principal {
+  /** The key has limits: it changes no other key. */
+  readonly isLimited: boolean
+  /** The secret has been replaced and works until its grace ends: it changes no key. */
+  readonly isPrevious: boolean
 }
 
 /** Whether the key allows a model under one of its names. */
@@ -72,7 +80,7 @@ export class ApiKeys extends Context.Service<
       readonly expiresAt: Option.Option<DateTime.Utc>
     }) => Effect.Effect<CreatedKey, StoreUnavailable>
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
-    readonly authenticate: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
+    readonly authenticate: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
     /**
      * The same for an inference request, counted against the key's request rate; 1004 without the
      * scope. The same statement reads the task, if one is named.
@@ -175,13 +183,13 @@ export class ApiKeys extends Context.Service<
           if (!isWellFormed(key)) return yield* malformed
           const now = yield* DateTime.now
           const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
-          const { isPrevious, previousKeyUntil } = row
+          const { id: apiKeyId, isLimited, isPrevious, previousKeyUntil, scopes, userId } = row
           const previousUntil = isPrevious ? previousKeyUntil : undefined
           const invalid = faultOf({ ...row, previousUntil }, now)
           if (invalid !== undefined) return yield* invalid
           if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
           const rotation = row.rotations - (isPrevious ? 1 : 0)
-          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes, rotation }
+          return { userId, apiKeyId, scopes, rotation, isLimited, isPrevious }
         }),
         admit,
         admitHash,
@@ -207,6 +215,13 @@ export class ApiKeys extends Context.Service<
     })
   )
 }
+
+/** What a secret that was replaced must not do. docs/reference/keys-and-limits.md#who-changes-access */
+export const previousSecret = new Problem({
+  code: 1003,
+  detail: "This secret of the API key was replaced by a rotation: use the new one for this request",
+  forbidden: true
+})
 
 const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
 

@@ -8,7 +8,7 @@ import { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
-import { consoleKeys } from "./ApiKeyStore.ts"
+import { consoleKeys, isLimited } from "./ApiKeyStore.ts"
 import type { ConsoleKey } from "./ApiKeyStore.ts"
 import { hasAddress } from "./UserStore.ts"
 
@@ -26,6 +26,10 @@ export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   apiKeyId: Schema.NullOr(ApiKeyId),
   /** Of the key that was exchanged. */
   scopes: Schema.NullOr(Schema.Array(Scope)),
+  /** That key has limits. */
+  isLimited: Schema.Boolean,
+  /** The secret that was exchanged has been replaced and works until its grace ends. */
+  isPrevious: Schema.Boolean,
   address: Schema.NullOr(Schema.String),
   createdAt: Time,
   lastSeenAt: Time,
@@ -196,7 +200,8 @@ function sessions(sql: PgClient.PgClient) {
   const joined = sql.literal(
     "sessions s LEFT JOIN users u ON u.id = s.user_id LEFT JOIN api_keys k ON k.id = s.api_key_id"
   )
-  const columns = sql.literal("s.*, k.scopes, u.email, u.name")
+  const columns = sql.literal(`s.*, k.scopes, ${isLimited} AS is_limited,
+    coalesce(k.rotations > coalesce(s.key_rotations, 0), false) AS is_previous, u.email, u.name`)
   return {
     find: (tokenHash: Uint8Array, at: Standing) =>
       sql`SELECT ${columns} FROM ${joined} WHERE s.token_hash = ${tokenHash} AND ${standing(at)}`.pipe(

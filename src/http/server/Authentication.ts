@@ -1,10 +1,10 @@
 import { Context, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Rate } from "../../users/ApiKeys.ts"
+import type { KeyHolder, Rate } from "../../users/ApiKeys.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
 import { headerText } from "./HeaderText.ts"
@@ -13,14 +13,17 @@ import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeKeyHashOf } from "./SessionKeys.ts"
 import type { KeyHashOf } from "./SessionKeys.ts"
 
+/** The key by which somebody calls the management API, itself or through a session that was exchanged for it. */
+export type ActingKey = Pick<KeyHolder, "apiKeyId" | "isLimited" | "isPrevious">
+
 /** The caller of the management API: the operator or a user, by key, token or session. */
 export type Caller =
   | { readonly _tag: "Operator"; readonly session: SessionRow | undefined }
   | {
       readonly _tag: "User"
       readonly userId: UserId
-      /** Also of a session that was exchanged for this key: it may do no more than the key. */
-      readonly apiKeyId: ApiKeyId | undefined
+      /** `undefined`: a session that was opened by something else. */
+      readonly key: ActingKey | undefined
       readonly session: SessionRow | undefined
     }
 
@@ -37,7 +40,7 @@ export const actorOf = (caller: Caller): Actor => {
   const userId = caller._tag === "User" ? caller.userId : null
   if (caller.session !== undefined) return { type: "session", id: caller.session.id, userId }
   return caller._tag === "User"
-    ? { type: "api_key", id: caller.apiKeyId ?? null, userId }
+    ? { type: "api_key", id: caller.key?.apiKeyId ?? null, userId }
     : { type: "operator", id: null, userId }
 }
 
@@ -153,11 +156,11 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     if (secrets.isAdminToken(token)) {
       return { _tag: "Operator", session: undefined } satisfies Caller
     }
-    const { apiKeyId, scopes, userId } = yield* keys.authenticate(token)
-    if (!scopes.includes("manage")) {
+    const key = yield* keys.authenticate(token)
+    if (!key.scopes.includes("manage")) {
       return yield* problem(1004, "This API key lacks the scope manage")
     }
-    return { _tag: "User", userId, apiKeyId, session: undefined } satisfies Caller
+    return { _tag: "User", userId: key.userId, key, session: undefined } satisfies Caller
   })
 
   const bySession = Effect.fnUntraced(function* (request: Request, token: string, isUse: boolean) {
@@ -202,15 +205,12 @@ type Request = HttpServerRequest.HttpServerRequest
 
 const sessionEnded = Effect.fail(problem(1006, "The session has ended: sign in again"))
 
-const callerOf = (session: SessionRow): Caller =>
-  session.userId === null
-    ? { _tag: "Operator", session }
-    : {
-        _tag: "User",
-        userId: session.userId,
-        apiKeyId: session.apiKeyId ?? undefined,
-        session
-      }
+const callerOf = (session: SessionRow): Caller => {
+  const { apiKeyId, isLimited, isPrevious, userId } = session
+  if (userId === null) return { _tag: "Operator", session }
+  const key = apiKeyId === null ? undefined : { apiKeyId, isLimited, isPrevious }
+  return { _tag: "User", userId, key, session }
+}
 
 /** The user of an endpoint for users; the operator is no user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>

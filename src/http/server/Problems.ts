@@ -3,7 +3,14 @@ import { HttpServerError, HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { faultsOf } from "../../catalog/FieldFaults.ts"
-import { invalid, Problem, problem, problemCodes, StoreUnavailable } from "../../domain/Problem.ts"
+import {
+  invalid,
+  Problem,
+  problem,
+  problemCodes,
+  statusOf,
+  StoreUnavailable
+} from "../../domain/Problem.ts"
 import { vendorError } from "./VendorErrors.ts"
 
 /** The path without its query, for `instance`. */
@@ -27,7 +34,8 @@ const countProblem = (code: number): void => {
 /** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
 export const problemBody = (fault: Problem, path: string) => {
   countProblem(fault.code)
-  const { status, title } = problemCodes[fault.code]
+  const { title } = problemCodes[fault.code]
+  const status = statusOf(fault)
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
   const task = fault.task === undefined ? {} : { task: fault.task }
   const remaining = fault.remaining === undefined ? {} : { remaining: fault.remaining }
@@ -47,7 +55,7 @@ export const problemBody = (fault: Problem, path: string) => {
 
 /** A problem as a response. docs/reference/errors.md#headers-of-errors */
 export const toResponse = (fault: Problem, path: string): HttpServerResponse.HttpServerResponse => {
-  const { status } = problemCodes[fault.code]
+  const status = statusOf(fault)
   return HttpServerResponse.jsonUnsafe(problemBody(fault, path), {
     status,
     contentType: "application/problem+json",

@@ -1,4 +1,4 @@
-import { problemCodes } from "../../domain/Problem.ts"
+import { statusOf } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 
@@ -44,7 +44,7 @@ const googleStatus = (status: number): string =>
  * docs/reference/errors.md#error-members-of-the-vendors
  */
 export const vendorError = (fault: Problem, path: string): { readonly error?: object } => {
-  const { status } = problemCodes[fault.code]
+  const status = statusOf(fault)
   const message = fault.detail
   switch (vendorOf(path)) {
     case "openai": {
