@@ -42,19 +42,14 @@ const exampleOf = (code: ProblemCode, { meaning }: ErrorHelp) =>
 
 const isProblemCode = (code: number): code is ProblemCode => code in problemCodes
 
-const statusesOf = (code: ProblemCode): string => {
-  const known = problemCodes[code]
-  return "forbidden" in known ? `${known.status} or ${known.forbidden}` : String(known.status)
-}
-
 const problems = Object.keys(problemCodes)
   .map(Number)
   .filter(isProblemCode)
   .map((code) => {
-    const { title } = problemCodes[code]
+    const { status, title } = problemCodes[code]
     return section(
       String(code),
-      `${title}. HTTP status ${statusesOf(code)}.`,
+      `${title}. HTTP status ${status}.`,
       problemHelp[code],
       exampleOf(code, problemHelp[code])
     )

@@ -2,16 +2,18 @@ import { Context, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
+import type { MayStill } from "../../tasks/TaskWatch.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { KeyHolder, Rate } from "../../users/ApiKeys.ts"
+import type { Admitted, KeyHolder, Rate } from "../../users/ApiKeys.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
-import { makeKeyHashOf } from "./SessionKeys.ts"
-import type { KeyHashOf } from "./SessionKeys.ts"
+import { makeSessionUseOf } from "./SessionKeys.ts"
+import type { SessionUseOf } from "./SessionKeys.ts"
 
 /** The key by which somebody calls the management API, itself or through a session that was exchanged for it. */
 export type ActingKey = Pick<KeyHolder, "apiKeyId" | "isLimited" | "isPrevious">
@@ -63,6 +65,11 @@ const tokenMalformed = Exit.fail(
   problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
 )
 
+/** A caller of a model endpoint. A response that waits looks each second whether the caller still may have it. */
+export interface AdmittedCaller extends Admitted {
+  readonly mayStill: MayStill
+}
+
 /**
  * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
  * `inference` within its request rate, or a session. With a rate limit every response gets `RateLimit-*`,
@@ -70,12 +77,20 @@ const tokenMalformed = Exit.fail(
  */
 export const makeAdmitInference = Effect.gen(function* () {
   const keys = yield* ApiKeys
-  const keyHashOf = yield* makeKeyHashOf
+  const sessionUseOf = yield* makeSessionUseOf
+  const within = (
+    admitted: Effect.Effect<Admitted, Problem | StoreUnavailable>,
+    mayStill: MayStill
+  ) => Effect.map(admitted, (it): AdmittedCaller => ({ ...it, mayStill }))
   const admit = (request: Request, taskId: Option.Option<TaskId>) => {
     const token = tokenOf(request.headers)
-    if (token !== tokenMissing) return Effect.flatMap(token, (it) => keys.admit(it, taskId))
-    return Effect.flatMap(keyHashOf(request), (hash) =>
-      Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, taskId)
+    if (token !== tokenMissing) {
+      return Effect.flatMap(token, (it) => within(keys.admit(it, taskId), keys.authenticate(it)))
+    }
+    return Effect.flatMap(sessionUseOf(request), (use) =>
+      Option.isNone(use)
+        ? tokenMissing
+        : within(keys.admitHash(use.value.keyHash, taskId), use.value.mayStill)
     )
   }
   return (taskId: Option.Option<TaskId>) =>
@@ -120,7 +135,7 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
  * Gemini's clients may put the key in the query; a header goes before it, and it before a cookie.
  */
 export const authenticatePassthrough =
-  (keys: ApiKeys["Service"], keyHashOf: KeyHashOf) =>
+  (keys: ApiKeys["Service"], sessionUseOf: SessionUseOf) =>
   (isMetered: boolean, queryKey: string | undefined) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const given = clientTokenOf(request.headers)
@@ -128,8 +143,8 @@ export const authenticatePassthrough =
         given === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : given
       const admitted =
         token === tokenMissing
-          ? Effect.flatMap(keyHashOf(request), (hash) =>
-              Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, Option.none())
+          ? Effect.flatMap(sessionUseOf(request), (use) =>
+              Option.isNone(use) ? tokenMissing : keys.admitHash(use.value.keyHash, Option.none())
             )
           : Effect.flatMap(token, (it) =>
               isMetered ? keys.admitCached(it) : keys.admit(it, Option.none())
