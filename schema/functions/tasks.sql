@@ -296,7 +296,9 @@ create or replace function tasks_end(
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
 ) language plpgsql as $$
 #variable_conflict use_column
-declare charged account_days[];
+declare
+  charged account_days[];
+  failed uuid[];
 begin
   return query
   with called as materialized (
@@ -376,6 +378,15 @@ begin
   ) v on v.task_id = c.task
   where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
+  -- Nobody can use the media of a failed task: their removal is due now. One that is being removed is left alone.
+  failed := array(
+    select x.task from unnest(p_ended) as e (n)
+    cross join lateral jsonb_to_record(p_calls -> e.n) as x (task uuid, status text) where x.status = 'failed');
+  if cardinality(failed) > 0 then
+    update artifacts a set expires_at = least(a.expires_at, a.created_at)
+      where a.id = any (array(
+        select o.id from artifacts o where o.task_id = any (failed) order by o.id for no key update skip locked));
+  end if;
 end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under

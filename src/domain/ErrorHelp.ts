@@ -71,8 +71,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "later"
   ),
   1202: help(
-    "The key, or all keys of its user together, have as many unfinished tasks as they may. No task was made.",
-    "Wait until one has ended (Retry-After is a guess), or cancel one.",
+    "The key, or all keys of its user together, have as many unfinished tasks as they may, or the inputs that are kept for the user have as many bytes as they may. No task was made.",
+    "Wait until one has ended (Retry-After is a guess), or cancel one. Media by URL count only when the task runs.",
     "later"
   ),
   1203: help(

@@ -111,7 +111,7 @@ export class TaskCreation extends Context.Service<
                 })
             )
           })
-        const { outcome, owned, price, queue, responseBody } = yield* Effect.acquireUseRelease(
+        const accepted = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),
           (inputs) =>
             Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
@@ -120,7 +120,14 @@ export class TaskCreation extends Context.Service<
           // Stored inputs belong to an accepted task; those of any other create are removed
           (inputs) =>
             isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+        ).pipe(
+          Effect.map(Result.succeed),
+          Effect.catchTag("Problem", (refusal) => Effect.succeed(Result.fail(refusal)))
         )
+        if (Result.isFailure(accepted)) {
+          return { ...(yield* earlierOr(request, accepted.failure)), sandbox, ending }
+        }
+        const { outcome, owned, price, queue, responseBody } = accepted.success
         if (outcome._tag !== "Accepted") {
           return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
         }

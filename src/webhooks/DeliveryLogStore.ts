@@ -1,15 +1,23 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { audited, named } from "../db/Audited.ts"
+import { when } from "../db/ListScan.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { listScanRowsMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
-import { createdAt, daysOfTask, deliveryColumns, searchDeliveries } from "./DeliverySearchStore.ts"
+import {
+  createdAt,
+  daysOfTask,
+  deliveryColumns,
+  deliveryIdAt,
+  searchDeliveries
+} from "./DeliverySearchStore.ts"
 import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 
 /** One delivery of the log. */
@@ -53,6 +61,13 @@ export interface RedeliveryFilter {
   readonly until: DateTime.Utc | undefined
   readonly after: DeliveryId | undefined
 }
+
+const MatchingDeliveries = Schema.Struct({
+  ids: Schema.Array(DeliveryId),
+  /** The last delivery that was read, when more may follow. */
+  scanEnd: Schema.NullOr(DeliveryId)
+})
+export type MatchingDeliveries = typeof MatchingDeliveries.Type
 
 const OfTaskRow = Schema.Struct({
   id: DeliveryId,
@@ -118,19 +133,15 @@ export class DeliveryLogStore extends Context.Service<
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
-    /** Deliveries to endpoints that are there, oldest first. */
+    /**
+     * Deliveries to endpoints that are there, oldest first. Reads at most `listScanRowsMax` deliveries, whatever the
+     * filter matches.
+     */
     readonly matching: (
       userId: UserId,
       filter: RedeliveryFilter,
       limit: number
-    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
-    /** Failed and skipped deliveries of an endpoint, created since then, oldest first. */
-    readonly recoverable: (
-      userId: UserId,
-      endpointId: EndpointId,
-      since: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
+    ) => Effect.Effect<MatchingDeliveries, StoreUnavailable>
   }
 >()("gateway/webhooks/DeliveryLogStore") {
   static readonly layer = Layer.effect(
@@ -214,7 +225,6 @@ const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {
   const Requeued = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
-  const Id = Schema.Struct({ id: DeliveryId })
   return {
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
       sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
@@ -222,40 +232,39 @@ function redelivery(sql: PgClient.PgClient) {
         Effect.map((rows) => rows[0]?.endpoints ?? []),
         audited(sql, named),
         storeFailures
-      ),
-    recoverable: (userId: UserId, endpointId: EndpointId, since: DateTime.Utc, limit: number) =>
-      sql`
-        SELECT id FROM deliveries
-        WHERE endpoint_id = ${endpointId} AND user_id = ${userId} AND created_at >= ${toDate(since)}
-          AND status IN ('failed', 'skipped')
-        ORDER BY id LIMIT ${limit}`.pipe(
-        rowsOf(Id),
-        Effect.map(Array.map((row) => row.id)),
-        storeFailures
       )
   }
 }
 
 function matching(sql: PgClient.PgClient) {
-  const Id = Schema.Struct({ id: DeliveryId })
   return (userId: UserId, filter: RedeliveryFilter, limit: number) => {
-    const { after, endpointId, since, type, until } = filter
+    const { after, endpointId, since, statuses, type, until } = filter
+    const endpoints = sql`
+      SELECT e.id FROM webhook_endpoints e WHERE e.user_id = ${userId} AND e.deleted_at IS NULL`
+    // By an index, in the order of the ids; nothing of an endpoint of somebody else
+    const candidates = sql.and([
+      ...(endpointId === undefined
+        ? [sql`c.user_id = ${userId}`]
+        : [sql`c.endpoint_id = ${endpointId}`, sql`${endpointId}::text IN (${endpoints})`]),
+      ...when(after, (id) => sql`c.id > ${id} AND c.created_at >= ${createdAt(id)}`),
+      ...when(since, (at) => sql`c.created_at >= ${toDate(at)} AND c.id >= ${deliveryIdAt(at)}`),
+      ...when(until, (at) => sql`c.created_at < ${toDate(at)} AND c.id < ${deliveryIdAt(at)}`)
+    ])
     return sql`
-      SELECT d.id FROM deliveries d
-      JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
-      WHERE ${sql.and([
-        sql`d.user_id = ${userId} AND d.status = ANY (${filter.statuses}::text[])`,
-        ...(after === undefined
-          ? []
-          : [sql`d.id > ${after} AND d.created_at >= ${createdAt(after)}`]),
-        ...(endpointId === undefined ? [] : [sql`d.endpoint_id = ${endpointId}`]),
-        ...(type === undefined ? [] : [sql`d.event_type = ${type}`]),
-        ...(since === undefined ? [] : [sql`d.created_at >= ${toDate(since)}`]),
-        ...(until === undefined ? [] : [sql`d.created_at < ${toDate(until)}`])
-      ])}
-      ORDER BY d.id LIMIT ${limit}`.pipe(
-      rowsOf(Id),
-      Effect.map(Array.map((row) => row.id)),
+      WITH read AS MATERIALIZED (
+        SELECT c.id, c.endpoint_id, c.event_type, c.status FROM deliveries c
+        WHERE ${candidates} ORDER BY c.id LIMIT ${listScanRowsMax}
+      ), matching AS (
+        SELECT r.id FROM read r
+        WHERE ${sql.and([
+          sql`r.status = ANY (${statuses}::text[]) AND r.endpoint_id IN (${endpoints})`,
+          ...when(type, (it) => sql`r.event_type = ${it}`)
+        ])}
+        ORDER BY r.id LIMIT ${limit}
+      )
+      SELECT array(SELECT id FROM matching ORDER BY id) AS ids,
+        (SELECT CASE WHEN count(*) = ${listScanRowsMax} THEN max(id) END FROM read) AS scan_end`.pipe(
+      rowOf(MatchingDeliveries),
       storeFailures
     )
   }
