@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { audited, named } from "../db/Audited.ts"
-import { when } from "../db/ListScan.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -239,33 +238,19 @@ function redelivery(sql: PgClient.PgClient) {
 function matching(sql: PgClient.PgClient) {
   return (userId: UserId, filter: RedeliveryFilter, limit: number) => {
     const { after, endpointId, since, statuses, type, until } = filter
-    const endpoints = sql`
-      SELECT e.id FROM webhook_endpoints e WHERE e.user_id = ${userId} AND e.deleted_at IS NULL`
-    // By an index, in the order of the ids; nothing of an endpoint of somebody else
-    const candidates = sql.and([
-      ...(endpointId === undefined
-        ? [sql`c.user_id = ${userId}`]
-        : [sql`c.endpoint_id = ${endpointId}`, sql`${endpointId}::text IN (${endpoints})`]),
-      ...when(after, (id) => sql`c.id > ${id} AND c.created_at >= ${createdAt(id)}`),
-      ...when(since, (at) => sql`c.created_at >= ${toDate(at)} AND c.id >= ${deliveryIdAt(at)}`),
-      ...when(until, (at) => sql`c.created_at < ${toDate(at)} AND c.id < ${deliveryIdAt(at)}`)
-    ])
+    const sinceId = since === undefined ? lowestId : deliveryIdAt(since)
+    const isAfter = after !== undefined && after > sinceId
+    const from = isAfter ? createdAt(after) : since && toDate(since)
     return sql`
-      WITH read AS MATERIALIZED (
-        SELECT c.id, c.endpoint_id, c.event_type, c.status FROM deliveries c
-        WHERE ${candidates} ORDER BY c.id LIMIT ${listScanRowsMax}
-      ), matching AS (
-        SELECT r.id FROM read r
-        WHERE ${sql.and([
-          sql`r.status = ANY (${statuses}::text[]) AND r.endpoint_id IN (${endpoints})`,
-          ...when(type, (it) => sql`r.event_type = ${it}`)
-        ])}
-        ORDER BY r.id LIMIT ${limit}
-      )
-      SELECT array(SELECT id FROM matching ORDER BY id) AS ids,
-        (SELECT CASE WHEN count(*) = ${listScanRowsMax} THEN max(id) END FROM read) AS scan_end`.pipe(
-      rowOf(MatchingDeliveries),
-      storeFailures
-    )
+      SELECT ids, scan_end FROM deliveries_matching(
+        ${userId}, ${endpointId ?? null}::text, ${statuses}::text[], ${type ?? null}::text,
+        ${isAfter ? after : sinceId}, ${until === undefined ? highestId : deliveryIdAt(until)},
+        coalesce(${from ?? null}::timestamptz, '-infinity'),
+        coalesce(${until === undefined ? null : toDate(until)}::timestamptz, 'infinity'),
+        ${listScanRowsMax}::int, ${limit}::int)`.pipe(rowOf(MatchingDeliveries), storeFailures)
   }
 }
+
+/** Below and above the ids of all times. */
+const lowestId = "whd_"
+const highestId = "whd_g"
