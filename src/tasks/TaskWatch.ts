@@ -89,9 +89,7 @@ export class TaskWatch extends Context.Service<
 
       /** `undefined`: the caller may not see the task any more. The store may be away for a while. */
       const lookOften = (task: TaskView, mayStill: MayStill) =>
-        retryStore(
-          Effect.catchTag(look(task, mayStill), "Problem", () => Effect.succeed(undefined))
-        )
+        retryStore(Effect.catchTag(look(task, mayStill), "Problem", () => Effect.undefined))
 
       /** Looks until the task has another status than before. */
       const moved = Effect.fnUntraced(function* (

@@ -25,8 +25,12 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
 }) {}
 
 /** Whether a key named `k` has a limit; false without a key. docs/reference/keys-and-limits.md#limits-of-a-key */
-export const isLimited = `num_nonnulls(k.spend_limit, k.allowed_models, k.rate_limit_per_minute, k.concurrent_tasks,
+const isLimited = `num_nonnulls(k.spend_limit, k.allowed_models, k.rate_limit_per_minute, k.concurrent_tasks,
   k.expires_at) > 0`
+
+/** Of a session named `s`, which was exchanged for a key named `k` or for none. */
+export const exchangedKey = `${isLimited} AS is_limited,
+  coalesce(k.rotations > coalesce(s.key_rotations, 0), false) AS is_previous`
 
 /** A key as its secret finds it. */
 const FoundKey = Schema.Struct({

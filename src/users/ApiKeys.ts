@@ -5,8 +5,8 @@ import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import { Problem, problem } from "../domain/Problem.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { Hints } from "../process/Hints.ts"
 import { AdmissionStore, hasRate } from "./AdmissionStore.ts"
@@ -14,6 +14,7 @@ import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./Admission
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
+import { faultOf, known, malformed, outOfScope, unknown } from "./KeyFaults.ts"
 import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 import { UserStore } from "./UserStore.ts"
@@ -21,6 +22,7 @@ import { UserStore } from "./UserStore.ts"
 export type { Rate } from "./AdmissionStore.ts"
 export type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 export { resetAlone } from "./KeyChanges.ts"
+export { previousSecret } from "./KeyFaults.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
@@ -214,40 +216,6 @@ export class ApiKeys extends Context.Service<
       })
     })
   )
-}
-
-/** What a secret that was replaced must not do. docs/reference/keys-and-limits.md#who-changes-access */
-export const previousSecret = new Problem({
-  code: 1003,
-  detail: "This secret of the API key was replaced by a rotation: use the new one for this request",
-  forbidden: true
-})
-
-const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
-
-const unknown = problem(1002, "This API key is unknown")
-
-const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
-  Effect.mapError(Effect.fromOption(found), () => unknown)
-
-const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
-
-const faultOf = (
-  row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "previousUntil" | "revokedAt">,
-  now: DateTime.Utc
-): Problem | undefined => {
-  if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
-  if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
-  const { previousUntil } = row
-  if (
-    previousUntil !== undefined &&
-    (previousUntil === null || DateTime.isLessThanOrEqualTo(previousUntil, now))
-  ) {
-    return problem(1003, "This API key was replaced by a rotation")
-  }
-  return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
-    ? problem(1003, "This API key has expired")
-    : undefined
 }
 
 /** On the path of every inference request: no generators, one step after the statement. */

@@ -88,25 +88,7 @@ export class Deliveries extends Context.Service<
       const notKept = (id: DeliveryId) =>
         problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
 
-      const turn = yield* Semaphore.make(1)
-
-      /**
-       * The oldest deliveries that match, one more than a call sends again. A history is read in windows, one at a
-       * time in this process: a filter that matches little holds up nobody else.
-       */
-      const oldest = Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {
-        const found: Array<DeliveryId> = []
-        let after = filter.after
-        while (found.length <= recoverDeliveriesMax) {
-          const left = recoverDeliveriesMax + 1 - found.length
-          const window = log.matching(userId, { ...filter, after }, left)
-          const { ids, scanEnd } = yield* turn.withPermits(1)(window)
-          found.push(...ids)
-          if (scanEnd === null) break
-          after = scanEnd
-        }
-        return found
-      })
+      const oldest = oldestMatching(log, yield* Semaphore.make(1))
 
       const redeliverAll = Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {
         const found = yield* oldest(userId, filter)
@@ -160,3 +142,22 @@ export class Deliveries extends Context.Service<
     })
   )
 }
+
+/**
+ * The oldest deliveries that match, one more than a call sends again. The log is read in windows, one at a time in
+ * this process: a filter that matches little holds up nobody else.
+ */
+const oldestMatching = (log: DeliveryLogStore["Service"], turn: Semaphore.Semaphore) =>
+  Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {
+    const found: Array<DeliveryId> = []
+    let after = filter.after
+    while (found.length <= recoverDeliveriesMax) {
+      const left = recoverDeliveriesMax + 1 - found.length
+      const window = log.matching(userId, { ...filter, after }, left)
+      const { ids, scanEnd } = yield* turn.withPermits(1)(window)
+      found.push(...ids)
+      if (scanEnd === null) break
+      after = scanEnd
+    }
+    return found
+  })

@@ -26,7 +26,7 @@ export const makeSessionUseOf = Effect.gen(function* () {
   const cookies = yield* makeSessionCookies
   const standing = (cookie: string, isUse: boolean) =>
     Effect.flatMap(sessions.find(cookie, isUse), (session) =>
-      Option.isNone(session) ? Effect.fail(sessionEnded) : Effect.succeed(session.value)
+      Effect.mapError(Effect.fromOption(session), () => sessionEnded)
     )
   const ofCookie = Effect.fnUntraced(function* (request: Request, cookie: string) {
     yield* cookies.refuseForeign(request)
