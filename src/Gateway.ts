@@ -233,6 +233,7 @@ export const services = Layer.mergeAll(
 export const actors = Layer.mergeAll(
   TaskScheduler.layer,
   Retention.layer(retentionJobs),
+  Artifacts.layerLoop,
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,

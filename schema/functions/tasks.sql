@@ -78,15 +78,6 @@ begin
       used_tasks := null;
       used_keys := null;
     end if;
-    if c.key is not null then
-      -- By its key alone: while the table is empty, any index would do for more conditions (ADR 0112).
-      select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
-      if known.created_at >= c.key_since then
-        a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
-        return next a;
-        continue;
-      end if;
-    end if;
     -- The same task again: its first acceptance was committed, but the caller did not receive the result.
     if c.task = any (repeated) then
       select e.user_id, e.settled_after - e.held_after into holder, a.balance from wallet_entries e
@@ -100,10 +91,7 @@ begin
     end if;
     limits := null;
     budget := null;
-    if w.key_limits then
-      -- The user's own limit stands in place of the configured one.
-      c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
-    end if;
+    -- Before the idempotency key: a repeat is authorized before it is replayed.
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
       if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
@@ -115,6 +103,19 @@ begin
         return next a;
         continue;
       end if;
+    end if;
+    if c.key is not null then
+      -- By its key alone: while the table is empty, any index would do for more conditions (ADR 0112).
+      select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
+      if known.created_at >= c.key_since then
+        a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
+        return next a;
+        continue;
+      end if;
+    end if;
+    if w.key_limits then
+      -- The user's own limit stands in place of the configured one.
+      c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
     end if;
     if w.key_limits and limits.id is not null then
       perform key_budgets_renew(array[c.api_key], c.now);
@@ -293,7 +294,9 @@ create or replace function tasks_end(
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
 ) language plpgsql as $$
 #variable_conflict use_column
-declare charged account_days[];
+declare
+  charged account_days[];
+  failed uuid[];
 begin
   return query
   with called as materialized (
@@ -373,6 +376,15 @@ begin
   ) v on v.task_id = c.task
   where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
+  -- Nobody can use the media of a failed task: their removal is due now. One that is being removed is left alone.
+  failed := array(
+    select x.task from unnest(p_ended) as e (n)
+    cross join lateral jsonb_to_record(p_calls -> e.n) as x (task uuid, status text) where x.status = 'failed');
+  if cardinality(failed) > 0 then
+    update artifacts a set expires_at = least(a.expires_at, a.created_at)
+      where a.id = any (array(
+        select o.id from artifacts o where o.task_id = any (failed) order by o.id for no key update skip locked));
+  end if;
 end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under

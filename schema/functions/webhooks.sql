@@ -329,3 +329,48 @@ begin
   )
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
+
+-- The oldest p_limit of a user's deliveries that match, to endpoints that are there: of one endpoint or of all (null), of
+-- ids between p_after and p_before, which lie in the days from p_since to p_until. Reads at most p_window deliveries;
+-- `scan_end` is the last of them when more may follow. Only an index in the order of the ids is left to the planner: the
+-- first column stands in the order, and is compared by an array, so that no other index will do (ADR 0240).
+create or replace function deliveries_matching(
+  p_user uuid, p_endpoint text, p_statuses text[], p_type text, p_after text, p_before text, p_since timestamptz,
+  p_until timestamptz, p_window integer, p_limit integer
+) returns table (ids text[], scan_end text) language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_custom_plan as $$
+declare endpoints text[];
+begin
+  endpoints := array(select e.id from webhook_endpoints e where e.user_id = p_user and e.deleted_at is null);
+  ids := '{}';
+  if p_endpoint is null then
+    return query
+    with r as materialized (
+      select c.id, c.endpoint_id, c.event_type, c.status from deliveries c
+      where c.user_id = any (array[p_user]) and c.id > p_after and c.id < p_before
+        and c.created_at >= p_since and c.created_at < p_until
+      order by c.user_id desc, c.id limit p_window
+    )
+    select array(
+        select r.id from r
+        where r.status = any (p_statuses) and r.endpoint_id = any (endpoints)
+          and (p_type is null or r.event_type = p_type)
+        order by r.id limit p_limit),
+      (select case when count(*) = p_window then max(r.id) end from r);
+  elsif p_endpoint = any (endpoints) then
+    return query
+    with r as materialized (
+      select c.id, c.event_type, c.status from deliveries c
+      where c.endpoint_id = any (array[p_endpoint]) and c.id > p_after and c.id < p_before
+        and c.created_at >= p_since and c.created_at < p_until
+      order by c.endpoint_id desc, c.id limit p_window
+    )
+    select array(
+        select r.id from r
+        where r.status = any (p_statuses) and (p_type is null or r.event_type = p_type)
+        order by r.id limit p_limit),
+      (select case when count(*) = p_window then max(r.id) end from r);
+  else
+    return next;
+  end if;
+end $$;

@@ -28,6 +28,11 @@ export class ArtifactIndexStore extends Context.Service<
   {
     /** Rows that are added together are committed together. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
+    /** The same. False: an input that was not added, because its user would then keep more than so many bytes. */
+    readonly addWithin: (
+      inputBytesMax: number,
+      row: ArtifactRow
+    ) => Effect.Effect<boolean, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** Whose removal is due, the longest due first. */
     readonly expired: (
@@ -52,10 +57,11 @@ export class ArtifactIndexStore extends Context.Service<
       const Id = Schema.Struct({ id: ArtifactId })
       const { call } = yield* Batcher.make({
         ...groupCommit,
-        run: (rows: ReadonlyArray<ArtifactRow>) => Effect.as(insert(sql, rows), rows)
+        run: (added: ReadonlyArray<Added>) => insert(sql, added)
       })
       return ArtifactIndexStore.of({
-        add: (row) => Effect.asVoid(call(row)),
+        add: (row) => Effect.asVoid(call({ row, inputBytesMax: unlimited })),
+        addWithin: (inputBytesMax, row) => call({ row, inputBytesMax: String(inputBytesMax) }),
         find: (id) =>
           // Without a hash it was left by a process that died, of a program before ADR 0150
           // `expires_at` is when its removal is due, which may have been put off
@@ -79,7 +85,8 @@ export class ArtifactIndexStore extends Context.Service<
               interval '30 minutes', ${toDate(now)}::timestamptz - (created_at + ${lifetime}::interval)))
             WHERE id = ANY(${ids}::text[])`.pipe(retryDeadlock, Effect.asVoid, storeFailures),
         remove: (ids) =>
-          sql`DELETE FROM artifacts WHERE id = ANY(${ids}::text[])`.pipe(
+          sql`SELECT FROM artifacts_remove(${ids}::text[])`.pipe(
+            retryDeadlock,
             Effect.asVoid,
             storeFailures
           )
@@ -90,14 +97,34 @@ export class ArtifactIndexStore extends Context.Service<
 
 const lifetime = `${artifactHours} hours`
 
-const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<ArtifactRow>) =>
-  sql`
-    INSERT INTO artifacts (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)
-    SELECT * FROM unnest(
+interface Added {
+  readonly row: ArtifactRow
+  readonly inputBytesMax: string
+}
+
+/** The largest `bigint` of Postgres. */
+const unlimited = "9223372036854775807"
+
+const Refused = Schema.Struct({ id: ArtifactId })
+
+/** For each whether it was added. */
+const insert = (sql: PgClient.PgClient, added: ReadonlyArray<Added>) => {
+  const rows = added.map(({ row }) => row)
+  return sql`
+    SELECT id FROM artifacts_add(
       ${rows.map((row) => row.id)}::text[], ${rows.map((row) => row.userId)}::uuid[],
       ${rows.map((row) => row.taskId)}::uuid[], ${rows.map((row) => row.role)}::text[],
       ${rows.map((row) => row.mime)}::text[], ${rows.map((row) => String(row.bytes))}::bigint[],
       ${rows.map((row) => hex(row.sha256))}::bytea[],
       ${rows.map((row) => DateTime.formatIso(row.createdAt))}::timestamptz[],
-      ${rows.map((row) => DateTime.formatIso(row.expiresAt))}::timestamptz[])
-    ON CONFLICT (id) DO NOTHING`.pipe(retryDeadlock, storeFailures)
+      ${rows.map((row) => DateTime.formatIso(row.expiresAt))}::timestamptz[],
+      ${added.map(({ inputBytesMax }) => inputBytesMax)}::bigint[]) AS id`.pipe(
+    rowsOf(Refused),
+    Effect.map((found) => {
+      const refused = new Set(found.map(({ id }) => id))
+      return rows.map(({ id }) => !refused.has(id))
+    }),
+    retryDeadlock,
+    storeFailures
+  )
+}

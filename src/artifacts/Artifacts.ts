@@ -4,8 +4,9 @@ import { AppConfig } from "../config/Config.ts"
 import { makeArtifactId } from "../domain/Ids.ts"
 import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import { artifactHours } from "../domain/Limits.ts"
-import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import * as Duty from "../process/Duty.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ArtifactBlobs } from "./ArtifactBlobs.ts"
 import type { ByteRange } from "./ArtifactBlobs.ts"
@@ -40,6 +41,10 @@ export class Artifacts extends Context.Service<
   Artifacts,
   {
     readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
+    /** An input of a create. Fails with 1202 when its user keeps too many bytes of inputs. */
+    readonly putInput: (
+      artifact: Omit<NewArtifact, "role">
+    ) => Effect.Effect<ArtifactRow, Problem | StoreUnavailable>
     /**
      * Stores a stream, which is hashed and counted as it passes and never held in memory as a whole. If
      * the stream fails or the process dies, no part of it can be read. ADR 0041.
@@ -62,7 +67,9 @@ export class Artifacts extends Context.Service<
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /** Removes bytes and rows; what cannot be removed now is removed after it has expired. */
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
-    /** Removes bytes and rows of all expired artifacts, and what dead processes left of others. */
+    /** Removes bytes and rows of all artifacts whose removal is due: they have expired, or their task has failed. */
+    readonly removeDue: Effect.Effect<void, StoreUnavailable>
+    /** The same, and what dead processes left of others. */
     readonly removeExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/Artifacts") {
@@ -72,15 +79,25 @@ export class Artifacts extends Context.Service<
       const blobs = yield* ArtifactBlobs
       const index = yield* ArtifactIndexStore
       const secrets = yield* Secrets
-      const { baseUrl } = yield* AppConfig
+      const { baseUrl, keptInputBytesPerUser } = yield* AppConfig
 
       const signed = (id: string, expires: string) => `${id}.${expires}`
 
-      const { putStream, remove, removeExpired } = makeStorage(blobs, index)
+      const { putStream, remove, removeDue } = makeStorage(blobs, index)
+      const addInput = (row: ArtifactRow) =>
+        keptInputBytesPerUser === 0
+          ? index.add(row)
+          : Effect.filterOrFail(
+              index.addWithin(keptInputBytesPerUser, row),
+              (isAdded) => isAdded,
+              () => tooManyInputs(keptInputBytesPerUser)
+            )
 
       return Artifacts.of({
-        put: ({ bytes, ...artifact }) => putStream(artifact, Stream.succeed(bytes)),
-        putStream,
+        put: ({ bytes, ...artifact }) => putStream(artifact, Stream.succeed(bytes), index.add),
+        putInput: ({ bytes, ...artifact }) =>
+          putStream({ ...artifact, role: "input" }, Stream.succeed(bytes), addInput),
+        putStream: (artifact, bytes) => putStream(artifact, bytes, index.add),
         urlOf: (artifact) => {
           const expires = String(Math.floor(DateTime.toEpochMillis(artifact.expiresAt) / 1000))
           return `${baseUrl}/artifacts/${artifact.id}?expires=${expires}&signature=${secrets.mac("artifact", signed(artifact.id, expires))}`
@@ -108,7 +125,8 @@ export class Artifacts extends Context.Service<
         find: index.find,
         read: blobs.get,
         remove: (ids) => Effect.asVoid(remove(ids)),
-        removeExpired: removeExpired.pipe(
+        removeDue,
+        removeExpired: removeDue.pipe(
           Effect.andThen(DateTime.now),
           Effect.flatMap((now) =>
             blobs.removeOlder(DateTime.subtract(now, { hours: artifactHours + 1 }))
@@ -117,6 +135,12 @@ export class Artifacts extends Context.Service<
         )
       })
     })
+  )
+
+  /** Removes the media of failed tasks soon; `removeExpired` does it at the next full hour. */
+  static readonly layerLoop = Duty.layer(
+    { name: "media of failed tasks", seconds: 30 },
+    Effect.flatMap(Artifacts, ({ removeDue }) => removeDue)
   )
 }
 
@@ -142,7 +166,7 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
   })
 
   /** What cannot be removed is put off, so that it keeps no other one from removal. ADR 0258. */
-  const removeDue = Effect.fnUntraced(function* (began: DateTime.Utc) {
+  const removeSome = Effect.fnUntraced(function* (began: DateTime.Utc) {
     const due = yield* index.expired(began, removedAtOnceMax)
     const { failures, removed } = yield* remove(due)
     if (failures.length > 0) {
@@ -159,13 +183,14 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
     return due.length === removedAtOnceMax
   })
 
-  const removeExpired = Effect.flatMap(DateTime.now, (began) =>
-    Effect.repeat(removeDue(began), { while: (hasMore) => hasMore })
+  const removeDue = Effect.flatMap(DateTime.now, (began) =>
+    Effect.asVoid(Effect.repeat(removeSome(began), { while: (hasMore) => hasMore }))
   )
 
-  const putStream = Effect.fn("Artifacts.putStream")(function* <E>(
+  const putStream = Effect.fn("Artifacts.putStream")(function* <E, E2>(
     artifact: Omit<NewArtifact, "bytes">,
-    bytes: Stream.Stream<Uint8Array, E>
+    bytes: Stream.Stream<Uint8Array, E>,
+    add: (row: ArtifactRow) => Effect.Effect<unknown, E2>
   ) {
     const now = yield* DateTime.now
     const id = makeArtifactId(DateTime.toEpochMillis(now))
@@ -185,12 +210,12 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
         createdAt: now,
         expiresAt: DateTime.add(now, { hours: artifactHours })
       })
-      return Effect.as(index.add(row), row)
+      return Effect.as(add(row), row)
     })
     return yield* Effect.onError(blobs.put(id, counted, record), () => Effect.ignore(remove([id])))
   })
 
-  return { putStream, remove, removeExpired }
+  return { putStream, remove, removeDue }
 }
 
 const failedTotal = Metric.counter("gateway_artifact_removals_failed_total", {
@@ -200,6 +225,16 @@ const failedTotal = Metric.counter("gateway_artifact_removals_failed_total", {
 
 const countFailed = (cause: "refused" | "unavailable", media: number) =>
   media === 0 ? Effect.void : Metric.update(Metric.withAttributes(failedTotal, { cause }), media)
+
+const tooManyInputs = (bytesMax: number) =>
+  new Problem({
+    code: 1202,
+    detail: `The inputs of this user's tasks that are kept would exceed ${bytesMax} bytes: send media by URL, or wait until inputs are removed, 24 hours after their task was created or soon after it has failed`,
+    retryAfterSeconds: inputsRetryAfterSeconds
+  })
+
+/** Inputs of a task that fails now are removed by then. */
+const inputsRetryAfterSeconds = 60
 
 /** How many expired artifacts are removed at a time. */
 const removedAtOnceMax = 500

@@ -93,6 +93,8 @@ export class AppConfig extends Context.Service<
     readonly concurrentTasksPerKey: number
     /** The same of all keys of a user together. */
     readonly concurrentTasksPerUser: number
+    /** Bytes of the inputs that are kept for a user; 0: no limit. */
+    readonly keptInputBytesPerUser: number
     /** The spend limit that a console key is made with; 0: none. */
     readonly consoleCreditsPerMonth: number
     readonly signIn: SignInSettings
@@ -216,11 +218,6 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("SIMULATOR_DELAY").pipe(Config.withDefault("2 seconds to 6 seconds")),
     delayRemedy
   )
-  const size = yield* read(
-    "MAX_BODY_BYTES",
-    Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
-    sizeRemedy
-  )
   // Media and the holds of calls expire after 24 hours, so nothing may wait for longer
   const duration = (name: string, preset = Duration.hours(1)) =>
     read(name, Config.Duration(name).pipe(Config.withDefault(preset)), durationRemedy).pipe(
@@ -241,9 +238,10 @@ const limits = Effect.gen(function* () {
     manageRateLimitPerMinute: yield* count("MANAGE_RATE_LIMIT_PER_MINUTE", 600),
     concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
     concurrentTasksPerUser: yield* count("CONCURRENT_TASKS_PER_USER"),
+    keptInputBytesPerUser: yield* byteCount("KEPT_INPUT_BYTES_PER_USER", "10 GiB", 0),
     consoleCreditsPerMonth: yield* count("CONSOLE_CREDITS_PER_MONTH", 1000),
     simulatorDelay: yield* delayRange(delay),
-    maxBodyBytes: yield* byteCount(size),
+    maxBodyBytes: yield* byteCount("MAX_BODY_BYTES", "128 MiB", 1),
     taskDeadline: yield* duration("TASK_DEADLINE"),
     balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
     dashScopeInspectionOptOut: yield* read(
@@ -289,10 +287,14 @@ const delayRange = (text: string): Effect.Effect<DelayRange, ConfigFault> => {
 
 const sizeRemedy = "set a size, such as 128 MiB, or a number of bytes"
 
-const byteCount = (text: string): Effect.Effect<number, ConfigFault> =>
-  ByteSize.fromString(/^\d+$/u.test(text) ? `${text} B` : text).pipe(
+/** Bytes, `least` or more. */
+const byteCount = Effect.fnUntraced(function* (name: string, preset: string, least: number) {
+  const given = Config.NonEmptyString(name).pipe(Config.withDefault(preset))
+  const text = yield* read(name, given, sizeRemedy)
+  return yield* ByteSize.fromString(/^\d+$/u.test(text) ? `${text} B` : text).pipe(
     Option.flatMap(ByteSize.toNumber),
-    Option.filter((bytes) => bytes > 0),
+    Option.filter((bytes) => bytes >= least),
     Effect.fromOption,
-    Effect.mapError(() => fault("MAX_BODY_BYTES", `"${text}" is no size`, sizeRemedy))
+    Effect.mapError(() => fault(name, `"${text}" is no size`, sizeRemedy))
   )
+})

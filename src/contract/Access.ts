@@ -4,14 +4,23 @@ import type { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { Session } from "../domain/Session.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 
+/** The key by which somebody calls the management API, directly or through a session that was exchanged for it. */
+export interface ActingKey {
+  readonly apiKeyId: ApiKeyId
+  /** It has a limit of its own. docs/reference/keys-and-limits.md#who-changes-access */
+  readonly isLimited: boolean
+  /** The caller sent the secret before the last rotation. */
+  readonly isPrevious: boolean
+}
+
 /** The caller of the management API: the operator or a user, by key, token or session. */
 export type Caller =
   | { readonly _tag: "Operator"; readonly session: Session | undefined }
   | {
       readonly _tag: "User"
       readonly userId: UserId
-      /** Also of a session that was exchanged for this key: it may do no more than the key. */
-      readonly apiKeyId: ApiKeyId | undefined
+      /** `undefined`: a session that was opened by something else. */
+      readonly key: ActingKey | undefined
       readonly session: Session | undefined
     }
 
@@ -28,6 +37,15 @@ export class ManageGate extends HttpApiMiddleware.Service<
   ManageGate,
   { provides: CurrentCaller }
 >()("gateway/contract/ManageGate", { security: { bearer: HttpApiSecurity.bearer }, error }) {}
+
+/**
+ * Marks an endpoint that grants, changes or revokes access, and access to what. Responses of such an endpoint may
+ * contain a secret. docs/reference/keys-and-limits.md#who-changes-access
+ */
+export class ChangesAccess extends Context.Service<
+  ChangesAccess,
+  "keys" | "sessions" | "endpoints"
+>()("gateway/contract/ChangesAccess") {}
 
 /** Replaces `ManageGate` where a session begins: takes a small body, and no request of another site's page. */
 export class SignInGate extends HttpApiMiddleware.Service<SignInGate>()(

@@ -7,6 +7,7 @@ import { keyGraceDays } from "../domain/Limits.ts"
 import { Scope } from "../domain/Scope.ts"
 import { SpendReset } from "../domain/SpendLimit.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { ChangesAccess } from "./Access.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 
@@ -107,7 +108,7 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
     payload: NewApiKey,
     success: CreatedApiKey.pipe(created),
     error
-  }),
+  }).annotate(ChangesAccess, "keys"),
   HttpApiEndpoint.get("listApiKeys", "/api-keys", {
     query: { ...pageQuery(ApiKeyId), ...ofUser },
     success: pageOf(ApiKey),
@@ -124,19 +125,21 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
     payload: ApiKeyChange,
     success: ApiKey,
     error
-  }),
+  }).annotate(ChangesAccess, "keys"),
   HttpApiEndpoint.post("rotateApiKey", "/api-keys/:id/rotate", {
     params: { id: ApiKeyId },
     payload: [Rotation, HttpApiSchema.NoContent],
     success: RotatedApiKey,
     error
-  }).annotate(OpenApi.Transform, ({ requestBody, ...operation }) => ({
-    ...operation,
-    requestBody: { ...requestBody, required: false }
-  })),
+  })
+    .annotate(ChangesAccess, "keys")
+    .annotate(OpenApi.Transform, ({ requestBody, ...operation }) => ({
+      ...operation,
+      requestBody: { ...requestBody, required: false }
+    })),
   HttpApiEndpoint.delete("revokeApiKey", "/api-keys/:id", {
     params: { id: ApiKeyId },
     success: HttpApiSchema.NoContent,
     error
-  })
+  }).annotate(ChangesAccess, "keys")
 ) {}

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { SessionId, UserId } from "../domain/Ids.ts"
 import { SignInMethod } from "../domain/Session.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { ChangesAccess } from "./Access.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 
@@ -37,13 +38,13 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       params: { id: SessionId },
       success: HttpApiSchema.NoContent,
       error
-    }),
+    }).annotate(ChangesAccess, "sessions"),
     HttpApiEndpoint.post("createSignInLink", "/users/:id/sign-in-links", {
       params: { id: UserId },
       success: Schema.Struct({ url: Schema.String, expires_at: Timestamp })
         .annotate({ identifier: "SignInLink" })
         .pipe(created),
       error
-    })
+    }).annotate(ChangesAccess, "sessions")
   )
   .annotateMerge(OpenApi.annotations({ title: "Sessions" })) {}

@@ -4,6 +4,7 @@ import { Text } from "../catalog/bodies/Fields.ts"
 import { CreditsFromString, SentCredits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { ChangesAccess } from "./Access.ts"
 import { CreatedApiKey, Limit, NewApiKey } from "./ApiKeysApi.ts"
 import { pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
@@ -87,7 +88,7 @@ export class UsersApi extends HttpApiGroup.make("users")
       payload: NewApiKey,
       success: CreatedApiKey.pipe(created),
       error
-    }),
+    }).annotate(ChangesAccess, "keys"),
     HttpApiEndpoint.post("topUp", "/users/:id/top-ups", {
       params: { id: UserId },
       headers: IdempotencyKey,

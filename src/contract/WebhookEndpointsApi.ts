@@ -6,6 +6,7 @@ import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
 import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { FailureClass, FindingCode } from "../domain/Webhook.ts"
+import { ChangesAccess } from "./Access.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 
@@ -104,7 +105,7 @@ export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").a
     payload: NewWebhookEndpoint,
     success: WebhookEndpointWithSecret.pipe(created),
     error
-  }),
+  }).annotate(ChangesAccess, "endpoints"),
   HttpApiEndpoint.get("listWebhookEndpoints", "/webhook-endpoints", {
     query: { ...pageQuery(EndpointId), ...ofUser },
     success: pageOf(WebhookEndpoint),
@@ -121,17 +122,17 @@ export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").a
     payload: WebhookEndpointChange,
     success: WebhookEndpoint,
     error
-  }),
+  }).annotate(ChangesAccess, "endpoints"),
   HttpApiEndpoint.delete("deleteWebhookEndpoint", "/webhook-endpoints/:id", {
     params: { id: EndpointId },
     success: HttpApiSchema.NoContent,
     error
-  }),
+  }).annotate(ChangesAccess, "endpoints"),
   HttpApiEndpoint.post("rotateWebhookEndpoint", "/webhook-endpoints/:id/rotate", {
     params: { id: EndpointId },
     success: WebhookEndpointWithSecret,
     error
-  }),
+  }).annotate(ChangesAccess, "endpoints"),
   HttpApiEndpoint.post("testWebhookEndpoint", "/webhook-endpoints/:id/test", {
     params: { id: EndpointId },
     success: Schema.Struct({ event_id: EventId, delivery_id: DeliveryId }).pipe(

@@ -33,8 +33,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Check that the key was copied whole; make a new one if it is lost."
   ),
   1003: help(
-    "The key was valid once and has expired or was revoked.",
-    "Make a new key and replace this one."
+    "The key was valid once and has expired or was revoked. With status 403 its secret was replaced by a rotation, still works for a grace, and may not change keys, sessions or endpoints.",
+    "Use the new secret of the key, or make a new key and replace this one."
   ),
   1004: help(
     "The key is valid, and may not be used for this endpoint.",
@@ -71,8 +71,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "later"
   ),
   1202: help(
-    "The key, or all keys of its user together, have as many unfinished tasks as they may. No task was made.",
-    "Wait until one has ended (Retry-After is a guess), or cancel one.",
+    "The key, or all keys of its user together, have as many unfinished tasks as they may, or the inputs that are kept for the user have as many bytes as they may. No task was made.",
+    "Wait until one has ended (Retry-After is a guess), or cancel one. Media by URL count only when the task runs.",
     "later"
   ),
   1203: help(

@@ -2,11 +2,14 @@ import { Schema } from "effect"
 import { TaskId } from "./Ids.ts"
 import { TaskError, TaskStatus } from "./Task.ts"
 
-/** HTTP status and title of each code. docs/reference/errors.md#problem-codes */
+/**
+ * HTTP status and title of each code; `forbidden` is the status of a problem that says so.
+ * docs/reference/errors.md#problem-codes
+ */
 export const problemCodes = {
   1001: { status: 401, title: "API key missing" },
   1002: { status: 401, title: "API key unknown or malformed" },
-  1003: { status: 401, title: "API key expired or revoked" },
+  1003: { status: 401, title: "API key expired or revoked", forbidden: 403 },
   1004: { status: 403, title: "API key lacks the scope" },
   1005: { status: 401, title: "Sign-in refused" },
   1006: { status: 401, title: "Session ended" },
@@ -85,6 +88,8 @@ export class Problem extends Schema.TaggedError<Problem>()("Problem", {
   errors: Schema.optionalKey(Schema.Array(FieldFault)),
   /** Seconds, sent as `Retry-After`. */
   retryAfterSeconds: Schema.optionalKey(Schema.Int),
+  /** With code 1003: the secret still opens the key, but not for this request. */
+  forbidden: Schema.optionalKey(Schema.Literal(true)),
   /** Credits that the spend limit of the key leaves, with code 1102. */
   remaining: Schema.optionalKey(Schema.String),
   /** With codes 2017 to 2019: the task behind the request, which must not be sent again. */
@@ -96,6 +101,10 @@ export class Problem extends Schema.TaggedError<Problem>()("Problem", {
     return this.detail
   }
 }
+
+/** The HTTP status of a problem. */
+export const statusOf = ({ code, forbidden }: Problem): number =>
+  code === 1003 && forbidden === true ? problemCodes[code].forbidden : problemCodes[code].status
 
 export const problem = (code: ProblemCode, detail: string): Problem => new Problem({ code, detail })
 

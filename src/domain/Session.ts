@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import type { DateTime } from "effect"
 import type { ApiKeyId, SessionId, UserId } from "./Ids.ts"
-import type { Scope } from "./Scope.ts"
 
 /** How somebody signed in. docs/reference/sessions.md#sign-in */
 export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
@@ -16,8 +15,9 @@ export interface Session {
   readonly name: string | null
   readonly method: SignInMethod
   readonly apiKeyId: ApiKeyId | null
-  /** Of the key that was exchanged. */
-  readonly scopes: ReadonlyArray<Scope> | null
+  /** Of the key that was exchanged; `isPrevious`: its secret was replaced and works until its grace ends. */
+  readonly isLimited: boolean
+  readonly isPrevious: boolean
   readonly address: string | null
   readonly createdAt: DateTime.Utc
   readonly lastSeenAt: DateTime.Utc

@@ -4,19 +4,24 @@ import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
-import type { TaskId, UserId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 
-/** Keeps the inline media of a body. */
+/** Keeps the inline media of a body: all, or none. Fails with 1202 when the user keeps too many. */
 export const storeInputs = (
   artifacts: Artifacts["Service"],
   userId: UserId,
   taskId: TaskId,
   media: ReadonlyArray<InlineMedium>
-): Effect.Effect<ReadonlyArray<ArtifactRow>, StoreUnavailable> =>
-  Effect.forEach(media, ({ bytes, mime }) =>
-    artifacts.put({ userId, taskId, role: "input", mime, bytes })
-  )
+): Effect.Effect<ReadonlyArray<ArtifactRow>, Problem | StoreUnavailable> =>
+  Effect.suspend(() => {
+    const stored: Array<ArtifactId> = []
+    return Effect.forEach(media, ({ bytes, mime }) =>
+      Effect.tap(artifacts.putInput({ userId, taskId, mime, bytes }), ({ id }) =>
+        Effect.sync(() => stored.push(id))
+      )
+    ).pipe(Effect.onError(() => Effect.ignore(artifacts.remove(stored))))
+  })
 
 const placeholder = /^artifact:(\d+)$/u
 

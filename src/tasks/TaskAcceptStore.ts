@@ -50,13 +50,16 @@ const ReplayRow = Schema.Struct({
   balance: Micro
 })
 
-/** `TaskStore.findReplay`. */
+/** `TaskStore.findReplay`. A key that has ended is shown nothing. */
 export const makeFindReplay =
   (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
-  (userId, key, since) =>
+  ({ apiKeyId, key, now, since, userId }) =>
     sql`
       SELECT request_hash, status, body, cost, balance FROM idempotency_keys
-      WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}`.pipe(
+      WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}
+        AND EXISTS (
+          SELECT FROM api_keys WHERE id = ${apiKeyId} AND revoked_at IS NULL AND disabled_at IS NULL
+            AND (expires_at IS NULL OR expires_at > ${toDate(now)}))`.pipe(
       rowsOf(ReplayRow),
       Effect.map((rows) =>
         Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))

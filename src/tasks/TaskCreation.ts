@@ -69,10 +69,9 @@ export class TaskCreation extends Context.Service<
   static readonly layer = Layer.effect(
     TaskCreation,
     Effect.gen(function* () {
-      const artifacts = yield* Artifacts
       const notifier = yield* WorkNotifier
       const inbox = yield* TaskInbox
-      const accept = yield* makeAccept
+      const acceptStored = yield* makeAcceptStored
       const check = yield* makeCheck
       const { earlierOfGone, earlierOr } = earlierWith(yield* TaskStore)
 
@@ -95,32 +94,13 @@ export class TaskCreation extends Context.Service<
           return { ...(yield* earlierOr(request, found.failure)), sandbox, ending }
         }
         const priced = found.success
-        const { body, media } = priced
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
-        // True from when the task may be committed until it is known that it was not
-        let isAccepted = false
-        const acceptOnce = (body: Body) =>
-          Effect.suspend(() => {
-            isAccepted = true
-            return Effect.tap(
-              accept(request, offer, taskId, { ...priced, body }),
-              ({ outcome, owned }) =>
-                Effect.sync(() => {
-                  isAccepted = outcome._tag === "Accepted"
-                  if (isAccepted && owned !== undefined) inbox.start(owned)
-                })
-            )
-          })
-        const { outcome, owned, price, queue, responseBody } = yield* Effect.acquireUseRelease(
-          storeInputs(artifacts, request.principal.userId, taskId, media),
-          (inputs) =>
-            Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
-              Effect.uninterruptible(acceptOnce(stored))
-            ),
-          // Stored inputs belong to an accepted task; those of any other create are removed
-          (inputs) =>
-            isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
-        )
+        const accepted = yield* Effect.result(acceptStored(request, offer, taskId, priced))
+        if (Result.isFailure(accepted)) {
+          if (accepted.failure._tag === "StoreUnavailable") return yield* accepted.failure
+          return { ...(yield* earlierOr(request, accepted.failure)), sandbox, ending }
+        }
+        const { outcome, owned, price, queue, responseBody } = accepted.success
         if (outcome._tag !== "Accepted") {
           return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
         }
@@ -144,6 +124,39 @@ export class TaskCreation extends Context.Service<
     })
   )
 }
+
+/** Stores the inline media and accepts the task. Fails with 1202 when the user keeps too many inputs. */
+const makeAcceptStored = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const inbox = yield* TaskInbox
+  const accept = yield* makeAccept
+  return (request: CreateRequest, offer: Offer, taskId: TaskId, priced: PricedRequest) => {
+    // True from when the task may be committed until it is known that it was not
+    let isAccepted = false
+    const acceptOnce = (body: Body) =>
+      Effect.suspend(() => {
+        isAccepted = true
+        return Effect.tap(
+          accept(request, offer, taskId, { ...priced, body }),
+          ({ outcome, owned }) =>
+            Effect.sync(() => {
+              isAccepted = outcome._tag === "Accepted"
+              if (isAccepted && owned !== undefined) inbox.start(owned)
+            })
+        )
+      })
+    return Effect.acquireUseRelease(
+      storeInputs(artifacts, request.principal.userId, taskId, priced.media),
+      (inputs) =>
+        Effect.flatMap(withReferences(offer.models[0].entry, priced.body, inputs), (stored) =>
+          Effect.uninterruptible(acceptOnce(stored))
+        ),
+      // Stored inputs belong to an accepted task; those of any other create are removed
+      (inputs) =>
+        isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+    )
+  }
+})
 
 /**
  * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), of an alias at all
@@ -189,8 +202,9 @@ const earlierWith = (tasks: TaskStore["Service"]) => {
   const earlierOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
     const { key } = request.idempotency.value
-    const since = idempotencySince(yield* DateTime.now)
-    const earlier = yield* tasks.findReplay(request.principal.userId, key, since)
+    const now = yield* DateTime.now
+    const since = idempotencySince(now)
+    const earlier = yield* tasks.findReplay({ ...request.principal, key, since, now })
     return yield* Option.isNone(earlier) ? refusal : replayOrFail(request, earlier.value)
   })
   return {

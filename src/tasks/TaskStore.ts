@@ -180,12 +180,14 @@ export class TaskStore extends Context.Service<
   TaskStore,
   {
     readonly accept: (acceptance: Acceptance) => Effect.Effect<AcceptOutcome, StoreUnavailable>
-    /** The first response to an idempotency key of the user, if it is not older than `since`. */
-    readonly findReplay: (
-      userId: UserId,
-      key: string,
-      since: DateTime.Utc
-    ) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
+    /** The first response to an idempotency key of the user, unless it is older than `since` or the API key has ended. */
+    readonly findReplay: (repeat: {
+      readonly userId: UserId
+      readonly apiKeyId: string
+      readonly key: string
+      readonly since: DateTime.Utc
+      readonly now: DateTime.Utc
+    }) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
     /** Queues with waiting tasks, each with the time of its next claim. */
     readonly queues: (
       now: DateTime.Utc

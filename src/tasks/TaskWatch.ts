@@ -13,6 +13,9 @@ import { CurrentOpenResponses } from "../process/OpenResponses.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
 
+/** Fails when the caller who waits may see the task no more: its key, session or user has ended. */
+export type MayStill = Effect.Effect<unknown, Problem | StoreUnavailable>
+
 /**
  * Follows a task for a client that waits. Moves made in this process are notified at once, those of other
  * processes soon; looking again each second finds those whose hint was lost. ADR 0031, ADR 0178.
@@ -21,18 +24,23 @@ export class TaskWatch extends Context.Service<
   TaskWatch,
   {
     /**
-     * The task once it has ended, or as it stands when the time is over or the process drains; 1201 when
-     * the user has too many responses open. docs/reference/tasks.md#waiting
+    /**
+     * The task once it has ended, or as it stands when the time is over or the process drains. Fails when
+     * `mayStill` does, or with 1201 when the user has too many responses open. docs/reference/tasks.md#waiting
      */
     readonly untilEnd: (
       task: TaskView,
-      atMost: Duration.Duration
+      atMost: Duration.Duration,
+      mayStill: MayStill
     ) => Effect.Effect<TaskView, Problem | StoreUnavailable>
     /**
-     * The task as it stands, then each move, to the terminal one; 1201 when the user has too many
-     * responses open. Its scope is that of the response. docs/reference/tasks.md#event-stream
+     * The task as it stands, then each move, to the terminal one. Ends when `mayStill` fails; 1201 when the user
+     * has too many responses open. Its scope is that of the response. docs/reference/tasks.md#event-stream
      */
-    readonly moves: (task: TaskView) => Effect.Effect<Stream.Stream<TaskView>, Problem, Scope.Scope>
+    readonly moves: (
+      task: TaskView,
+      mayStill: MayStill
+    ) => Effect.Effect<Stream.Stream<TaskView>, Problem, Scope.Scope>
   }
 >()("gateway/tasks/TaskWatch") {
   static readonly layer = Layer.effect(
@@ -44,51 +52,71 @@ export class TaskWatch extends Context.Service<
       const open = yield* CurrentOpenResponses
 
       const looks = yield* makeLooks(tasks)
-      const look = (task: TaskView) => Effect.map(looks.call(task.id), (seen) => seen ?? task)
+      /** The task as it is now, for a caller that may still see it: nothing is shown after the access has ended. */
+      const look = (task: TaskView, mayStill: MayStill) =>
+        Effect.flatMap(looks.call(task.id), (seen) => Effect.as(mayStill, seen ?? task))
 
-      const ended = Effect.fnUntraced(function* (task: TaskView, signal: Signal) {
-        let seen = yield* look(task)
+      const ended = Effect.fnUntraced(function* (
+        task: TaskView,
+        mayStill: MayStill,
+        signal: Signal
+      ) {
+        let seen = yield* look(task, mayStill)
         while (!isTerminal(seen.status)) {
           yield* next(signal)
-          seen = yield* look(seen)
+          seen = yield* look(seen, mayStill)
         }
         return seen
       })
 
-      const untilEnd = Effect.fnUntraced(function* (task: TaskView, atMost: Duration.Duration) {
+      const untilEnd = Effect.fnUntraced(function* (
+        task: TaskView,
+        atMost: Duration.Duration,
+        mayStill: MayStill
+      ) {
         yield* open.hold(task.userId)
         const signal = yield* changes.subscribe(task.id)
-        const seen = yield* Effect.timeoutOption(ended(task, signal), atMost).pipe(
+        const seen = yield* Effect.timeoutOption(ended(task, mayStill, signal), atMost).pipe(
           Effect.raceFirst(Effect.as(drain.begun, Option.none()))
         )
-        return Option.isSome(seen) ? seen.value : yield* look(task)
+        return Option.isSome(seen) ? seen.value : yield* look(task, mayStill)
       }, Effect.scoped)
 
-      const moves = (first: TaskView) =>
+      const moves = (first: TaskView, mayStill: MayStill) =>
         Effect.map(changes.subscribe(first.id), (signal) =>
           Stream.unfold(first, (last: TaskView) =>
             isTerminal(last.status)
               ? Effect.undefined
-              : Effect.map(moved(last, signal), (now) => [steps(last, now), now] as const)
+              : Effect.map(moved(last, mayStill, signal), (now) =>
+                  now === undefined ? undefined : ([steps(last, now), now] as const)
+                )
           ).pipe(Stream.flattenIterable, (later) => Stream.concat(Stream.succeed(first), later))
         ).pipe(Stream.unwrap)
 
-      /** Looks until the task has another status than before; the store may be away for a while. */
-      const moved = Effect.fnUntraced(function* (last: TaskView, signal: Signal) {
-        let now = yield* retryStore(look(last))
-        while (now.status === last.status) {
+      /** `undefined`: the caller may not see the task any more. The store may be away for a while. */
+      const lookOften = (task: TaskView, mayStill: MayStill) =>
+        retryStore(Effect.catchTag(look(task, mayStill), "Problem", () => Effect.undefined))
+
+      /** Looks until the task has another status than before. */
+      const moved = Effect.fnUntraced(function* (
+        last: TaskView,
+        mayStill: MayStill,
+        signal: Signal
+      ) {
+        let now = yield* lookOften(last, mayStill)
+        while (now?.status === last.status) {
           yield* next(signal)
-          now = yield* retryStore(look(last))
+          now = yield* lookOften(last, mayStill)
         }
         return now
       })
 
       return TaskWatch.of({
-        untilEnd: (task, atMost) =>
+        untilEnd: (task, atMost, mayStill) =>
           isTerminal(task.status) || Duration.isZero(atMost)
             ? Effect.succeed(task)
-            : untilEnd(task, atMost),
-        moves: (task) => Effect.as(open.hold(task.userId), moves(task))
+            : untilEnd(task, atMost, mayStill),
+        moves: (task, mayStill) => Effect.as(open.hold(task.userId), moves(task, mayStill))
       })
     })
   )

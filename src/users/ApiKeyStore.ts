@@ -24,10 +24,19 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   lastUsedAt: Schema.NullOr(Time)
 }) {}
 
+/** Whether a key named `k` has a limit; false without a key. docs/reference/keys-and-limits.md#limits-of-a-key */
+const isLimited = `num_nonnulls(k.spend_limit, k.allowed_models, k.rate_limit_per_minute, k.concurrent_tasks,
+  k.expires_at) > 0`
+
+/** Of a session named `s`, which was exchanged for a key named `k` or for none. */
+export const exchangedKey = `${isLimited} AS is_limited,
+  coalesce(k.rotations > coalesce(s.key_rotations, 0), false) AS is_previous`
+
 /** A key as its secret finds it. */
 const FoundKey = Schema.Struct({
   ...ApiKeyRow.fields,
   rotations: Schema.Int,
+  isLimited: Schema.Boolean,
   /** The secret is the one before the latest rotation. */
   isPrevious: Schema.Boolean,
   previousKeyUntil: Schema.NullOr(Time)
@@ -112,7 +121,7 @@ export function apiKeys(sql: PgClient.PgClient) {
       ),
     findKeyByHash: (hash: Uint8Array) =>
       sql`
-        SELECT k.*, k.key_hash <> ${hash} AS is_previous FROM api_keys k
+        SELECT k.*, k.key_hash <> ${hash} AS is_previous, ${sql.literal(isLimited)} AS is_limited FROM api_keys k
         WHERE k.key_hash = ${hash} OR k.previous_key_hash = ${hash}`.pipe(
         rowsOf(FoundKey),
         Effect.map(Array.head),

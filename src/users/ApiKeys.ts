@@ -14,6 +14,7 @@ import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./Admission
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
+import { faultOf, known, malformed, outOfScope, unknown } from "./KeyFaults.ts"
 import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 import { KnownKeys, remember } from "./KnownKeys.ts"
@@ -23,6 +24,7 @@ import { UserStore } from "./UserStore.ts"
 export type { Rate } from "./AdmissionStore.ts"
 export type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 export { resetAlone } from "./KeyChanges.ts"
+export { previousSecret } from "./KeyFaults.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
@@ -37,6 +39,14 @@ export interface Principal {
     /** `null`: every model. */
     readonly models: ReadonlyArray<string> | null
   }
+}
+
+/** A caller of the management API by a key. */
+export interface KeyHolder extends Principal {
+  /** The key has limits: it changes no other key. */
+  readonly isLimited: boolean
+  /** The secret has been replaced and works until its grace ends: it changes no key. */
+  readonly isPrevious: boolean
 }
 
 /** Whether the key allows a model under one of its names. */
@@ -74,7 +84,7 @@ export class ApiKeys extends Context.Service<
       readonly expiresAt: Option.Option<DateTime.Utc>
     }) => Effect.Effect<CreatedKey, StoreUnavailable>
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
-    readonly authenticate: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
+    readonly authenticate: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
     /**
      * The same for an inference request, counted against the key's request rate; 1004 without the
      * scope. The same statement reads the task, if one is named.
@@ -144,11 +154,11 @@ export class ApiKeys extends Context.Service<
       const limits = { perMinute: rateLimitPerMinute, userPerMinute: userRateLimitPerMinute }
       const isLimited = rateLimitPerMinute > 0 || userRateLimitPerMinute > 0
       const admitHash = makeAdmit(store, admissions, limits)
-      const known = yield* KnownKeys
+      const owners = yield* KnownKeys
       const admit = (key: string, taskId: Option.Option<TaskId>) =>
         isWellFormed(key)
           ? Effect.tap(admitHash(hashKey(key), taskId), ({ principal }) =>
-              Effect.sync(() => known.learn(key, principal.userId))
+              Effect.sync(() => owners.learn(key, principal.userId))
             )
           : malformed
       const cache = new Map<KeyDigest, Principal>()
@@ -178,7 +188,7 @@ export class ApiKeys extends Context.Service<
           })
           return { key, row }
         }),
-        authenticate: authenticateWith(store, known),
+        authenticate: authenticateWith(store, owners),
         admit,
         admitHash,
         admitCached: (key) => {
@@ -204,46 +214,19 @@ export class ApiKeys extends Context.Service<
   )
 }
 
-const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
-
-const unknown = problem(1002, "This API key is unknown")
-
-const found = <A>(row: Option.Option<A>): Effect.Effect<A, Problem> =>
-  Effect.mapError(Effect.fromOption(row), () => unknown)
-
-const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
-
-const faultOf = (
-  row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "previousUntil" | "revokedAt">,
-  now: DateTime.Utc
-): Problem | undefined => {
-  if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
-  if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
-  const { previousUntil } = row
-  if (
-    previousUntil !== undefined &&
-    (previousUntil === null || DateTime.isLessThanOrEqualTo(previousUntil, now))
-  ) {
-    return problem(1003, "This API key was replaced by a rotation")
-  }
-  return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
-    ? problem(1003, "This API key has expired")
-    : undefined
-}
-
-const authenticateWith = (store: UserStore["Service"], known: KeyOwners) =>
+const authenticateWith = (store: UserStore["Service"], owners: KeyOwners) =>
   Effect.fnUntraced(function* (key: string) {
     if (!isWellFormed(key)) return yield* malformed
     const now = yield* DateTime.now
-    const row = yield* found(yield* store.findKeyByHash(hashKey(key)))
-    const { isPrevious, previousKeyUntil } = row
+    const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
+    const { id: apiKeyId, isLimited, isPrevious, previousKeyUntil, scopes, userId } = row
     const previousUntil = isPrevious ? previousKeyUntil : undefined
     const invalid = faultOf({ ...row, previousUntil }, now)
     if (invalid !== undefined) return yield* invalid
     if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
-    known.learn(key, row.userId)
+    owners.learn(key, userId)
     const rotation = row.rotations - (isPrevious ? 1 : 0)
-    return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes, rotation }
+    return { userId, apiKeyId, scopes, rotation, isLimited, isPrevious }
   })
 
 /** On the path of every inference request: no generators, one step after the statement. */

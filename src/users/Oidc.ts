@@ -138,7 +138,10 @@ const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
       {
         timeout: discoverySeconds,
         // Only a loopback address may be http: `SignInSettings`
-        execute: issuer.protocol === "http:" ? [client.allowInsecureRequests] : []
+        execute:
+          issuer.protocol === "http:"
+            ? [client.enableNonRepudiationChecks, client.allowInsecureRequests]
+            : [client.enableNonRepudiationChecks]
       }
     )
   /** Everybody may begin to sign in: whoever comes meanwhile waits for the same response. */
@@ -165,7 +168,10 @@ const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
 const discoverySeconds = 10
 const discoveryMillis = Duration.toMillis("1 hour")
 
-/** The claims of the ID token, whose signature and nonce were checked; the address may be in userinfo only. */
+/**
+ * The claims of the ID token; the address may be in userinfo only. `enableNonRepudiationChecks` has its signature
+ * verified with the published keys: by default openid-client trusts the connection to the token endpoint.
+ */
 const identify = async (
   configuration: client.Configuration,
   url: URL,

@@ -7,9 +7,8 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { Scope } from "../domain/Scope.ts"
 import { SignInMethod } from "../domain/Session.ts"
-import { consoleKeys } from "./ApiKeyStore.ts"
+import { consoleKeys, exchangedKey } from "./ApiKeyStore.ts"
 import type { ConsoleKey } from "./ApiKeyStore.ts"
 import { hasAddress } from "./UserStore.ts"
 
@@ -22,8 +21,9 @@ export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   name: Schema.NullOr(Schema.String),
   method: SignInMethod,
   apiKeyId: Schema.NullOr(ApiKeyId),
-  /** Of the key that was exchanged. */
-  scopes: Schema.NullOr(Schema.Array(Scope)),
+  /** Of the key that was exchanged; `isPrevious`: its secret was replaced and works until its grace ends. */
+  isLimited: Schema.Boolean,
+  isPrevious: Schema.Boolean,
   address: Schema.NullOr(Schema.String),
   createdAt: Time,
   lastSeenAt: Time,
@@ -194,7 +194,7 @@ function sessions(sql: PgClient.PgClient) {
   const joined = sql.literal(
     "sessions s LEFT JOIN users u ON u.id = s.user_id LEFT JOIN api_keys k ON k.id = s.api_key_id"
   )
-  const columns = sql.literal("s.*, k.scopes, u.email, u.name")
+  const columns = sql.literal(`s.*, ${exchangedKey}, u.email, u.name`)
   return {
     find: (tokenHash: Uint8Array, at: Standing) =>
       sql`SELECT ${columns} FROM ${joined} WHERE s.token_hash = ${tokenHash} AND ${standing(at)}`.pipe(

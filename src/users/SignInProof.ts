@@ -5,7 +5,7 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { SignInMethod } from "../domain/Session.ts"
 import { Secrets } from "../process/Secrets.ts"
-import { ApiKeys } from "./ApiKeys.ts"
+import { ApiKeys, previousSecret } from "./ApiKeys.ts"
 import { Passwords } from "./Passwords.ts"
 import { SessionStore } from "./SessionStore.ts"
 import type { Owner, SessionKey, UserOwner } from "./SessionStore.ts"
@@ -61,7 +61,8 @@ export const makeProve = Effect.fnUntraced(function* (
 
   const byApiKey = Effect.fnUntraced(function* (key: string) {
     if (!key.startsWith("sk-")) return yield* wrongToken
-    const { apiKeyId, rotation, scopes, userId } = yield* keys.authenticate(key)
+    const { apiKeyId, isPrevious, rotation, scopes, userId } = yield* keys.authenticate(key)
+    if (isPrevious) return yield* previousSecret
     if (!scopes.includes("manage")) {
       return yield* problem(1004, "This API key lacks the scope manage")
     }

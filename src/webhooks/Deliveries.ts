@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Semaphore } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
@@ -88,6 +88,18 @@ export class Deliveries extends Context.Service<
       const notKept = (id: DeliveryId) =>
         problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
 
+      const oldest = oldestMatching(log, yield* Semaphore.make(1))
+
+      const redeliverAll = Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {
+        const found = yield* oldest(userId, filter)
+        const ids = found.slice(0, recoverDeliveriesMax)
+        if (ids.length > 0) {
+          yield* notifier.notifyEndpoints(yield* log.requeue(ids, yield* DateTime.now))
+        }
+        const last = found.length > ids.length ? ids.at(-1) : undefined
+        return { count: ids.length, next: Option.fromUndefinedOr(last) }
+      })
+
       return Deliveries.of({
         search: log.search,
         ofTask: log.ofTask,
@@ -109,27 +121,43 @@ export class Deliveries extends Context.Service<
           yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
           return yield* find(userId, id)
         }),
-        redeliverAll: Effect.fn("Deliveries.redeliverAll")(function* (userId, filter) {
-          const found = yield* log.matching(userId, filter, recoverDeliveriesMax + 1)
-          const ids = found.slice(0, recoverDeliveriesMax)
-          if (ids.length > 0) {
-            yield* notifier.notifyEndpoints(yield* log.requeue(ids, yield* DateTime.now))
-          }
-          const last = found.length > ids.length ? ids.at(-1) : undefined
-          return { count: ids.length, next: Option.fromUndefinedOr(last) }
-        }),
+        redeliverAll: Effect.fn("Deliveries.redeliverAll")(redeliverAll),
         recover: Effect.fn("Deliveries.recover")(function* (userId, endpointId, since) {
           yield* endpoints.get(userId, endpointId)
           const now = yield* DateTime.now
           if (DateTime.isGreaterThan(since, now)) {
             return yield* invalid([{ pointer: "#/since", detail: "Expected a time in the past" }])
           }
-          const found = yield* log.recoverable(userId, endpointId, since, recoverDeliveriesMax + 1)
-          const ids = found.slice(0, recoverDeliveriesMax)
-          if (ids.length > 0) yield* notifier.notifyEndpoints(yield* log.requeue(ids, now))
-          return { recovered: ids.length, hasMore: found.length > ids.length }
+          const { count, next } = yield* redeliverAll(userId, {
+            endpointId,
+            since,
+            statuses: ["failed", "skipped"],
+            type: undefined,
+            until: undefined,
+            after: undefined
+          })
+          return { recovered: count, hasMore: Option.isSome(next) }
         })
       })
     })
   )
 }
+
+/**
+ * The oldest deliveries that match, one more than a call sends again. The log is read in windows, one at a time in
+ * this process: a filter that matches little holds up nobody else.
+ */
+const oldestMatching = (log: DeliveryLogStore["Service"], turn: Semaphore.Semaphore) =>
+  Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {
+    const found: Array<DeliveryId> = []
+    let after = filter.after
+    while (found.length <= recoverDeliveriesMax) {
+      const left = recoverDeliveriesMax + 1 - found.length
+      const window = log.matching(userId, { ...filter, after }, left)
+      const { ids, scanEnd } = yield* turn.withPermits(1)(window)
+      found.push(...ids)
+      if (scanEnd === null) break
+      after = scanEnd
+    }
+    return found
+  })

@@ -2,14 +2,21 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { audited, named } from "../db/Audited.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { listScanRowsMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
-import { createdAt, daysOfTask, deliveryColumns, searchDeliveries } from "./DeliverySearchStore.ts"
+import {
+  createdAt,
+  daysOfTask,
+  deliveryColumns,
+  deliveryIdAt,
+  searchDeliveries
+} from "./DeliverySearchStore.ts"
 import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 
 /** One delivery of the log. */
@@ -53,6 +60,13 @@ export interface RedeliveryFilter {
   readonly until: DateTime.Utc | undefined
   readonly after: DeliveryId | undefined
 }
+
+const MatchingDeliveries = Schema.Struct({
+  ids: Schema.Array(DeliveryId),
+  /** The last delivery that was read, when more may follow. */
+  scanEnd: Schema.NullOr(DeliveryId)
+})
+export type MatchingDeliveries = typeof MatchingDeliveries.Type
 
 const OfTaskRow = Schema.Struct({
   id: DeliveryId,
@@ -118,19 +132,15 @@ export class DeliveryLogStore extends Context.Service<
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
-    /** Deliveries to endpoints that are there, oldest first. */
+    /**
+     * Deliveries to endpoints that are there, oldest first. Reads at most `listScanRowsMax` deliveries, whatever the
+     * filter matches.
+     */
     readonly matching: (
       userId: UserId,
       filter: RedeliveryFilter,
       limit: number
-    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
-    /** Failed and skipped deliveries of an endpoint, created since then, oldest first. */
-    readonly recoverable: (
-      userId: UserId,
-      endpointId: EndpointId,
-      since: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
+    ) => Effect.Effect<MatchingDeliveries, StoreUnavailable>
   }
 >()("gateway/webhooks/DeliveryLogStore") {
   static readonly layer = Layer.effect(
@@ -214,7 +224,6 @@ const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {
   const Requeued = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
-  const Id = Schema.Struct({ id: DeliveryId })
   return {
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
       sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
@@ -222,41 +231,26 @@ function redelivery(sql: PgClient.PgClient) {
         Effect.map((rows) => rows[0]?.endpoints ?? []),
         audited(sql, named),
         storeFailures
-      ),
-    recoverable: (userId: UserId, endpointId: EndpointId, since: DateTime.Utc, limit: number) =>
-      sql`
-        SELECT id FROM deliveries
-        WHERE endpoint_id = ${endpointId} AND user_id = ${userId} AND created_at >= ${toDate(since)}
-          AND status IN ('failed', 'skipped')
-        ORDER BY id LIMIT ${limit}`.pipe(
-        rowsOf(Id),
-        Effect.map(Array.map((row) => row.id)),
-        storeFailures
       )
   }
 }
 
 function matching(sql: PgClient.PgClient) {
-  const Id = Schema.Struct({ id: DeliveryId })
   return (userId: UserId, filter: RedeliveryFilter, limit: number) => {
-    const { after, endpointId, since, type, until } = filter
+    const { after, endpointId, since, statuses, type, until } = filter
+    const sinceId = since === undefined ? lowestId : deliveryIdAt(since)
+    const isAfter = after !== undefined && after > sinceId
+    const from = isAfter ? createdAt(after) : since && toDate(since)
     return sql`
-      SELECT d.id FROM deliveries d
-      JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
-      WHERE ${sql.and([
-        sql`d.user_id = ${userId} AND d.status = ANY (${filter.statuses}::text[])`,
-        ...(after === undefined
-          ? []
-          : [sql`d.id > ${after} AND d.created_at >= ${createdAt(after)}`]),
-        ...(endpointId === undefined ? [] : [sql`d.endpoint_id = ${endpointId}`]),
-        ...(type === undefined ? [] : [sql`d.event_type = ${type}`]),
-        ...(since === undefined ? [] : [sql`d.created_at >= ${toDate(since)}`]),
-        ...(until === undefined ? [] : [sql`d.created_at < ${toDate(until)}`])
-      ])}
-      ORDER BY d.id LIMIT ${limit}`.pipe(
-      rowsOf(Id),
-      Effect.map(Array.map((row) => row.id)),
-      storeFailures
-    )
+      SELECT ids, scan_end FROM deliveries_matching(
+        ${userId}, ${endpointId ?? null}::text, ${statuses}::text[], ${type ?? null}::text,
+        ${isAfter ? after : sinceId}, ${until === undefined ? highestId : deliveryIdAt(until)},
+        coalesce(${from ?? null}::timestamptz, '-infinity'),
+        coalesce(${until === undefined ? null : toDate(until)}::timestamptz, 'infinity'),
+        ${listScanRowsMax}::int, ${limit}::int)`.pipe(rowOf(MatchingDeliveries), storeFailures)
   }
 }
+
+/** Below and above the ids of all times. */
+const lowestId = "whd_"
+const highestId = "whd_g"

@@ -33,7 +33,7 @@ export const createdAt = (id: DeliveryId): Date =>
   new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
 
 /** The lowest delivery id of this time. */
-const deliveryIdAt = (at: DateTime.Utc): string =>
+export const deliveryIdAt = (at: DateTime.Utc): string =>
   `whd_${DateTime.toEpochMillis(at).toString(16).padStart(12, "0")}`
 
 /** Of a table named `t`. */

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import OidcProvider from "oidc-provider"
@@ -13,6 +14,8 @@ export const startOidcProvider = async (options: {
   readonly redirectUri: string
   /** Claims in the ID token; else in userinfo only. */
   readonly inIdToken: boolean
+  /** The published keys have the ids of the provider's own, and have signed nothing. */
+  readonly hasForeignKeys?: boolean
 }) => {
   const state: { person: Person } = { person: { sub: "nobody" } }
   const server = createServer()
@@ -52,7 +55,22 @@ export const startOidcProvider = async (options: {
     }
   })
   const handle = provider.callback()
+  const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+  const foreignKeys = {
+    keys: [
+      {
+        ...publicKey.export({ format: "jwk" }),
+        kid: "keystore-CHANGE-ME",
+        use: "sig",
+        alg: "RS256"
+      }
+    ]
+  }
   server.on("request", (request, response) => {
+    if (options.hasForeignKeys === true && request.url === "/jwks") {
+      response.setHeader("content-type", "application/jwk-set+json")
+      return void response.end(JSON.stringify(foreignKeys))
+    }
     if (request.url?.startsWith("/interaction") !== true) return handle(request, response)
     const login = { accountId: state.person.sub }
     provider.interactionFinished(request, response, { login }).catch(() => response.destroy())

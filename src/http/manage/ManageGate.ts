@@ -7,6 +7,7 @@ import { longTextFaults, pointerOf } from "../../catalog/FieldFaults.ts"
 import { CurrentCaller, ManageGate, ManageProblems } from "../../contract/Access.ts"
 import type { Caller } from "../../contract/Access.ts"
 import { invalid } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { AuditLog } from "../../process/AuditLog.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
@@ -18,6 +19,7 @@ import type { JsonBody } from "../server/JsonBody.ts"
 import { renderFailures } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { accessChangedBy, authorizeAccessChange } from "./AccessChanges.ts"
 import { auditRequest } from "./ManageAudit.ts"
 
 /** Implements `ManageGate` of the contract. */
@@ -32,32 +34,32 @@ export const layer = Layer.effect(
     const authenticate = yield* makeAuthenticateManagement
     const takeQuota = (caller: Caller) =>
       caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
+
+    const handle = Effect.fnUntraced(function* <E, R>(
+      handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+      endpoint: HttpApiEndpoint.Top,
+      request: HttpServerRequest.HttpServerRequest,
+      first: Caller
+    ) {
+      const body = yield* checkRequest(endpoint)
+      // The key or the session may have ended while the body was on its way
+      const caller = body.value !== undefined ? yield* authenticate(request, false) : first
+      yield* authorizeAccessChange(endpoint, caller)
+      const actor = actorOf(caller)
+      const audited = Effect.provideService(handled, CurrentCaller, caller).pipe(
+        withReadBody(body),
+        Effect.annotateLogs("actor", actor),
+        auditRequest(audit, { actor, ipAddress: addressOf(request) }, endpoint, body.value)
+      )
+      const mayStill = authenticate(request, false)
+      return yield* replayed(replays, { endpoint, caller, body, mayStill }, audited)
+    })
+
     return {
       bearer: (httpEffect, { endpoint }) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
           Effect.flatMap(Effect.tap(authenticate(request), takeQuota), (caller) =>
-            bodies.within(
-              request,
-              nameOf(caller)
-            )(
-              Effect.flatMap(checkRequest(endpoint), (body) =>
-                replayed(
-                  replays,
-                  caller,
-                  body,
-                  Effect.provideService(httpEffect, CurrentCaller, caller).pipe(
-                    withReadBody(body),
-                    Effect.annotateLogs("actor", actorOf(caller)),
-                    auditRequest(
-                      audit,
-                      { actor: actorOf(caller), ipAddress: addressOf(request) },
-                      endpoint,
-                      body.value
-                    )
-                  )
-                )
-              )
-            )
+            bodies.within(request, nameOf(caller))(handle(httpEffect, endpoint, request, caller))
           )
         ).pipe(withJsonType)
     }
@@ -69,7 +71,7 @@ export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) =>
   renderFailures(httpEffect)
 )
 
-/** Separates the callers' idempotency keys and body capacity. */
+/** Separates the body capacity of callers, and their idempotency keys. */
 const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)
 
 /**
@@ -127,6 +129,19 @@ const noBody: JsonBody = { value: undefined }
 /** In place of a body that was left out: the same request as one with `{}`. */
 const emptyBody: JsonBody = { value: {} }
 
+/** A request that is authorized, with the body that was read. */
+interface Checked {
+  readonly endpoint: HttpApiEndpoint.Top
+  readonly caller: Caller
+  readonly body: JsonBody
+  /** Fails when the key or the session has ended. */
+  readonly mayStill: Effect.Effect<
+    unknown,
+    Problem | StoreUnavailable,
+    HttpServerRequest.HttpServerRequest
+  >
+}
+
 /**
  * Replays the first response to a POST with the same `Idempotency-Key`. The first request, once it has
  * the key, runs to its end even if its client disconnects.
@@ -134,8 +149,7 @@ const emptyBody: JsonBody = { value: {} }
  */
 const replayed = <E, R>(
   replays: ManageReplays["Service"],
-  caller: Caller,
-  body: JsonBody,
+  { body, caller, endpoint, mayStill }: Checked,
   handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) =>
   Effect.gen(function* () {
@@ -146,8 +160,14 @@ const replayed = <E, R>(
     const [, query] = request.originalUrl.split("?", 2)
     const key = yield* readIdempotencyKey(request, body, query === undefined ? "" : `?${query}`)
     if (Option.isNone(key)) return yield* handled
-    const claim = yield* replays.claim({ caller: nameOf(caller), ...key.value })
+    const claim = yield* replays.claim({
+      ...key.value,
+      caller: nameOf(caller),
+      key: replayKeyOf(endpoint, caller, key.value.key)
+    })
     if (claim._tag === "Replayed") {
+      // A repeat may have waited for the first request
+      yield* mayStill
       return HttpServerResponse.text(claim.response.body, {
         status: claim.response.status,
         contentType: "application/json",
@@ -160,6 +180,15 @@ const replayed = <E, R>(
       )
     ).pipe(Effect.uninterruptible)
   })
+
+/**
+ * The key under which a response is kept. One that may show a secret is kept for the key or the session that acts,
+ * not for the user; no header contains the separator.
+ */
+const replayKeyOf = (endpoint: HttpApiEndpoint.Top, caller: Caller, key: string): string => {
+  if (caller._tag === "Operator" || Option.isNone(accessChangedBy(endpoint))) return key
+  return `${caller.key?.apiKeyId ?? caller.session?.id}\n${key}`
+}
 
 /** `HttpApi` only makes responses with whole bodies. */
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>

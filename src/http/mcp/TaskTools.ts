@@ -49,9 +49,9 @@ export const makeTaskTools = Effect.gen(function* () {
     bind(createTask, "inference", create),
     bind(getTask, "inference", ({ include_images = true, task_id, wait_seconds = 0 }) =>
       Effect.gen(function* () {
-        const { task } = yield* find(task_id)
+        const { mayStill, task } = yield* find(task_id)
         const wait = Duration.seconds((yield* MayWait) ? wait_seconds : 0)
-        const seen = yield* watch.untilEnd(task, wait)
+        const seen = yield* watch.untilEnd(task, wait, mayStill)
         return yield* resultOf(seen, include_images)
       })
     ),
@@ -71,10 +71,10 @@ const nameOf = ({ model, vendor }: ModelPath): string => `${vendor}/${model}`
 const makeFind = Effect.map(
   makeAdmitInference,
   (admit) => (id: TaskId) =>
-    Effect.flatMap(admit(Option.some(id)), ({ principal, task }) =>
+    Effect.flatMap(admit(Option.some(id)), ({ mayStill, principal, task }) =>
       Option.isNone(task)
         ? Effect.fail(problem(2005, `There is no task ${id}`))
-        : Effect.succeed({ principal, task: task.value })
+        : Effect.succeed({ principal, task: task.value, mayStill })
     )
 )
 

@@ -40,7 +40,7 @@ const makeCreate = Effect.gen(function* () {
   const answer = yield* makeAnswer
   return (kind: ImageKind) =>
     Effect.gen(function* () {
-      const { principal } = yield* admitCreate()
+      const { mayStill, principal } = yield* admitCreate()
       yield* refuseUnknownQuery([])
       const request = yield* HttpServerRequest.HttpServerRequest
       const begun = yield* beginOf(create, principal, kind)
@@ -53,7 +53,7 @@ const makeCreate = Effect.gen(function* () {
       const { id, path } = begun
       const ended = Duration.isZero(wait)
         ? Option.none()
-        : yield* endOf(principal.userId, path, id, wait)
+        : yield* endOf({ userId: principal.userId, mayStill }, path, id, wait)
       return Option.isNone(ended) && isAsync
         ? answer.accepted(begun)
         : yield* answer.ended(begun, ended)

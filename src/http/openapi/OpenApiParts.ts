@@ -200,7 +200,10 @@ const extraHeaders: Readonly<Record<number, Json>> = {
 }
 
 const codesOf = (status: number) =>
-  Object.entries(problemCodes).filter(([, problem]) => problem.status === status)
+  Object.entries(problemCodes).filter(
+    ([, problem]) =>
+      problem.status === status || ("forbidden" in problem && problem.forbidden === status)
+  )
 
 const statuses = [...new Set(Object.values(problemCodes).map(({ status }) => status))]
 

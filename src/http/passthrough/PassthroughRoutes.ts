@@ -16,7 +16,7 @@ import { readDocument, readUnparsed } from "../server/JsonBody.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
-import { makeKeyHashOf } from "../server/SessionKeys.ts"
+import { makeSessionUseOf } from "../server/SessionKeys.ts"
 import { handedOffCallOf } from "./HandedOffCall.ts"
 import type { HandedOffCall } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
@@ -42,7 +42,7 @@ const makeHandler = Effect.gen(function* () {
   const bodies = yield* RequestBodyLimiter
   const turns = yield* CurrentBodyTurns
   const passthrough = yield* Passthrough
-  const authenticateAt = authenticatePassthrough(keys, yield* makeKeyHashOf)
+  const authenticateAt = authenticatePassthrough(keys, yield* makeSessionUseOf)
   const authenticate = ({ meter, provider }: OpenRoute, key: string | undefined) =>
     authenticateAt(meter.per !== "nothing", provider === "gemini" ? key : undefined)
   const { serviceName } = yield* AppConfig

@@ -4,15 +4,17 @@ import { CurrentCaller } from "../../contract/Access.ts"
 import type { Caller } from "../../contract/Access.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
+import type { MayStill } from "../../tasks/TaskWatch.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Rate } from "../../users/ApiKeys.ts"
+import type { Admitted, Rate } from "../../users/ApiKeys.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
 import { clientTokenOf, tokenMissing, tokenOf } from "./ClientKeys.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
-import { makeKeyHashOf } from "./SessionKeys.ts"
-import type { KeyHashOf } from "./SessionKeys.ts"
+import { makeSessionUseOf } from "./SessionKeys.ts"
+import type { SessionUseOf } from "./SessionKeys.ts"
 
 /** By what a request acts: the key, the session, or the operator's token. */
 export interface Actor {
@@ -27,8 +29,13 @@ export const actorOf = (caller: Caller): Actor => {
   const userId = caller._tag === "User" ? caller.userId : null
   if (caller.session !== undefined) return { type: "session", id: caller.session.id, userId }
   return caller._tag === "User"
-    ? { type: "api_key", id: caller.apiKeyId ?? null, userId }
+    ? { type: "api_key", id: caller.key?.apiKeyId ?? null, userId }
     : { type: "operator", id: null, userId }
+}
+
+/** A caller of a model endpoint. A response that waits checks each second whether the caller still may have it. */
+export interface AdmittedCaller extends Admitted {
+  readonly mayStill: MayStill
 }
 
 /**
@@ -38,12 +45,20 @@ export const actorOf = (caller: Caller): Actor => {
  */
 export const makeAdmitInference = Effect.gen(function* () {
   const keys = yield* ApiKeys
-  const keyHashOf = yield* makeKeyHashOf
+  const sessionUseOf = yield* makeSessionUseOf
+  const within = (
+    admitted: Effect.Effect<Admitted, Problem | StoreUnavailable>,
+    mayStill: MayStill
+  ) => Effect.map(admitted, (it): AdmittedCaller => ({ ...it, mayStill }))
   const admit = (request: Request, taskId: Option.Option<TaskId>) => {
     const token = tokenOf(request.headers)
-    if (token !== tokenMissing) return Effect.flatMap(token, (it) => keys.admit(it, taskId))
-    return Effect.flatMap(keyHashOf(request), (hash) =>
-      Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, taskId)
+    if (token !== tokenMissing) {
+      return Effect.flatMap(token, (it) => within(keys.admit(it, taskId), keys.authenticate(it)))
+    }
+    return Effect.flatMap(sessionUseOf(request), (use) =>
+      Option.isNone(use)
+        ? tokenMissing
+        : within(keys.admitHash(use.value.keyHash, taskId), use.value.mayStill)
     )
   }
   return (taskId: Option.Option<TaskId>) =>
@@ -77,7 +92,7 @@ const showRate = Effect.fnUntraced(function* (rate: Rate) {
  * Gemini's clients may put the key in the query; a header goes before it, and it before a cookie.
  */
 export const authenticatePassthrough =
-  (keys: ApiKeys["Service"], keyHashOf: KeyHashOf) =>
+  (keys: ApiKeys["Service"], sessionUseOf: SessionUseOf) =>
   (isMetered: boolean, queryKey: string | undefined) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const given = clientTokenOf(request.headers)
@@ -85,8 +100,8 @@ export const authenticatePassthrough =
         given === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : given
       const admitted =
         token === tokenMissing
-          ? Effect.flatMap(keyHashOf(request), (hash) =>
-              Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, Option.none())
+          ? Effect.flatMap(sessionUseOf(request), (use) =>
+              Option.isNone(use) ? tokenMissing : keys.admitHash(use.value.keyHash, Option.none())
             )
           : Effect.flatMap(token, (it) =>
               isMetered ? keys.admitCached(it) : keys.admit(it, Option.none())
@@ -113,11 +128,11 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     if (secrets.isAdminToken(token)) {
       return { _tag: "Operator", session: undefined } satisfies Caller
     }
-    const { apiKeyId, scopes, userId } = yield* keys.authenticate(token)
-    if (!scopes.includes("manage")) {
+    const key = yield* keys.authenticate(token)
+    if (!key.scopes.includes("manage")) {
       return yield* problem(1004, "This API key lacks the scope manage")
     }
-    return { _tag: "User", userId, apiKeyId, session: undefined } satisfies Caller
+    return { _tag: "User", userId: key.userId, key, session: undefined } satisfies Caller
   })
 
   const bySession = Effect.fnUntraced(function* (request: Request, token: string, isUse: boolean) {
@@ -162,15 +177,12 @@ type Request = HttpServerRequest.HttpServerRequest
 
 const sessionEnded = Effect.fail(problem(1006, "The session has ended: sign in again"))
 
-const callerOf = (session: SessionRow): Caller =>
-  session.userId === null
-    ? { _tag: "Operator", session }
-    : {
-        _tag: "User",
-        userId: session.userId,
-        apiKeyId: session.apiKeyId ?? undefined,
-        session
-      }
+const callerOf = (session: SessionRow): Caller => {
+  const { apiKeyId, isLimited, isPrevious, userId } = session
+  if (userId === null) return { _tag: "Operator", session }
+  const key = apiKeyId === null ? undefined : { apiKeyId, isLimited, isPrevious }
+  return { _tag: "User", userId, key, session }
+}
 
 /** The user of an endpoint for users; the operator is no user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>

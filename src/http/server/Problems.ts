@@ -2,7 +2,14 @@ import { Cause, Context, Effect, Metric, Option } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { faultsOf } from "../../catalog/FieldFaults.ts"
-import { invalid, Problem, problem, problemCodes, StoreUnavailable } from "../../domain/Problem.ts"
+import {
+  invalid,
+  Problem,
+  problem,
+  problemCodes,
+  statusOf,
+  StoreUnavailable
+} from "../../domain/Problem.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import { vendorHeaders, vendorMembers } from "./VendorErrors.ts"
 
@@ -27,7 +34,8 @@ const countProblem = (code: number): void => {
 /** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
 export const problemBody = (fault: Problem, path: string, traceId: string) => {
   countProblem(fault.code)
-  const { status, title } = problemCodes[fault.code]
+  const { title } = problemCodes[fault.code]
+  const status = statusOf(fault)
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
   const task = fault.task === undefined ? {} : { task: fault.task }
   const remaining = fault.remaining === undefined ? {} : { remaining: fault.remaining }

@@ -2,28 +2,41 @@ import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { MayStill } from "../../tasks/TaskWatch.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** The hash of the key by which a request with a session's cookie uses models; `None` without a cookie. */
-export type KeyHashOf = (
+/** What a request with a session's cookie uses models by. */
+export interface SessionUse {
+  readonly keyHash: Uint8Array
+  /** Is no use of the session: it goes on to be idle. */
+  readonly mayStill: MayStill
+}
+
+/** `None` without a cookie. */
+export type SessionUseOf = (
   request: Request
-) => Effect.Effect<Option.Option<Uint8Array>, Problem | StoreUnavailable>
+) => Effect.Effect<Option.Option<SessionUse>, Problem | StoreUnavailable>
 
 /** Inference by session, of own pages only. docs/reference/sessions.md#inference, ADR 0175 */
-export const makeKeyHashOf = Effect.gen(function* () {
+export const makeSessionUseOf = Effect.gen(function* () {
   const sessions = yield* Sessions
   const cookies = yield* makeSessionCookies
+  const standing = (cookie: string, isUse: boolean) =>
+    Effect.flatMap(sessions.find(cookie, isUse), (session) =>
+      Effect.mapError(Effect.fromOption(session), () => sessionEnded)
+    )
   const ofCookie = Effect.fnUntraced(function* (request: Request, cookie: string) {
     yield* cookies.refuseForeign(request)
-    const session = yield* sessions.find(cookie)
-    if (Option.isNone(session)) return yield* problem(1006, "The session has ended: sign in again")
-    return Option.some(yield* sessions.keyHashOf(session.value))
+    const keyHash = yield* sessions.keyHashOf(yield* standing(cookie, true))
+    return Option.some({ keyHash, mayStill: standing(cookie, false) })
   })
   return (request: Request) => {
     const cookie = cookies.tokenOf(request)
     return cookie === undefined ? Effect.succeedNone : ofCookie(request, cookie)
   }
 })
+
+const sessionEnded = problem(1006, "The session has ended: sign in again")

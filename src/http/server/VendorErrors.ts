@@ -1,4 +1,4 @@
-import { isFinal, problemCodes } from "../../domain/Problem.ts"
+import { isFinal, statusOf } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 
@@ -45,7 +45,7 @@ const googleStatus = (status: number): string =>
  * need `type` to be `error`, which is a valid URI reference. docs/reference/errors.md#error-members-of-the-vendors
  */
 export const vendorMembers = (fault: Problem, path: string, traceId: string): object => {
-  const { status } = problemCodes[fault.code]
+  const status = statusOf(fault)
   const message = fault.detail
   switch (vendorOf(path)) {
     case "openai": {

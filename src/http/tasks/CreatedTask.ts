@@ -13,6 +13,7 @@ import { Router } from "../../tasks/Router.ts"
 import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import type { MayStill } from "../../tasks/TaskWatch.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import type { JsonBody } from "../server/JsonBody.ts"
@@ -63,9 +64,14 @@ export const makeEndOf = Effect.gen(function* () {
   const router = yield* Router
   const watch = yield* TaskWatch
   return Effect.fnUntraced(
-    function* (userId: UserId, path: ModelPath, id: TaskId, wait: Duration.Duration) {
+    function* (
+      { mayStill, userId }: { readonly userId: UserId; readonly mayStill: MayStill },
+      path: ModelPath,
+      id: TaskId,
+      wait: Duration.Duration
+    ) {
       const { task } = yield* router.find(userId, path, id)
-      return yield* watch.untilEnd(task, wait)
+      return yield* watch.untilEnd(task, wait, mayStill)
     },
     Effect.sandbox,
     Effect.option,

@@ -13,6 +13,7 @@ import type { ModelPath, Quote } from "../../tasks/Router.ts"
 import { createdId } from "../../tasks/TaskCreation.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import type { MayStill } from "../../tasks/TaskWatch.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import { makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
@@ -84,7 +85,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const { principal } = yield* admitCreate()
+    const { mayStill, principal } = yield* admitCreate()
     const path = yield* modelPath(action)
     yield* refuseOtherModels(principal, router.modelsAt(path))
     const isDryRun = yield* readDryRun
@@ -105,7 +106,8 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
     const seconds = preferredWait(request.headers["prefer"])
     if (Option.isNone(seconds)) return respond(created, Option.none())
     const wait = Duration.seconds(seconds.value)
-    const ended = yield* endOf(principal.userId, path, yield* createdId(created), wait)
+    const id = yield* createdId(created)
+    const ended = yield* endOf({ userId: principal.userId, mayStill }, path, id, wait)
     return HttpServerResponse.setHeader(
       respond(created, ended),
       "preference-applied",
@@ -181,17 +183,22 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
   const watch = yield* TaskWatch
   const cost = header("cost")
   const sandboxed = { [header("sandbox")]: "true" }
-  const respond = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
+  const respond = (
+    request: HttpServerRequest.HttpServerRequest,
+    task: TaskView,
+    mayStill: MayStill
+  ) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
       const headers = { [cost]: Credits.format(costOf(task)), ...(task.sandbox ? sandboxed : {}) }
-      return Effect.map(watch.moves(task), (moves) =>
+      return Effect.map(watch.moves(task, mayStill), (moves) =>
         eventStream(Stream.map(moves, bodyOf), headers)
       )
     }
     const seconds = preferredWait(headers["prefer"])
     if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))
-    return Effect.map(watch.untilEnd(task, Duration.seconds(seconds.value)), (last) =>
+    const wait = Duration.seconds(seconds.value)
+    return Effect.map(watch.untilEnd(task, wait, mayStill), (last) =>
       HttpServerResponse.setHeader(
         notModified(headers, show(last)),
         "preference-applied",
@@ -210,9 +217,9 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
               ({ ending, task }) =>
                 Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
                   ending === undefined
-                    ? respond(request, task)
+                    ? respond(request, task, admitted.mayStill)
                     : Effect.map(
-                        respond(request, task),
+                        respond(request, task, admitted.mayStill),
                         HttpServerResponse.setHeaders(endingHeaders(ending))
                       )
                 )

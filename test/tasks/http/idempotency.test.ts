@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { GatewayHttp, layerGateway, makeUser, readResult } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
+import { beginPost } from "../../support/slowBody.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -115,6 +116,22 @@ describeStores("Idempotency-Key", (database) => {
         assert.strictEqual(anew.status, 202)
         assert.isFalse(anew.headers.has("idempotency-replayed"))
         assert.notStrictEqual(anew.json.task_info.id, first.json.task_info.id)
+      })
+    )
+
+    it.effect("a repeat whose API key was revoked while its body was on its way is refused", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const first = yield* user.call("POST", path, body, keyed("k"))
+        assert.strictEqual(first.status, 202)
+        const headers = { authorization: `Bearer ${user.key}`, ...keyed("k") }
+        // The second is refused before its acceptance, where repeats are looked for too
+        const late = [yield* beginPost(path, headers, body), yield* beginPost(path, headers, {})]
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${user.id}`
+        const [same, other] = [yield* late[0]!.finish, yield* late[1]!.finish]
+        assert.deepStrictEqual([same.status, same.json.code], [401, 1003])
+        assert.deepStrictEqual([other.status, other.json.code], [400, 2001])
       })
     )
 

@@ -18,12 +18,16 @@ class Provider extends Context.Service<Provider, Awaited<ReturnType<typeof start
   "test/Provider"
 ) {}
 
-const gateway = (inIdToken: boolean, env: Readonly<Record<string, string>> = {}) =>
+const gateway = (
+  inIdToken: boolean,
+  env: Readonly<Record<string, string>> = {},
+  hasForeignKeys = false
+) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const provider = yield* Effect.acquireRelease(
         Effect.promise(() =>
-          startOidcProvider({ redirectUri: `${baseUrl}${callback}`, inIdToken })
+          startOidcProvider({ redirectUri: `${baseUrl}${callback}`, inIdToken, hasForeignKeys })
         ),
         ({ stop }) => Effect.sync(stop)
       )
@@ -213,6 +217,21 @@ layer(gateway(true), { timeout: "60 seconds" })("a hostile callback", (it) => {
     })
   )
 })
+
+layer(gateway(true, {}, true), { timeout: "60 seconds", excludeTestServices: false })(
+  "sign-in by OIDC, an ID token that none of the provider's published keys has signed",
+  (it) => {
+    it.effect("opens no session, of a user or of the operator", () =>
+      Effect.gen(function* () {
+        for (const email of ["signed@example.com", "chief@example.com"]) {
+          const user = yield* makeUser()
+          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { email })
+          assertRefused(yield* signInAs({ sub: email, email, email_verified: true }))
+        }
+      })
+    )
+  }
+)
 
 describe("OIDC settings", () => {
   it.effect("without OIDC_ISSUER there is no such route; a method is named as ever", () =>

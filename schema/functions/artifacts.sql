@@ -1,0 +1,41 @@
+-- Stored media, and the bytes of a user's inputs among them (docs/reference/keys-and-limits.md#kept-inputs).
+
+-- Adds rows of stored media, given one array for each column; one that was added before stays. Inputs count for their
+-- user. Returns the ids of inputs that were not added, because their user would keep more than the bytes in
+-- p_bytes_max. Counters are locked in order of user.
+create or replace function artifacts_add(
+  p_ids text[], p_users uuid[], p_tasks uuid[], p_roles text[], p_mimes text[], p_bytes bigint[], p_hashes bytea[],
+  p_created timestamptz[], p_expires timestamptz[], p_bytes_max bigint[]
+) returns setof text language plpgsql as $$
+declare r record;
+begin
+  for r in
+    select * from unnest(p_ids, p_users, p_tasks, p_roles, p_mimes, p_bytes, p_hashes, p_created, p_expires, p_bytes_max)
+      with ordinality as x (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at, bytes_max, n)
+    order by x.user_id, x.n
+  loop
+    insert into artifacts as a (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)
+      values (r.id, r.user_id, r.task_id, r.role, r.mime, r.bytes, r.sha256, r.created_at, r.expires_at)
+      on conflict (id) do nothing;
+    continue when not found or r.role <> 'input';
+    insert into kept_inputs as k (user_id, bytes)
+      select r.user_id, r.bytes where r.bytes <= r.bytes_max
+      on conflict (user_id) do update set bytes = k.bytes + r.bytes where k.bytes + r.bytes <= r.bytes_max;
+    if not found then
+      delete from artifacts a where a.id = r.id;
+      return next r.id;
+    end if;
+  end loop;
+end $$;
+
+-- Removes rows whose bytes were removed.
+create or replace function artifacts_remove(p_ids text[]) returns void language plpgsql as $$
+declare r record;
+begin
+  for r in
+    with gone as (delete from artifacts a where a.id = any (p_ids) returning a.user_id, a.role, a.bytes)
+    select g.user_id, sum(g.bytes) as bytes from gone g where g.role = 'input' group by g.user_id order by g.user_id
+  loop
+    update kept_inputs k set bytes = greatest(0, k.bytes - r.bytes) where k.user_id = r.user_id;
+  end loop;
+end $$;

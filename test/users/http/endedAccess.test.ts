@@ -1,0 +1,167 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { DateTime, Effect, Fiber } from "effect"
+import { SqlClient } from "effect/sql"
+import { ownPage, signedIn } from "../../support/browser.ts"
+import { adminToken, advance, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
+import { rpc } from "../../support/mcp.ts"
+import { startedDatabase } from "../../support/stores.ts"
+
+/** Who waits for a task when a key, a session or a user ends. docs/reference/keys-and-limits.md#revocation */
+
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const slow = { prompt: "[[sim:slow=10s]]" }
+type User = Effect.Success<ReturnType<typeof makeUser>>
+type Call = User["call"]
+
+/** A request that waits for the task, and what it answers when the access ends first. */
+const waits: Record<
+  string,
+  readonly [
+    ask: (call: Call, task: string) => ReturnType<Call>,
+    refused: (answer: HttpResult) => void
+  ]
+> = {
+  "GET with Prefer: wait": [
+    (call, task) => call("GET", task, undefined, { ...ownPage, prefer: "wait=60" }),
+    ({ json, status }) => {
+      assert.strictEqual(status, 401)
+      assert.include([1002, 1003, 1006], json.code)
+    }
+  ],
+  "an event stream": [
+    (call, task) => call("GET", task, undefined, { ...ownPage, accept: "text/event-stream" }),
+    ({ text }) => assert.notInclude(text, "completed")
+  ],
+  "a create with Prefer: wait": [
+    (call) => call("POST", image, slow, { ...ownPage, prefer: "wait=60" }),
+    ({ json, status }) => {
+      assert.strictEqual(status, 202)
+      assert.isUndefined(json.task_info.status)
+    }
+  ],
+  "images in OpenAI's shape": [
+    (call) =>
+      call("POST", "/v1/images/generations", { model: "text-to-image-max", ...slow }, ownPage),
+    ({ json, status }) => assert.deepStrictEqual([status, json.code], [424, 2017])
+  ]
+}
+
+const byMcp = {
+  "get_task of MCP": [
+    (call: Call, task: string) =>
+      rpc({ call }, "tools/call", {
+        name: "get_task",
+        arguments: { task_id: task.split("/").at(-1), wait_seconds: 45 }
+      }),
+    ({ json }: HttpResult) => {
+      assert.isTrue(json.result.isError)
+      assert.include([1002, 1003], JSON.parse(json.result.content[0].text).code)
+    }
+  ]
+} as const
+
+/** By statements, as another process does it whose hint was lost. */
+const change =
+  (statement: (sql: SqlClient.SqlClient, user: User) => Effect.Effect<unknown, unknown>) =>
+  (user: User) =>
+    Effect.orDie(Effect.flatMap(SqlClient.SqlClient, (sql) => statement(sql, user)))
+
+const asOperator = (method: string, suffix: string, body?: unknown) => (user: User) =>
+  callWith(adminToken)(method, `/manage/v1/users/${user.id}${suffix}`, body)
+
+const endings = {
+  "the key is revoked": change(
+    (sql, { id }) => sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${id}`
+  ),
+  "the key expires": change((sql, { id }) =>
+    Effect.flatMap(
+      DateTime.now,
+      (now) =>
+        sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(now)} WHERE user_id = ${id}`
+    )
+  ),
+  "the key is rotated": change(
+    (sql, { id }) => sql`UPDATE api_keys SET key_hash = id::bytea, previous_key_hash = key_hash,
+      rotations = rotations + 1 WHERE user_id = ${id}`
+  ),
+  "the user is disabled": asOperator("PATCH", "", { disabled: true }),
+  "the user is deleted": asOperator("DELETE", "")
+}
+
+const beginAll = Effect.fnUntraced(function* (
+  ways: Record<string, (typeof waits)[string]>,
+  call: Call
+) {
+  const made = yield* call("POST", image, slow, ownPage)
+  const task = `${image}/${made.json.task_info.id}`
+  return yield* Effect.forEach(Object.entries(ways), ([name, [ask, refused]]) =>
+    Effect.map(Effect.forkChild(ask(call, task)), (fiber) => ({ name, fiber, refused }))
+  )
+})
+
+/** All are over within a second, and none has the result. */
+const assertOver = Effect.fnUntraced(function* (
+  begun: Effect.Success<ReturnType<typeof beginAll>>
+) {
+  yield* advance("1 second", "500 millis")
+  for (const { fiber, name, refused } of begun) {
+    assert.isDefined(fiber.pollUnsafe(), `${name} goes on`)
+    const answer = yield* Fiber.join(fiber)
+    assert.notInclude(answer.text, "signature=", name)
+    refused(answer)
+  }
+})
+
+describe("access that ends", () => {
+  layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })((it) => {
+    for (const [name, end] of Object.entries(endings)) {
+      it.effect(`ends every wait within a second: ${name}`, () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const begun = yield* beginAll({ ...waits, ...byMcp }, user.call)
+          yield* advance("3 seconds")
+          for (const { fiber, name } of begun) assert.isUndefined(fiber.pollUnsafe(), name)
+          const ending = yield* Effect.forkChild(end(user))
+          yield* assertOver(begun)
+          yield* Fiber.join(ending)
+        })
+      )
+    }
+
+    for (const [name, end] of Object.entries({
+      "is signed out": (page: Effect.Success<ReturnType<typeof signedIn>>) =>
+        page.call("DELETE", "/manage/v1/session"),
+      "loses its user's password": (_page: unknown, user: User) =>
+        asOperator("PATCH", "", { password: null })(user)
+    })) {
+      it.effect(`ends every wait within a second: a session ${name}`, () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const [email, password] = [`${user.id}@example.com`, "correct horse battery"]
+          yield* asOperator("PATCH", "", { email, password })(user)
+          const page = yield* signedIn({ email, password })
+          const begun = yield* beginAll(waits, page.call)
+          yield* advance("3 seconds")
+          for (const { fiber, name } of begun) assert.isUndefined(fiber.pollUnsafe(), name)
+          yield* end(page, user)
+          yield* assertOver(begun)
+        })
+      )
+    }
+
+    it.effect("a task that ends right after its key has shows no result", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const begun = yield* beginAll({ ...waits, ...byMcp }, user.call)
+        yield* advance("9 seconds")
+        yield* endings["the key is revoked"](user)
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          UPDATE tasks SET status = 'completed', result = '["https://a/?signature=x"]'::jsonb, captured = price
+          WHERE user_id = ${user.id}`
+        yield* assertOver(begun)
+      })
+    )
+  })
+})
