@@ -38,6 +38,8 @@ const calls = [
   "TaskStore.endStep",
   "TaskStore.finish",
   "TaskStore.releaseRun",
+  "TaskStore.handOver",
+  "TaskStore.share",
   "TaskStore.releaseOrphans",
   "TaskStore.queues",
   "TaskStore.view",
