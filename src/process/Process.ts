@@ -13,6 +13,7 @@ import {
 import { AppConfig } from "../config/Config.ts"
 import { fault } from "../config/Setting.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
+import type { Mark, ProcessAhead } from "../db/StoreMark.ts"
 import {
   callLeaseSeconds,
   clockSkewSecondsMax,
@@ -26,6 +27,7 @@ import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
 import { Secrets } from "./Secrets.ts"
+import { StoreProgress } from "./StoreProgress.ts"
 
 const dead = { seconds: ownerDeadSeconds }
 
@@ -115,8 +117,7 @@ export class Process extends Context.Service<
    * Writes a heartbeat every few seconds. At the end of the scope the process is recorded as ended, so
    * that what it owned is free at once.
    */
-  static readonly layer = Layer.effect(
-    Process,
+  static readonly layer = Layer.effectContext(
     Effect.gen(function* () {
       const store = yield* ProcessStore
       const clock = yield* DatabaseClock
@@ -125,18 +126,25 @@ export class Process extends Context.Service<
       const secrets = yield* Secrets
       const id = makeProcessId(secrets)
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
+      const progress: StoreProgress = { processId: id, seen: 0 }
       const local = yield* Clock.Clock
       const fork = yield* makeFiberPlaces
       const hints = yield* Hints
       const news = yield* makeNews
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const begunAt = local.currentTimeMillisUnsafe()
+        const { seen } = progress
         const { at, ...found } = yield* measureSkew(
           Effect.flatMap(clock.asParameter, (now) =>
-            store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [])
+            store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [], seen)
           )
         )
         const millis = DateTime.toEpochMillis(at)
+        if (found.moved) yield* logTimeline(found.timeline)
+        if (found.advance <= seen) {
+          yield* markRestored({ id, seen, since: DateTime.makeUnsafe(own.newest) })
+        }
+        progress.seen = Math.max(progress.seen, found.advance)
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
         own.begunAt = begunAt
@@ -149,6 +157,11 @@ export class Process extends Context.Service<
             Effect.delay(Effect.sync(news.died), Duration.millis(untilDeath + deathMarginMillis))
           )
         }
+      })
+      /** Begins no submit until the mark is written: the next heartbeat tries again. */
+      const markRestored = Effect.fnUntraced(function* (ahead: ProcessAhead) {
+        const now = yield* clock.asParameter
+        yield* logMark(yield* store.markRestored(ahead, Option.getOrNull(now)))
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
       // Before it enters: a start that is interrupted leaves no row of a process that lives
@@ -176,7 +189,7 @@ export class Process extends Context.Service<
             isSteady(own.newest, now) && own.steadySince <= now - ownerDeadSeconds * 1000
           return DateTime.makeUnsafe(isReliable ? now - leaseSeconds * 1000 : 0)
         })
-      return Process.of({
+      const service = Process.of({
         id,
         aliveSince: since(ownerDeadSeconds),
         callsAliveSince: since(callLeaseSeconds),
@@ -185,9 +198,30 @@ export class Process extends Context.Service<
           Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
         ping: store.ping
       })
+      return Context.make(Process, service).pipe(Context.add(StoreProgress, progress))
     })
   )
 }
+
+/** docs/standbys.md#how-it-is-noticed */
+const logMark = Option.match({
+  onNone: () =>
+    Effect.logWarning("The store has gone back in time, as another process has found and marked"),
+  onSome: ({ holdsEnded, tasksInDoubt, trustedUntil }: Mark) => {
+    const until = trustedUntil === null ? "" : ` after ${DateTime.formatIso(trustedUntil)}`
+    return Effect.logError(
+      `The store has gone back in time: what was written${until} is lost. ${tasksInDoubt} unfinished tasks may have ` +
+        `been submitted, and are not submitted again blindly; ${holdsEnded} holds of calls and reservations are ` +
+        "released. Remedy: docs/standbys.md#after-a-step-back"
+    )
+  }
+})
+
+const logTimeline = (timeline: number) =>
+  Effect.logWarning(
+    `The store goes on as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
+      `${ownerDeadSeconds} seconds, in which each process compares what it knows; docs/standbys.md`
+  )
 
 /** The loops of all nouns have begun by then. */
 const firstTurn = Duration.millis(200)

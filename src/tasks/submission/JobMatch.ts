@@ -12,6 +12,11 @@ export interface Claimant {
   readonly request: Option.Option<SubmitRequest>
   /** Its task waits for the job. Of others it is only known that a job may be theirs. */
   readonly isWaiting: boolean
+  /**
+   * Its submit began before the store was restored: a job that shows no request may be of a task that the store has
+   * lost.
+   */
+  readonly isOfLostTime: boolean
 }
 
 /** A listed job without an owner, and the task of its callback URL, where the list shows that. */
@@ -57,7 +62,7 @@ export const certainJobs = (
     const open = claimants.filter(({ taskId }) => !found.has(taskId))
     const left = free.filter((it) => !taken.has(it))
     for (const claimant of open) {
-      if (!claimant.isWaiting) continue
+      if (!claimant.isWaiting || (wanted === "open" && claimant.isOfLostTime)) continue
       const alike = left.filter((it) => likeness(claimant, it) === wanted)
       const [only] = alike
       if (only === undefined || alike.length > 1) continue

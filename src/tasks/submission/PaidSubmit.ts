@@ -6,6 +6,7 @@ import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { Drain } from "../../process/Drain.ts"
+import { StoreProgress } from "../../process/StoreProgress.ts"
 import type {
   Handle,
   SubmitMedium,
@@ -75,7 +76,7 @@ export class PaidSubmit extends Context.Service<
     PaidSubmit,
     Effect.gen(function* () {
       const { hold } = yield* Drain
-      const begin = beginWith(yield* TaskStore, yield* TaskChanges)
+      const begin = beginWith(yield* TaskStore, yield* TaskChanges, yield* StoreProgress)
       const submitRequest = submitRequestWith(yield* Callbacks)
       const withMediaCapacity = mediaCapacityOf(yield* Semaphore.make(submitMediaBytesMax))
       const { accepted, done, record, refused } = yield* makeRecording
@@ -209,7 +210,11 @@ const mediaCapacityOf =
   }
 
 /** `restore` makes the waits between tries interruptible. */
-const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>
+const beginWith = (
+  store: TaskStore["Service"],
+  changes: TaskChanges["Service"],
+  progress: StoreProgress
+) =>
   Effect.fnUntraced(function* (
     { account, entry, n, owned }: Submission,
     restore: (wait: Effect.Effect<void>) => Effect.Effect<void>
@@ -222,7 +227,8 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
       accountId: account.accountId,
       bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
       queue: submitQueue(entry),
-      now: yield* DateTime.now
+      now: yield* DateTime.now,
+      progress
     }
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
     yield* changes.notify(owned.task.id)

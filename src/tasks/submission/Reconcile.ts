@@ -62,9 +62,9 @@ export class Reconcile extends Context.Service<
               return [{ taskId: id, n, outcome, queue: polls, dueAt: now }]
             }
             if (DateTime.isLessThan(now, givenUpAt(it, list.hopeOf(it.taskId)))) return []
-            return [
-              { taskId: id, n, outcome: givenUp, queue: submitQueue(known.task).name, dueAt: now }
-            ]
+            const isAbsent = it.inDoubt && list.isAbsent(it.taskId)
+            const outcome = isAbsent ? absent : givenUp
+            return [{ taskId: id, n, outcome, queue: submitQueue(known.task).name, dueAt: now }]
           })
           const own = waiting.find((it) => it.taskId === taskId)
           const settled = decided.some((it) => it.taskId === taskId)
@@ -115,6 +115,8 @@ type Hope = "nothing" | "owners" | "more"
 interface Looked {
   readonly found: ReadonlyMap<TaskId, ListedJob>
   readonly hopeOf: (id: TaskId) => Hope
+  /** The whole list shows no job that may be the one of this task. */
+  readonly isAbsent: (id: TaskId) => boolean
 }
 
 /** Lists the jobs, leaves out those of other tasks, and matches the others. */
@@ -143,9 +145,11 @@ const makeListed = Effect.gen(function* () {
     const others = around.unsettled.filter(({ taskId }) => !isWaiting.has(taskId))
     const known = new Map([...requests, ...(yield* requestsOf(others.map(({ taskId }) => taskId)))])
     const now = yield* Clock.currentTimeMillis
+    const restoredAt = yield* retryStore(attempts.restoredAt)
     const claimants = [...waiting, ...others].map((it): Claimant =>
       Object.assign(windowOf(it, now), {
         taskId: it.taskId,
+        isOfLostTime: Option.exists(restoredAt, DateTime.isGreaterThanOrEqualTo(it.startedAt)),
         request: Option.map(Option.fromUndefinedOr(known.get(it.taskId)), ({ request }) => request),
         isWaiting: isWaiting.has(it.taskId)
       })
@@ -166,7 +170,7 @@ const makeListed = Effect.gen(function* () {
     waiting: ReadonlyArray<Unsettled>,
     requests: ReadonlyMap<TaskId, Known>
   ) {
-    const nothing: Looked = { found: new Map(), hopeOf: () => "nothing" }
+    const nothing: Looked = { found: new Map(), hopeOf: () => "nothing", isAbsent: () => false }
     if (account.list === undefined || requests.size === 0) return nothing
     const now = yield* Clock.currentTimeMillis
     const windows = waiting.map((it) => windowOf(it, now))
@@ -182,12 +186,17 @@ const makeListed = Effect.gen(function* () {
       yield* Effect.logWarning(`The jobs of ${account.accountId} were not listed`, error)
       return { ...nothing, hopeOf: () => (isTransient(error) ? "more" : "nothing") } as const
     }
-    if (list.success.length === 0) return nothing
+    if (list.success.length === 0) return { ...nothing, isAbsent: () => true }
     const { claimants, ownerless } = yield* free(account, list.success, waiting, requests)
     const first = certainJobs(claimants, ownerless)
     const jobs = yield* withRecords(claimants, ownerless, first)
     const found = jobs === ownerless ? first : certainJobs(claimants, jobs)
-    return { found, hopeOf: hopeOf(claimants, jobs) } satisfies Looked
+    const candidates = candidatesFor(claimants, jobs)
+    return {
+      found,
+      hopeOf: (id) => hopeOf(candidates(id)),
+      isAbsent: (id) => candidates(id).length === 0
+    } satisfies Looked
   })
 })
 
@@ -217,14 +226,17 @@ const withRecords = Effect.fnUntraced(function* (
   )
 })
 
-const hopeOf =
+const candidatesFor =
   (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
-  (id: TaskId): Hope => {
+  (id: TaskId): ReadonlyArray<FreeJob> => {
     const claimant = claimants.find(({ taskId }) => taskId === id)
-    const candidates = claimant === undefined ? [] : candidatesOf(claimant, free)
-    if (candidates.length === 0) return "nothing"
-    return candidates.some(({ job }) => job.read !== undefined) ? "more" : "owners"
+    return claimant === undefined ? [] : candidatesOf(claimant, free)
   }
+
+const hopeOf = (candidates: ReadonlyArray<FreeJob>): Hope => {
+  if (candidates.length === 0) return "nothing"
+  return candidates.some(({ job }) => job.read !== undefined) ? "more" : "owners"
+}
 
 /** The job of a submit was created between its begin and the time that a vendor may take. */
 const windowOf = ({ answeredAt, startedAt }: Unsettled, now: number) => {
@@ -257,5 +269,14 @@ export const ambiguous = new VendorError({
   class: "AMBIGUOUS",
   message: "It is not known whether the upstream took the job, so it was not submitted again"
 })
+
+/** The submit that was in doubt was none: the task may be submitted. */
+const absent = {
+  state: "refused",
+  handle: null,
+  failure: failureText(
+    new VendorError({ class: "RETRYABLE", message: "The upstream lists no job of this task" })
+  )
+} as const
 
 const givenUp = { state: "ambiguous", handle: null, failure: failureText(ambiguous) } as const

@@ -20,6 +20,7 @@ import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubm
 import type { Fenced } from "./PaidSubmit.ts"
 import { PollPacing } from "./PollPacing.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
+import { makeSettleDoubt } from "./RestoredTask.ts"
 import { makeSubmit, waits, waitWith } from "./SubmitStep.ts"
 import type { ReportFaults, VendorStep } from "./SubmitStep.ts"
 import { entryWith } from "./TaskEntry.ts"
@@ -48,6 +49,7 @@ export class VendorWork extends Context.Service<
       const reconcile = yield* Reconcile
       const paid = yield* PaidSubmit
       const accounts = yield* AccountKeys
+      const settleDoubt = yield* makeSettleDoubt
       const cancel = cancelWith(yield* TaskStore, accounts)
 
       /** For a task whose job may have been bought: it is looked for where the vendor can list. */
@@ -97,6 +99,14 @@ export class VendorWork extends Context.Service<
         })
 
       const buy = Effect.fnUntraced(function* (owned: OwnedTask) {
+        const isUnsubmitted = Option.match(owned.attempt, {
+          onNone: () => true,
+          onSome: ({ state }) => state === "refused"
+        })
+        if (owned.inDoubt && isUnsubmitted) {
+          const step = yield* settleDoubt(owned)
+          if (Option.isSome(step)) return step.value
+        }
         if (Option.isNone(owned.attempt)) {
           return yield* submit(owned, yield* entryOf(owned.task), 1)
         }

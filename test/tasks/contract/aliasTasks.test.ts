@@ -55,9 +55,9 @@ describeStores("tasks of aliases", (database) => {
       yield* insert
       // What such a process calls
       assert.deepStrictEqual(yield* sql`SELECT * FROM task_queues(to_timestamp(2000))`, [])
-      const args = sql`10, 'proc_old', to_timestamp(2000)`
-      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim('v/one/submits', ${args})`, [])
-      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim('', ${args})`, [])
+      const args = sql`10, 'proc_old', to_timestamp(2000), 0`
+      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim_known('v/one/submits', ${args})`, [])
+      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim_known('', ${args})`, [])
       const queues = yield* Effect.flatMap(TaskStore, (tasks) => tasks.queues(at(1)))
       assert.deepStrictEqual(
         queues.map(({ queue }) => queue),
@@ -66,7 +66,7 @@ describeStores("tasks of aliases", (database) => {
       assert.strictEqual((yield* claim("v/one/submits")).length, 1)
       // Others are claimed by both
       yield* sql`UPDATE runs SET level = 0, owner = NULL`
-      assert.strictEqual((yield* sql`SELECT * FROM task_claim('v/one/submits', ${args})`).length, 1)
+      assert.strictEqual((yield* sql`SELECT * FROM task_claim_known('v/one/submits', ${args})`).length, 1)
     }).pipe(Effect.provide(store))
   )
 

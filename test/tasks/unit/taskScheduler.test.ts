@@ -54,7 +54,8 @@ const ownedIn = (queue: string): OwnedTask => ({
   startsAt: epoch,
   accountId: null,
   slotHeld: false,
-  inputs: {}
+  inputs: {},
+  inDoubt: false
 })
 
 const many = (claim: Claim, count = claim.limit) =>
@@ -95,7 +96,11 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
               return step?.(owned) ?? Effect.void
             })
         }),
-        Layer.mock(VendorClient, { isSandbox: () => true, isServed: () => true }),
+        Layer.mock(VendorClient, {
+          isSandbox: () => true,
+          isServed: () => true,
+          accountsFor: () => []
+        }),
         Layer.mock(TaskStore, {
           queues: () => Effect.succeed(queues.map((queue) => ({ queue, dueAt: epoch }))),
           claim: (asked) =>
