@@ -47,7 +47,7 @@ begin
     (select coalesce(string_agg(f.key || ' ' || f.until, ',' order by f.key), '') from vendor_faults f);
 end $$;
 
--- The timeline that the server writes on; 0 where it does not say, as the embedded store.
+-- The timeline that the server writes on; 0 where it does not say.
 create or replace function server_timeline() returns integer language plpgsql as $$
 begin
   return ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer;

@@ -11,7 +11,9 @@ const markRestored = Command.make(
     allowsSubmits: Flag.Boolean("allow-submits").pipe(
       Flag.withDescription(
         "Nothing was submitted after the time of the restored state: submit its waiting tasks without a look at the vendors"
-      )
+      ),
+      Flag.withoutNegation,
+      Flag.withDefault(false)
     )
   },
   Effect.fnUntraced(function* ({ allowsSubmits }) {
