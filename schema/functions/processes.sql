@@ -94,6 +94,9 @@ begin
     update runs r set owner = null, epoch = r.epoch + 1000000, in_doubt = not p_allows_submits and not exists (
       select from vendor_attempts v
       where v.task_id = r.task_id and v.n = r.attempt and v.state <> 'refused' and length(v.body_hash) > 0);
+    -- What an earlier look found proves nothing any more.
+    update vendor_attempts v set body_hash = '\x00' from runs r
+      where v.task_id = r.task_id and length(v.body_hash) = 0 and v.state = 'refused';
     select count(*) into doubted from runs r where r.in_doubt;
     update holds h set process_id = '' where h.kind in ('call', 'reservation');
     get diagnostics ended = row_count;

@@ -81,5 +81,10 @@ export const inspectStore = Effect.gen(function* () {
   const after = DateTime.toEpochMillis(yield* DateTime.now)
   // A schema that is to be changed may not have the table yet
   const restored = pending.length === 0 ? yield* newestMark : Option.none()
-  return { pending, ...rights, restored, skewMillis: (before + after) / 2 - DateTime.toEpochMillis(now) }
+  return {
+    pending,
+    ...rights,
+    restored,
+    skewMillis: (before + after) / 2 - DateTime.toEpochMillis(now)
+  }
 }).pipe((look) => Effect.flatMap(connection, (store) => Effect.provide(look, store)))

@@ -1,33 +1,17 @@
-import {
-  Clock,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Metric,
-  Option,
-  Queue,
-  Schedule
-} from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import { fault } from "../config/Setting.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
-import type { Mark, ProcessAhead } from "../db/StoreMark.ts"
-import {
-  callLeaseSeconds,
-  clockSkewSecondsMax,
-  heartbeatSeconds,
-  ownerDeadSeconds
-} from "../domain/Limits.ts"
+import { callLeaseSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Hints } from "./Hints.ts"
+import { makeMeasureSkew } from "./MeasureSkew.ts"
 import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
 import { Secrets } from "./Secrets.ts"
-import { StoreProgress } from "./StoreProgress.ts"
+import { compareWith, StoreProgress } from "./StoreProgress.ts"
 
 const dead = { seconds: ownerDeadSeconds }
 
@@ -127,6 +111,7 @@ export class Process extends Context.Service<
       const id = makeProcessId(secrets)
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
       const progress: StoreProgress = { processId: id, seen: 0 }
+      const compare = compareWith(store, progress)
       const local = yield* Clock.Clock
       const fork = yield* makeFiberPlaces
       const hints = yield* Hints
@@ -140,11 +125,7 @@ export class Process extends Context.Service<
           )
         )
         const millis = DateTime.toEpochMillis(at)
-        if (found.moved) yield* logTimeline(found.timeline)
-        if (found.advance <= seen) {
-          yield* markRestored({ id, seen, since: DateTime.makeUnsafe(own.newest) })
-        }
-        progress.seen = Math.max(progress.seen, found.advance)
+        yield* compare(found, { id, seen, since: DateTime.makeUnsafe(own.newest) })
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
         own.begunAt = begunAt
@@ -157,11 +138,6 @@ export class Process extends Context.Service<
             Effect.delay(Effect.sync(news.died), Duration.millis(untilDeath + deathMarginMillis))
           )
         }
-      })
-      /** Begins no submit until the mark is written: the next heartbeat tries again. */
-      const markRestored = Effect.fnUntraced(function* (ahead: ProcessAhead) {
-        const now = yield* clock.asParameter
-        yield* logMark(yield* store.markRestored(ahead, Option.getOrNull(now)))
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
       // Before it enters: a start that is interrupted leaves no row of a process that lives
@@ -202,26 +178,6 @@ export class Process extends Context.Service<
     })
   )
 }
-
-/** docs/standbys.md#how-it-is-noticed */
-const logMark = Option.match({
-  onNone: () =>
-    Effect.logWarning("The store has gone back in time, as another process has found and marked"),
-  onSome: ({ holdsEnded, tasksInDoubt, trustedUntil }: Mark) => {
-    const until = trustedUntil === null ? "" : ` after ${DateTime.formatIso(trustedUntil)}`
-    return Effect.logError(
-      `The store has gone back in time: what was written${until} is lost. ${tasksInDoubt} unfinished tasks may have ` +
-        `been submitted, and are not submitted again blindly; ${holdsEnded} holds of calls and reservations are ` +
-        "released. Remedy: docs/standbys.md#after-a-step-back"
-    )
-  }
-})
-
-const logTimeline = (timeline: number) =>
-  Effect.logWarning(
-    `The store goes on as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
-      `${ownerDeadSeconds} seconds, in which each process compares what it knows; docs/standbys.md`
-  )
 
 /** The loops of all nouns have begun by then. */
 const firstTurn = Duration.millis(200)
@@ -289,32 +245,3 @@ const makeNews = Effect.gen(function* () {
 const gapMillis = (ownerDeadSeconds * 1000) / 2
 
 const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis
-
-const clockSkew = Metric.gauge("gateway_clock_skew_seconds", {
-  description: "How far the clock of this process is ahead of the clock of the database."
-})
-
-/** Compares the clocks with each reading; logs when they begin and when they cease to differ. */
-const makeMeasureSkew = () => {
-  let isSkewed = false
-  return Effect.fnUntraced(function* <E>(read: Effect.Effect<News, E>) {
-    const before = yield* Clock.currentTimeMillis
-    const news = yield* read
-    const now = news.at
-    const after = yield* Clock.currentTimeMillis
-    // The reading was made at some time between the two
-    const skew = ((before + after) / 2 - DateTime.toEpochMillis(now)) / 1000
-    yield* Metric.update(clockSkew, skew)
-    const isNowSkewed = Math.abs(skew) - (after - before) / 2000 > clockSkewSecondsMax
-    if (isNowSkewed !== isSkewed) {
-      isSkewed = isNowSkewed
-      const seconds = Math.abs(skew).toFixed(1)
-      yield* isNowSkewed
-        ? Effect.logError(
-            `The clock of this process differs from the database's by ${seconds} s; synchronize it`
-          )
-        : Effect.logInfo("The clock of this process agrees with the database's again")
-    }
-    return news
-  })
-}

@@ -47,6 +47,14 @@ export const candidatesOf = (
 ): ReadonlyArray<FreeJob> =>
   free.filter((it) => isWithin(claimant, it, skewMillis) && likeness(claimant, it) !== "other")
 
+/** The same by the id of its task. */
+export const candidatesFor =
+  (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
+  (id: TaskId): ReadonlyArray<FreeJob> => {
+    const claimant = claimants.find(({ taskId }) => taskId === id)
+    return claimant === undefined ? [] : candidatesOf(claimant, free)
+  }
+
 /**
  * The job of each waiting claimant, where it is certain: of all jobs without an owner it alone shows the
  * request, and no other claimant's job can it be. A job that shows nothing is taken if it is the only one.

@@ -2,7 +2,6 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore }
 import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
-import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { Drain } from "../../process/Drain.ts"
@@ -26,6 +25,7 @@ import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { passAfter } from "./Fallback.ts"
 import { PollPacing } from "./PollPacing.ts"
+import { requestOf } from "./TaskEntry.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
@@ -257,22 +257,6 @@ export const cancelJob = (account: VendorAccount, handle: Handle) =>
     Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
     Effect.asVoid
   )
-
-/** A task as an adapter receives it. */
-export const requestOf = (
-  task: TaskRow,
-  entry: CatalogEntry,
-  media: ReadonlyArray<SubmitMedium>
-): SubmitRequest => ({
-  taskId: task.id,
-  model: entry.label,
-  upstreamModel: entry.upstreamModel,
-  body: task.body,
-  media,
-  result: entry.result,
-  ...(entry.input === undefined ? {} : { input: entry.input }),
-  ...(entry.output === undefined ? {} : { output: entry.output })
-})
 
 /** To try again is safe: no job was started, or a poll failed. */
 export const isTransient = (error: VendorError): boolean =>

@@ -9,10 +9,10 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
 import type { OwnedTask } from "../OwnedTask.ts"
 import { betweenListsMillis, listQueue, pollQueue, submitQueue } from "../TaskQueue.ts"
-import { candidatesOf, certainJobs, skewMillis } from "./JobMatch.ts"
+import { candidatesFor, candidatesOf, certainJobs, skewMillis } from "./JobMatch.ts"
 import type { Claimant, FreeJob } from "./JobMatch.ts"
-import { Fenced, isTransient, requestOf } from "./PaidSubmit.ts"
-import { entryWith } from "./TaskEntry.ts"
+import { Fenced, isTransient } from "./PaidSubmit.ts"
+import { entryWith, requestOf } from "./TaskEntry.ts"
 import { VendorAttemptStore } from "./VendorAttemptStore.ts"
 import type { Settled, Unsettled } from "./VendorAttemptStore.ts"
 import { failureText } from "./VendorFailure.ts"
@@ -119,6 +119,20 @@ interface Looked {
   readonly isAbsent: (id: TaskId) => boolean
 }
 
+const claimantOf = (
+  submit: Unsettled,
+  now: number,
+  {
+    restoredAt,
+    ...known
+  }: Pick<Claimant, "request" | "isWaiting"> & { readonly restoredAt: Option.Option<DateTime.Utc> }
+): Claimant => ({
+  ...windowOf(submit, now),
+  ...known,
+  taskId: submit.taskId,
+  isOfLostTime: Option.exists(restoredAt, DateTime.isGreaterThanOrEqualTo(submit.startedAt))
+})
+
 /** Lists the jobs, leaves out those of other tasks, and matches the others. */
 const makeListed = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
@@ -146,10 +160,9 @@ const makeListed = Effect.gen(function* () {
     const known = new Map([...requests, ...(yield* requestsOf(others.map(({ taskId }) => taskId)))])
     const now = yield* Clock.currentTimeMillis
     const restoredAt = yield* retryStore(attempts.restoredAt)
-    const claimants = [...waiting, ...others].map((it): Claimant =>
-      Object.assign(windowOf(it, now), {
-        taskId: it.taskId,
-        isOfLostTime: Option.exists(restoredAt, DateTime.isGreaterThanOrEqualTo(it.startedAt)),
+    const claimants = [...waiting, ...others].map((it) =>
+      claimantOf(it, now, {
+        restoredAt,
         request: Option.map(Option.fromUndefinedOr(known.get(it.taskId)), ({ request }) => request),
         isWaiting: isWaiting.has(it.taskId)
       })
@@ -191,12 +204,7 @@ const makeListed = Effect.gen(function* () {
     const first = certainJobs(claimants, ownerless)
     const jobs = yield* withRecords(claimants, ownerless, first)
     const found = jobs === ownerless ? first : certainJobs(claimants, jobs)
-    const candidates = candidatesFor(claimants, jobs)
-    return {
-      found,
-      hopeOf: (id) => hopeOf(candidates(id)),
-      isAbsent: (id) => candidates(id).length === 0
-    } satisfies Looked
+    return lookedAt(claimants, jobs, found)
   })
 })
 
@@ -226,12 +234,18 @@ const withRecords = Effect.fnUntraced(function* (
   )
 })
 
-const candidatesFor =
-  (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
-  (id: TaskId): ReadonlyArray<FreeJob> => {
-    const claimant = claimants.find(({ taskId }) => taskId === id)
-    return claimant === undefined ? [] : candidatesOf(claimant, free)
+const lookedAt = (
+  claimants: ReadonlyArray<Claimant>,
+  free: ReadonlyArray<FreeJob>,
+  found: Looked["found"]
+): Looked => {
+  const candidates = candidatesFor(claimants, free)
+  return {
+    found,
+    hopeOf: (id) => hopeOf(candidates(id)),
+    isAbsent: (id) => candidates(id).length === 0
   }
+}
 
 const hopeOf = (candidates: ReadonlyArray<FreeJob>): Hope => {
   if (candidates.length === 0) return "nothing"

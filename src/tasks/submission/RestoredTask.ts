@@ -13,6 +13,9 @@ import type { VendorStep } from "./SubmitStep.ts"
 import { entryWith } from "./TaskEntry.ts"
 import { VendorAttemptStore } from "./VendorAttemptStore.ts"
 
+const isUnsubmitted = ({ attempt }: OwnedTask): boolean =>
+  Option.isNone(attempt) || attempt.value.state === "refused"
+
 /** The vendor cannot say whether it has a job of this task. */
 const lostWithStore = new VendorError({
   class: "AMBIGUOUS",
@@ -22,11 +25,10 @@ const lostWithStore = new VendorError({
 })
 
 /**
- * Clears up a task in doubt, before it is submitted: looks for its job at each account that may have it, one after
- * the other. `None`: none has it, and it may be submitted. Fails where an account cannot list its jobs.
- * docs/standbys.md#tasks-in-doubt
+ * Submits a task, after a look for its job where it is in doubt: at each account that may have it, one after the other.
+ * Fails where an account cannot list its jobs. docs/standbys.md#tasks-in-doubt
  */
-export const makeSettleDoubt = Effect.gen(function* () {
+export const makeUnlessInDoubt = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
   const entryOf = entryWith(yield* CatalogVersions)
   const paid = yield* PaidSubmit
@@ -52,14 +54,18 @@ export const makeSettleDoubt = Effect.gen(function* () {
     return waits(dueAt)
   })
 
-  return Effect.fn("RestoredTask.settleDoubt")(function* (owned: OwnedTask) {
+  return Effect.fnUntraced(function* <E, R>(
+    owned: OwnedTask,
+    submit: (owned: OwnedTask) => Effect.Effect<VendorStep, E, R>
+  ) {
+    if (!owned.inDoubt || !isUnsubmitted(owned)) return yield* submit(owned)
     const accounts = yield* accountsOf(owned)
     const looked = yield* retryStore(attempts.looked(owned.task.id))
     const left = accounts.filter(({ accountId }) => !looked.has(accountId))
     if (left.some(({ list }) => list === undefined)) return yield* lostWithStore
     const [next] = left
-    return next === undefined
-      ? Option.none<VendorStep>()
-      : Option.some(yield* beginLook(owned, next))
+    // None has its job
+    if (next === undefined) return yield* submit(owned)
+    return yield* beginLook(owned, next)
   })
 })

@@ -122,25 +122,7 @@ export class VendorAttemptStore extends Context.Service<
             })),
             storeFailures
           ),
-        beginLook: ({ accountId, epoch, n, taskId, vendor }) =>
-          sql`SELECT * FROM task_look_begin(${taskId}, ${epoch}, ${n}, ${vendor}, ${accountId})`.pipe(
-            Effect.map((rows) => rows.length > 0),
-            storeFailures
-          ),
-        looked: (id) =>
-          sql`
-            SELECT account_id FROM vendor_attempts
-            WHERE task_id = ${id} AND length(body_hash) = 0 AND state = 'refused'
-              AND answered_at >= (SELECT max(restored_at) FROM store_marks)`.pipe(
-            rowsOf(Schema.Struct({ accountId: Schema.String })),
-            Effect.map((rows) => new Set(rows.map(({ accountId }) => accountId))),
-            storeFailures
-          ),
-        restoredAt: sql`SELECT max(restored_at) AS at FROM store_marks`.pipe(
-          rowOf(Schema.Struct({ at: Schema.NullOr(Time) })),
-          Effect.map(({ at }) => Option.fromNullOr(at)),
-          storeFailures
-        ),
+        ...looks(sql),
         tasks: (ids) =>
           sql`SELECT * FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`.pipe(
             rowsOf(TaskRow),
@@ -158,6 +140,29 @@ export class VendorAttemptStore extends Context.Service<
     )
   )
 }
+
+/** What becomes of tasks in doubt. */
+const looks = (sql: PgClient.PgClient) =>
+  ({
+    beginLook: ({ accountId, epoch, n, taskId, vendor }) =>
+      sql`SELECT * FROM task_look_begin(${taskId}, ${epoch}, ${n}, ${vendor}, ${accountId})`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        storeFailures
+      ),
+    looked: (id) =>
+      sql`
+        SELECT account_id FROM vendor_attempts
+        WHERE task_id = ${id} AND length(body_hash) = 0 AND state = 'refused'`.pipe(
+        rowsOf(Schema.Struct({ accountId: Schema.String })),
+        Effect.map((rows) => new Set(rows.map(({ accountId }) => accountId))),
+        storeFailures
+      ),
+    restoredAt: sql`SELECT max(restored_at) AS at FROM store_marks`.pipe(
+      rowOf(Schema.Struct({ at: Schema.NullOr(Time) })),
+      Effect.map(({ at }) => Option.fromNullOr(at)),
+      storeFailures
+    )
+  }) satisfies Partial<VendorAttemptStore["Service"]>
 
 const Around = Schema.Struct({
   ...Unsettled.fields,

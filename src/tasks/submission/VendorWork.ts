@@ -20,7 +20,7 @@ import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubm
 import type { Fenced } from "./PaidSubmit.ts"
 import { PollPacing } from "./PollPacing.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
-import { makeSettleDoubt } from "./RestoredTask.ts"
+import { makeUnlessInDoubt } from "./RestoredTask.ts"
 import { makeSubmit, waits, waitWith } from "./SubmitStep.ts"
 import type { ReportFaults, VendorStep } from "./SubmitStep.ts"
 import { entryWith } from "./TaskEntry.ts"
@@ -49,7 +49,7 @@ export class VendorWork extends Context.Service<
       const reconcile = yield* Reconcile
       const paid = yield* PaidSubmit
       const accounts = yield* AccountKeys
-      const settleDoubt = yield* makeSettleDoubt
+      const unlessInDoubt = yield* makeUnlessInDoubt
       const cancel = cancelWith(yield* TaskStore, accounts)
 
       /** For a task whose job may have been bought: it is looked for where the vendor can list. */
@@ -99,14 +99,6 @@ export class VendorWork extends Context.Service<
         })
 
       const buy = Effect.fnUntraced(function* (owned: OwnedTask) {
-        const isUnsubmitted = Option.match(owned.attempt, {
-          onNone: () => true,
-          onSome: ({ state }) => state === "refused"
-        })
-        if (owned.inDoubt && isUnsubmitted) {
-          const step = yield* settleDoubt(owned)
-          if (Option.isSome(step)) return step.value
-        }
         if (Option.isNone(owned.attempt)) {
           return yield* submit(owned, yield* entryOf(owned.task), 1)
         }
@@ -127,7 +119,7 @@ export class VendorWork extends Context.Service<
           Effect.catchCause(cancel(id), (cause) =>
             Effect.logInfo("A vendor was not asked to cancel a job", cause)
           ),
-        next: (owned) => (owned.job === undefined ? buy(owned) : goOnWithJob(owned))
+        next: (owned) => (owned.job === undefined ? unlessInDoubt(owned, buy) : goOnWithJob(owned))
       })
     })
   )

@@ -56,7 +56,10 @@ describeStores("tasks of aliases", (database) => {
       // What such a process calls
       assert.deepStrictEqual(yield* sql`SELECT * FROM task_queues(to_timestamp(2000))`, [])
       const args = sql`10, 'proc_old', to_timestamp(2000), 0`
-      assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim_known('v/one/submits', ${args})`, [])
+      assert.deepStrictEqual(
+        yield* sql`SELECT * FROM task_claim_known('v/one/submits', ${args})`,
+        []
+      )
       assert.deepStrictEqual(yield* sql`SELECT * FROM task_claim_known('', ${args})`, [])
       const queues = yield* Effect.flatMap(TaskStore, (tasks) => tasks.queues(at(1)))
       assert.deepStrictEqual(
@@ -66,7 +69,10 @@ describeStores("tasks of aliases", (database) => {
       assert.strictEqual((yield* claim("v/one/submits")).length, 1)
       // Others are claimed by both
       yield* sql`UPDATE runs SET level = 0, owner = NULL`
-      assert.strictEqual((yield* sql`SELECT * FROM task_claim_known('v/one/submits', ${args})`).length, 1)
+      assert.strictEqual(
+        (yield* sql`SELECT * FROM task_claim_known('v/one/submits', ${args})`).length,
+        1
+      )
     }).pipe(Effect.provide(store))
   )
 
