@@ -125,7 +125,7 @@ export class Process extends Context.Service<
           )
         )
         const millis = DateTime.toEpochMillis(at)
-        yield* compare(found, { id, seen, since: DateTime.makeUnsafe(own.newest) })
+        yield* compare(found, { id, seen, since: DateTime.makeUnsafe(Math.max(0, own.newest)) })
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
         own.begunAt = begunAt
