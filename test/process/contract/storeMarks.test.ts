@@ -11,7 +11,7 @@ import { describeStores } from "../../support/stores.ts"
 
 /** docs/standbys.md */
 
-const at = (seconds: number) => DateTime.makeUnsafe(1_700_000_000_000 + seconds * 1000)
+const at = (seconds: number) => DateTime.makeUnsafe(seconds * 1000)
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 
 const beat = (id: string, second: number, seen = 0) =>
