@@ -425,7 +425,7 @@ create or replace function task_claim(
 returns table (
   task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
   waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
-  handle jsonb, attempt_failure text
+  handle jsonb, attempt_failure text, in_doubt boolean
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
@@ -474,7 +474,8 @@ begin
   return query
   select r.task_id, r.epoch, r.deadline_at,
     case when lease.key is null then p_now else first_at + (c.place - 1) * lease.spacing end,
-    r.slot_held, r.account_id, r.inputs, a.n, a.state, a.account_id, a.started_at, a.handle, a.failure
+    r.slot_held, r.account_id, r.inputs, a.n, a.state, a.account_id, a.started_at, a.handle, a.failure,
+    r.in_doubt
   from unnest(claimed) with ordinality as c (task, place)
   cross join lateral (select * from runs where task_id = c.task offset 0) r
   left join lateral (
@@ -547,18 +548,24 @@ end $$;
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
 -- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
 -- It gives up its slot, or its wait for one, at another account than this.
--- Returns the `n` of those that are in hand with this epoch.
-create or replace function task_attempts_begin(p_calls jsonb) returns table (n integer) language plpgsql
+-- Begins nothing while p_process may not trust the store (store_is_trusted), and raises its advance.
+-- Returns the `n` of those that are in hand with this epoch, and that advance.
+create or replace function task_attempts_begin(
+  p_calls jsonb, p_process text, p_seen bigint, p_now timestamptz, p_settle_seconds float8
+) returns table (n integer, advance float8) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
+declare
+  begun integer[];
+  reached bigint;
 begin
-  return query
+  if p_process is not null and not store_is_trusted(p_process, p_seen, p_now, p_settle_seconds) then return; end if;
   with c as materialized (
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, attempt integer, vendor text, account text, body_hash bytea,
       queue text, now timestamptz)
   ), fence as (
-    update runs r set attempt = c.attempt, queue = c.queue,
+    update runs r set attempt = c.attempt, queue = c.queue, in_doubt = false,
       slot_key = case when r.account_id = c.account then r.slot_key end,
       slot_held = r.slot_held and coalesce(r.account_id = c.account, false)
     from c where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
@@ -571,8 +578,27 @@ begin
     select f.task, f.attempt, f.vendor, f.account, f.body_hash, 'submitting', f.now from fence f
     on conflict (task_id, n) do update set state = excluded.state
   )
-  select f.n from fence f;
+  select array_agg(f.n) into begun from fence f;
+  -- Last, because the heartbeat waits for this row
+  update processes p set advance = p.advance + 1 where p.id = p_process returning p.advance into reached;
+  return query select u.n, coalesce(reached, 0)::float8 from unnest(begun) as u (n);
 end $$;
+
+-- Begins to look for a submit that the store may have lost, at one account: an attempt that was not sent, as its empty
+-- body_hash says, and that the task's creation began. docs/standbys.md#tasks-in-doubt
+create or replace function task_look_begin(
+  p_task uuid, p_epoch integer, p_n integer, p_vendor text, p_account text
+) returns table (task_id uuid) language sql as $$
+  with fence as (
+    update runs r set attempt = p_n where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null and r.in_doubt
+    returning r.task_id
+  )
+  insert into vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at)
+  select t.id, p_n, p_vendor, p_account, '', 'submitting', t.created_at
+  from fence f join tasks t on t.id = f.task_id
+  on conflict (task_id, n) do nothing
+  returning task_id
+$$;
 
 -- Ends steps of tasks. With a `state`, records the outcome of the attempt; a submit that was refused or is ambiguous
 -- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once when its vendor has

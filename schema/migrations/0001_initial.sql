@@ -190,7 +190,6 @@ create table wallets (
   -- without limits cost no look-up.
   key_limits boolean not null default false,
   constraint wallets_held_not_negative check (held >= 0),
-  constraint wallets_settled_covers_held check (settled >= held),
   constraint wallets_entry_count_not_negative check (entry_count >= 0),
   constraint wallets_empty_before_first_entry check (entry_count > 0 or (settled = 0 and held = 0))
 ) with (fillfactor = 50);
@@ -224,7 +223,8 @@ create table wallet_entries (
   -- A wallet; checked by `wallet_entries_wallet_exists`.
   user_id uuid not null,
   seq bigint not null check (seq > 0),
-  kind text not null check (kind in ('top_up', 'adjustment', 'hold', 'capture', 'release')),
+  -- late_charge: a call that ended after another process had released its hold (ADR 0270).
+  kind text not null check (kind in ('top_up', 'adjustment', 'hold', 'capture', 'release', 'late_charge')),
   -- Only an adjustment may be negative.
   amount bigint not null,
   -- The wallet after this entry.
@@ -242,18 +242,19 @@ create table wallet_entries (
   state_after text,
   threshold_after bigint,
   primary key (user_id, seq),
-  constraint wallet_entries_balances check (held_after >= 0 and settled_after >= held_after),
+  constraint wallet_entries_balances check (held_after >= 0),
   constraint wallet_entries_amount check (
     case kind
       when 'adjustment' then amount <> 0
       when 'top_up' then amount > 0
       when 'capture' then amount > 0
+      when 'late_charge' then amount > 0
       else amount >= 0
     end),
-  -- With the two unique indexes: a subject is held, captured and released at most once each, and an operation of
+  -- With the two unique indexes: a subject is held, captured, released and charged late at most once each, and an operation of
   -- the operator is applied at most once.
   constraint wallet_entries_operation check (
-    case when kind in ('hold', 'capture', 'release')
+    case when kind in ('hold', 'capture', 'release', 'late_charge')
       then subject_id is not null and operation_id = kind || ':' || subject_id
       else subject_id is null and state_after is not null and threshold_after is not null
     end)
@@ -438,7 +439,9 @@ create table runs (
   -- Another process received the vendor's callback: the owner is to poll the job now (ADR 0107).
   callback_received boolean not null default false,
   -- The artifacts of media that were fetched from the client's URLs, by JSON pointer.
-  inputs jsonb
+  inputs jsonb,
+  -- The store went back in time and may have lost the task's latest submit (docs/standbys.md).
+  in_doubt boolean not null default false
 -- Every step changes an indexed column.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 2000,
   autovacuum_vacuum_cost_delay = 0);
@@ -446,6 +449,7 @@ create index runs_due on runs (queue, due_at, task_id) where owner is null;
 create index runs_deadline on runs (deadline_at) where owner is null;
 create index runs_owner on runs (owner) where owner is not null;
 create index runs_api_key on runs (api_key_id);
+create index runs_in_doubt on runs (task_id) where in_doubt;
 create index runs_slot on runs (slot_key, slot_held, task_id) where slot_key is not null;
 
 -- One row for each paid submit, committed before it is sent (docs/reference/vendors.md#paid-submit-protocol).
@@ -508,6 +512,12 @@ create table artifacts (
 );
 create index artifacts_expiry on artifacts (expires_at);
 create index artifacts_task on artifacts (task_id);
+
+-- Bytes of the inputs in `artifacts` of each user, updated with them. The quota of a user is decided under this row.
+create table kept_inputs (
+  user_id uuid primary key,
+  bytes bigint not null check (bytes >= 0)
+);
 
 -- Up to which task an hourly retention job has come, so that it does not start over each time.
 create table retention_marks (
@@ -604,6 +614,8 @@ create table calls (
   first_token_ms integer,
   -- Of an alias: its name, and the models that were passed over.
   alias jsonb,
+  -- The call ended after its hold had been released, and was charged by a late_charge entry.
+  charged_late boolean not null default false,
   created_at timestamptz not null,
   ended_at timestamptz not null,
   -- A receipt is only looked for among those of its user (ADR 0120).
@@ -740,7 +752,27 @@ create table processes (
   heartbeat_at timestamptz not null,
   -- The clean stop. The row stays for a while, because the attempts of the process count in the rate limit of
   -- endpoints (ADR 0104).
-  left_at timestamptz
+  left_at timestamptz,
+  -- Raised by each heartbeat of the process and by each batch of its paid submits. The process remembers the highest
+  -- number that was committed: a lower one means that the store went back in time (docs/standbys.md).
+  advance bigint not null default 0
+);
+
+-- The timeline of the server, which changes with each promotion, and since when.
+create table store_timeline (
+  only_row boolean primary key default true check (only_row),
+  timeline integer not null,
+  since timestamptz not null
+);
+
+-- One row for each time that the store was found to have gone back in time, or was declared restored.
+create table store_marks (
+  restored_at timestamptz primary key,
+  -- The latest heartbeat that the store knew: what was written later is lost.
+  trusted_until timestamptz,
+  -- A process, or a command.
+  marked_by text not null,
+  tasks_in_doubt integer not null
 );
 
 -- What one process does for all at an interval, when it last began, and who did it (ADR 0202). Unlogged: after a crash
@@ -822,6 +854,23 @@ begin
   return null;
 end $$;
 
+-- Raises GW001 when a change lowers what is available (settled - held) below zero by more than its late charges.
+create function check_wallet_covers_holds() returns trigger language plpgsql as $$
+declare
+  before bigint := 0;
+  late bigint := 0;
+begin
+  if tg_op = 'UPDATE' then
+    before := old.settled - old.held;
+    select coalesce(sum(e.amount), 0) into late from wallet_entries e
+      where e.user_id = new.user_id and e.seq > old.entry_count and e.seq <= new.entry_count and e.kind = 'late_charge';
+  end if;
+  if new.settled - new.held < least(before, 0) - late then
+    raise exception 'wallet % does not cover its holds', new.user_id using errcode = 'GW001';
+  end if;
+  return null;
+end $$;
+
 -- Raises GW001, except when the operator's note is erased with its user: the entry itself never changes.
 create function forbid_entry_change() returns trigger language plpgsql as $$
 begin
@@ -845,6 +894,9 @@ end $$;
 create constraint trigger wallets_match_ledger
   after insert or update of settled, held, entry_count on wallets
   deferrable initially deferred for each row execute function check_wallet_matches_ledger();
+-- Runs at the end of the statement, and sees the entries that the statement wrote.
+create trigger wallets_cover_holds after insert or update of settled, held on wallets
+  for each row when (new.settled < new.held) execute function check_wallet_covers_holds();
 create trigger wallets_never_deleted before delete or truncate on wallets
   for each statement execute function forbid_change();
 create trigger wallets_keep_user before update of user_id on wallets

@@ -14,6 +14,7 @@ import { rebuildUsage, reconcile } from "./commands/operator.ts"
 import { redeliver } from "./commands/redeliver.ts"
 import { runModel } from "./commands/run.ts"
 import { serve } from "./commands/serve.ts"
+import { store } from "./commands/store.ts"
 import { tasks } from "./commands/tasks.ts"
 import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
@@ -27,7 +28,7 @@ export const gateway = Command.make("gateway").pipe(
   Command.withSubcommands([
     {
       group: "Service",
-      commands: [serve, migrate, doctor, backup, restore, rotateMasterKeyCommand, catalog]
+      commands: [serve, migrate, doctor, backup, restore, store, rotateMasterKeyCommand, catalog]
     },
     { group: "Use", commands: [runModel, models, tasks, keys, endpoints, listen, redeliver] },
     { group: "Operator", commands: [users, topUp, reconcile, rebuildUsage] }

@@ -42,6 +42,7 @@ export interface Queues {
   readonly tasks: { readonly unfinished: number; readonly waiting_for_slot: number; readonly unowned: number; readonly due: number; readonly lateness_ms: number }
   readonly deliveries: { readonly unfinished: number; readonly due: number; readonly in_progress: number; readonly lateness_ms: number }
   readonly wallets: { readonly drift: number; readonly drifting_user_ids: ReadonlyArray<string>; readonly budget_drift: number; readonly audited_at: string | null; readonly budgets_audited_at: string | null }
+  readonly store: { readonly restored_at: string | null; readonly trusted_until: string | null; readonly tasks_in_doubt: number }
 }
 
 export interface DeletedUser {

@@ -35,6 +35,14 @@ export const Queues = Schema.Struct({
     audited_at: Schema.NullOr(Timestamp),
     /** When spend limits were last compared. */
     budgets_audited_at: Schema.NullOr(Timestamp)
+  }),
+  store: Schema.Struct({
+    /** When the store was last found, or marked, as one that went back in time; null: it was not. */
+    restored_at: Schema.NullOr(Timestamp),
+    /** The newest heartbeat that it knew of then: what was written later is lost. */
+    trusted_until: Schema.NullOr(Timestamp),
+    /** Unfinished tasks whose submit may have been lost with it. */
+    tasks_in_doubt: Schema.Int
   })
 }).annotate({ identifier: "Queues" })
 

@@ -3,8 +3,9 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { AppConfig } from "../config/Config.ts"
 import * as Database from "./Database.ts"
 import * as Migrations from "./Migrations.ts"
-import { rowOf, Time } from "./Rows.ts"
+import { rowOf, rowsOf, Time } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
+import { markStore } from "./StoreMark.ts"
 import { storeTrouble } from "./StoreTrouble.ts"
 
 /** The configured store over one connection, for tools that end soon. */
@@ -34,6 +35,21 @@ export const migrateStore = Effect.gen(function* () {
   return { store, applied }
 })
 
+/**
+ * Marks the store as restored to an earlier time; an older one is migrated before. `allowsSubmits`: the operator
+ * knows that nothing was submitted after that time. docs/standbys.md#after-a-restore
+ */
+export const markRestoredStore = Effect.fnUntraced(function* (allowsSubmits: boolean) {
+  const store = yield* nameOfStore
+  const marked = Effect.andThen(
+    Migrations.migrate(),
+    markStore({ by: "gateway store mark-restored", now: null, allowsSubmits })
+  )
+  const mark = yield* Effect.provide(marked, yield* connection)
+  // Without a process there is always one
+  return { store, mark: Option.getOrThrow(mark) }
+})
+
 const Session = Schema.Struct({
   now: Time,
   mayMigrate: Schema.Boolean,
@@ -60,6 +76,16 @@ const tryToWrite = Effect.fnUntraced(function* (sql: SqlClient) {
 
 class Undone extends Schema.TaggedError<Undone>()("Undone", {}) {}
 
+const newestMark = Effect.flatMap(
+  SqlClient,
+  (sql) => sql`
+    SELECT restored_at, (SELECT count(*)::int FROM runs WHERE in_doubt) AS tasks_in_doubt
+    FROM store_marks ORDER BY restored_at DESC LIMIT 1`
+).pipe(
+  rowsOf(Schema.Struct({ restoredAt: Time, tasksInDoubt: Schema.Int })),
+  Effect.map((rows) => Option.fromUndefinedOr(rows[0]))
+)
+
 /**
  * What `migrateStore` would apply, whether the role may make tables and write tasks, why the store takes no writes
  * now, and how far the clock of this machine is ahead of the store's. Changes nothing.
@@ -78,5 +104,7 @@ export const inspectStore = Effect.gen(function* () {
   const skewMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
   const isComplete = pending.length === 0 && rights.mayMigrate && rights.mayWrite
   const trouble = isComplete ? yield* tryToWrite(sql) : Option.none<string>()
-  return { pending, ...rights, skewMillis, trouble }
+  // A schema that is to be changed may not have the table yet
+  const restored = pending.length === 0 ? yield* newestMark : Option.none()
+  return { pending, ...rights, restored, skewMillis, trouble }
 }).pipe((look) => Effect.flatMap(connection, (store) => Effect.provide(look, store)))

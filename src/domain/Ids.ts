@@ -95,6 +95,12 @@ export const makeEndpointId = (nowMillis: number): EndpointId =>
   EndpointId.make(`whe_${timeSorted(nowMillis)}`)
 export const makeEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_${timeSorted(nowMillis)}`)
+/**
+ * Of the event of a task's outcome: it ends as the task's id does, so that a second one, of a store that went back in
+ * time, names the first. docs/reference/webhooks.md#a-second-outcome
+ */
+export const makeOutcomeEventId = (task: TaskId, nowMillis: number): EventId =>
+  EventId.make(`evt_${hexOf(nowMillis)}${task.replaceAll("-", "").slice(-20)}`)
 export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>

@@ -13,6 +13,7 @@ import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
 import { Secrets } from "./Secrets.ts"
+import { compareWith, StoreProgress } from "./StoreProgress.ts"
 
 const dead = { seconds: ownerDeadSeconds }
 
@@ -114,8 +115,7 @@ export class Process extends Context.Service<
    * Writes a heartbeat every few seconds. At the end of the scope the process is recorded as ended, so
    * that what it owned is free at once.
    */
-  static readonly layer = Layer.effect(
-    Process,
+  static readonly layer = Layer.effectContext(
     Effect.gen(function* () {
       const store = yield* ProcessStore
       const clock = yield* DatabaseClock
@@ -124,6 +124,8 @@ export class Process extends Context.Service<
       const secrets = yield* Secrets
       const id = makeProcessId(secrets)
       const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity, aheadMillis: 0 }
+      const progress: StoreProgress = { processId: id, seen: 0 }
+      const compare = compareWith(store, progress)
       const local = yield* Clock.Clock
       const lease = new CallLease(local)
       const fork = yield* makeFiberPlaces
@@ -133,12 +135,14 @@ export class Process extends Context.Service<
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const sentAt = lease.now()
         const time = yield* clock.asParameter
+        const { seen } = progress
         const { news: read, aheadMillis } = yield* measureSkew(
-          store.heartbeat(id, Option.getOrNull(time), takes ? news.duties() : [])
+          store.heartbeat(id, Option.getOrNull(time), takes ? news.duties() : [], seen)
         )
         const { at, ...found } = read
         own.aheadMillis = Option.isSome(time) ? 0 : Math.round(aheadMillis)
         const millis = DateTime.toEpochMillis(at)
+        yield* compare(found, { id, seen, since: DateTime.makeUnsafe(Math.max(0, own.newest)) })
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
         own.begunAt = sentAt.wall
@@ -174,7 +178,7 @@ export class Process extends Context.Service<
         Effect.forkScoped
       )
       const since = (leaseSeconds: number) => Effect.map(clock.now, leaseStart(own, leaseSeconds))
-      return Process.of({
+      const service = Process.of({
         id,
         aliveSince: since(ownerDeadSeconds),
         callsAliveSince: since(callLeaseSeconds),
@@ -190,6 +194,7 @@ export class Process extends Context.Service<
           () => Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) >= gapMillis
         )
       })
+      return Context.make(Process, service).pipe(Context.add(StoreProgress, progress))
     })
   )
 }

@@ -1,9 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
 import { DirectConnection } from "../db/DirectConnection.ts"
 import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import { markStore } from "../db/StoreMark.ts"
+import type { Mark, ProcessAhead } from "../db/StoreMark.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
@@ -17,6 +20,12 @@ export interface DutyInterval {
 const News = Schema.Struct({
   /** Now, by the clock of heartbeats. */
   at: Time,
+  /** How far this process has come: not beyond what it knew only in a store that has gone back in time. */
+  advance: Schema.Finite,
+  /** Of the server; 0: it does not say. */
+  timeline: Schema.Int,
+  /** This heartbeat is the first that finds the timeline changed. */
+  moved: Schema.Boolean,
   /** The duties that this process has taken. */
   duties: Schema.Array(Schema.String),
   /** The oldest heartbeat of another process that is not dead yet. */
@@ -33,7 +42,7 @@ export type News = typeof News.Type
 
 const heartbeat = `
   SELECT * FROM process_heartbeat(
-    $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[])`
+    $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[], $6::float8::bigint)`
 
 /** Any number that nothing else in the database uses as an advisory lock. */
 const entranceLock = 7_305_004_119
@@ -51,8 +60,15 @@ export class ProcessStore extends Context.Service<
     readonly heartbeat: (
       id: string,
       now: DateTime.Utc | null,
-      duties?: ReadonlyArray<DutyInterval>
+      duties?: ReadonlyArray<DutyInterval>,
+      /** The highest `advance` that the process knows. Default 0. */
+      seen?: number
     ) => Effect.Effect<News, StoreUnavailable>
+    /** Marks a store that has gone back in time, unless another process did so. docs/standbys.md */
+    readonly markRestored: (
+      process: ProcessAhead,
+      now: DateTime.Utc | null
+    ) => Effect.Effect<Option.Option<Mark>, StoreUnavailable>
     /**
      * This process has ended; the next rescue frees what it owned. Its row stays, because what it sent
      * still counts in the sliding minute (ADR 0104).
@@ -108,14 +124,20 @@ export class ProcessStore extends Context.Service<
           },
           (self) => storeFailures(sql.withTransaction(self))
         ),
-        heartbeat: (id, now, duties = []) =>
+        heartbeat: (id, now, duties = [], seen = 0) =>
           query(heartbeat, [
             id,
             now === null ? null : toDate(now),
             ownerDeadSeconds,
             duties.map(({ name }) => name),
-            duties.map(({ seconds }) => seconds)
+            duties.map(({ seconds }) => seconds),
+            seen
           ]).pipe(rowOf(News), storeFailures),
+        markRestored: (ahead, now) =>
+          markStore({ by: `process ${ahead.id}`, now, ahead }).pipe(
+            Effect.provideService(SqlClient, sql),
+            storeFailures
+          ),
         leave: (id, now) =>
           sql`
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}

@@ -41,6 +41,8 @@ export interface OwnedTask extends InHand {
   readonly accountId: string | null
   readonly slotHeld: boolean
   readonly inputs: StoredInputs
+  /** The store may have lost its newest submit. docs/standbys.md#tasks-in-doubt */
+  readonly inDoubt: boolean
   readonly job?: undefined
 }
 

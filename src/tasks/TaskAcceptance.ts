@@ -139,7 +139,8 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
   startsAt: task.now,
   accountId: null,
   slotHeld: false,
-  inputs: {}
+  inputs: {},
+  inDoubt: false
 })
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)

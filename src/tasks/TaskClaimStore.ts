@@ -26,7 +26,8 @@ const runFields = {
   attemptState: Schema.NullOr(Schema.Literals(["submitting", "submitted", "refused", "ambiguous"])),
   accountId: Schema.NullOr(Schema.String),
   attemptStartedAt: Schema.NullOr(Time),
-  attemptFailure: Schema.NullOr(Schema.String)
+  attemptFailure: Schema.NullOr(Schema.String),
+  inDoubt: Schema.Boolean
 }
 
 const ClaimedRow = Schema.Struct({ ...TaskRow.fields, ...runFields })
@@ -52,6 +53,7 @@ const ownedTask = (queue: string, row: ClaimedRow): OwnedTask => ({
   accountId: row.waitedFor,
   slotHeld: row.slotHeld,
   inputs: row.inputs ?? {},
+  inDoubt: row.inDoubt,
   attempt:
     row.n === null ||
     row.attemptState === null ||

@@ -1,10 +1,12 @@
 import type { PgClient } from "@effect/sql-pg"
-import { DateTime, Effect, Schema } from "effect"
+import { DateTime, Effect, Option, Schema } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
-import { rowsOf } from "../db/Rows.ts"
+import { DatabaseClock } from "../db/DatabaseClock.ts"
+import { rowsOf, toDate } from "../db/Rows.ts"
 import { retryStore, storeFailures } from "../db/StoreFailures.ts"
 import { encodeCandidates } from "../domain/Candidate.ts"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { endWithin } from "../process/Places.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "./TaskStore.ts"
 
@@ -26,19 +28,31 @@ interface PollEnd {
 }
 
 const Row = Schema.Struct({ n: Schema.Int })
+const Begun = Schema.Struct({ n: Schema.Int, advance: Schema.Finite })
 const isWritten = (row: typeof Row.Type | undefined): boolean => row !== undefined
 
 /** The writes of steps: those that come together are committed together. */
 export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
+  const clock = yield* DatabaseClock
   const begin = yield* Batcher.make({
     ...groupCommit,
-    run: (starts: ReadonlyArray<AttemptStart>) =>
-      sql`SELECT * FROM task_attempts_begin(${sql.json(starts.map(startCall))})`.pipe(
-        rowsOf(Row),
-        Effect.map((rows) => outcomes(starts, rows, isWritten)),
+    run: Effect.fnUntraced(function* (starts: ReadonlyArray<AttemptStart>) {
+      // All of this process
+      const progress = starts[0]?.progress
+      const at = Option.getOrNull(Option.map(yield* clock.asParameter, toDate))
+      const rows = yield* sql`
+        SELECT * FROM task_attempts_begin(
+          ${sql.json(starts.map(startCall))}, ${progress?.processId ?? null}, ${progress?.seen ?? 0}::float8::bigint,
+          coalesce(${at}::timestamptz, clock_timestamp()), ${ownerDeadSeconds}::float8)`.pipe(
+        rowsOf(Begun),
         retryDeadlock,
         storeFailures
       )
+      for (const { advance } of rows) {
+        if (progress !== undefined) progress.seen = Math.max(progress.seen, advance)
+      }
+      return outcomes(starts, rows, (row) => row !== undefined)
+    })
   })
   const write = (ends: ReadonlyArray<StepEnd>) =>
     sql`SELECT * FROM task_steps_end(${sql.json(ends.map(endCall))})`.pipe(

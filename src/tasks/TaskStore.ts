@@ -9,6 +9,7 @@ import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
+import type { StoreProgress } from "../process/StoreProgress.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
 import type { Owned, StoredInputs, VendorJob } from "./OwnedTask.ts"
 import type { TaskQueue } from "./TaskQueue.ts"
@@ -124,6 +125,8 @@ export interface AttemptStart {
   /** Where the task is claimed from if its owner dies now. */
   readonly queue: TaskQueue
   readonly now: DateTime.Utc
+  /** Of this process; absent: the store is trusted. docs/standbys.md#how-it-is-noticed */
+  readonly progress?: StoreProgress
 }
 
 /** The outcome of a submit, as it is stored. */

@@ -85,6 +85,12 @@ export const layer = (options: VendorOptions = {}) =>
           adapterOf(entry.adapter) === undefined ||
           isSandbox(entry.adapter) ||
           having(entry).some((account) => !accounts.isDraining(account)),
+        accountsFor: (entry) =>
+          isSandbox(entry.adapter)
+            ? []
+            : having(entry).flatMap((account) =>
+                Option.toArray(accountFor(entry.adapter, account))
+              ),
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)

@@ -188,6 +188,8 @@ export class VendorClient extends Context.Service<
     ) => Effect.Effect<VendorAccount, VendorError>
     /** Some account has the model, or the simulator serves it. ADR 0145. */
     readonly isServed: (entry: ChosenFor) => boolean
+    /** Every account that may have bought a job of this model: none where the simulator serves it. */
+    readonly accountsFor: (entry: ChosenFor) => ReadonlyArray<VendorAccount>
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
     /** No key is configured, so the simulator serves what the adapter does. docs/reference/vendors.md#sandbox */

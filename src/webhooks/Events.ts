@@ -2,7 +2,7 @@ import { DateTime, Schema } from "effect"
 import * as Credits from "../domain/Credits.ts"
 import { EventEnvelope } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
-import { makeEventId, makeTestEventId } from "../domain/Ids.ts"
+import { makeEventId, makeOutcomeEventId, makeTestEventId } from "../domain/Ids.ts"
 import type { EventId, UserId } from "../domain/Ids.ts"
 import type { TaskResult } from "../domain/Task.ts"
 
@@ -33,15 +33,17 @@ export const taskEvent = (
   payload: TaskResult,
   now: DateTime.Utc
 ): EventBody => {
-  const id = makeEventId(DateTime.toEpochMillis(now))
   const data = { vendor, model_name: model, payload }
+  const outcomeId = makeOutcomeEventId(payload.task_info.id, DateTime.toEpochMillis(now))
   switch (payload.task_info.status) {
     case "completed":
-      return toBody(id, { id, type: "task.succeeded", created_at: now, data })
+      return toBody(outcomeId, { id: outcomeId, type: "task.succeeded", created_at: now, data })
     case "failed":
-      return toBody(id, { id, type: "task.failed", created_at: now, data })
-    default:
+      return toBody(outcomeId, { id: outcomeId, type: "task.failed", created_at: now, data })
+    default: {
+      const id = makeEventId(DateTime.toEpochMillis(now))
       return toBody(id, { id, type: "task.created", created_at: now, data })
+    }
   }
 }
 

@@ -62,6 +62,7 @@ const vendors = Layer.effect(
       choose: () => Effect.succeed(noted),
       owner: () => Effect.succeed(noted),
       isServed: () => true,
+      accountsFor: () => [],
       isSandbox: () => true
     })
   })

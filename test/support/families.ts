@@ -134,6 +134,12 @@ export const families: ReadonlyArray<Family> = [
   }
 ]
 
+export const familyOf = (adapter: AdapterName): Family => {
+  const family = families.find((it) => it.adapter === adapter)
+  if (family === undefined) throw new RangeError(`There is no family ${adapter}`)
+  return family
+}
+
 /** A body for the family's label. */
 export const bodyOf = ({ label }: Family, prompt: string): object => {
   if (label === "image-edit-pro") {

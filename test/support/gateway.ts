@@ -159,6 +159,7 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
     choose: () => Effect.succeed(whole),
     owner: () => Effect.succeed(whole),
     isServed: () => true,
+    accountsFor: () => (isSandbox ? [] : [whole]),
     isSandbox: () => isSandbox
   })
 }

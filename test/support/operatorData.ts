@@ -118,7 +118,8 @@ const queues: Schemas["Queues"] = {
     budget_drift: 0,
     audited_at: at("09:59:50"),
     budgets_audited_at: at("09:57:00")
-  }
+  },
+  store: { restored_at: null, trusted_until: null, tasks_in_doubt: 0 }
 }
 
 const row = (type: "media" | "token", id: string, price: Schemas["CatalogRow"]["price"]) => ({

@@ -1,4 +1,4 @@
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { existsSync } from "node:fs"
 import { cp, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
@@ -9,6 +9,8 @@ import { lockDataDir } from "../../db/DataDirLock.ts"
 import { makeFolder } from "../../db/MakeFolder.ts"
 import * as Migrations from "../../db/Migrations.ts"
 import { syncPath, syncTree } from "../../db/NewStore.ts"
+import { markStore } from "../../db/StoreMark.ts"
+import type { Mark } from "../../db/StoreMark.ts"
 import { failed } from "../terminal/Fault.ts"
 import { attempt, readArchive, writeArchive } from "./Archive.ts"
 
@@ -109,10 +111,17 @@ const isEmpty = (folder: string) =>
     return (await readdir(folder)).every((name) => isOfProcess(name))
   })
 
-/** What the program that runs here would have to apply; fails for a store of a newer one. */
-const schemaOf = (dataDir: string) =>
-  Migrations.inspect().pipe(
-    Effect.provide(Database.layerEmbedded({ dataDir, durable: false }), { local: true }),
+/**
+ * Brings the schema up to that of the program that runs here, which fails for a store of a newer one, and marks the
+ * store as restored (docs/standbys.md). Returns what was applied, and how many tasks are in doubt.
+ */
+const markIn = (dataDir: string, durable: boolean) =>
+  Effect.gen(function* () {
+    const applied = yield* Migrations.migrate()
+    const mark = yield* markStore({ by: "gateway restore", now: yield* DateTime.now })
+    return { applied, tasksInDoubt: Option.match(mark, markedTasks) }
+  }).pipe(
+    Effect.provide(Database.layerEmbedded({ dataDir, durable }), { local: true }),
     Effect.mapError(({ message }) =>
       failed(
         `The backup cannot be used: ${message}`,
@@ -120,6 +129,11 @@ const schemaOf = (dataDir: string) =>
       )
     )
   )
+
+const markedTasks = {
+  onNone: () => 0,
+  onSome: ({ tasksInDoubt }: Mark) => tasksInDoubt
+}
 
 /** A folder for what is being restored; what a killed restore left there is removed. */
 const makeStaging = (folder: string) =>
@@ -170,7 +184,7 @@ const overwrites = (folder: string) =>
 /** Puts a backup into empty folders, after every file was checked and the store was opened. ADR 0221. */
 export const restore = Effect.fnUntraced(
   function* (file: string) {
-    const { artifacts, dataDir } = yield* embedded
+    const { artifacts, dataDir, durable } = yield* embedded
     const archive = resolve(file)
     const refuseFull = Effect.gen(function* () {
       const cut = cutRestore(dataDir)
@@ -187,7 +201,7 @@ export const restore = Effect.fnUntraced(
     const manifest = yield* readArchive(archive, staging)
     const data = join(staging, "data")
     if (!existsSync(join(data, "postgres"))) return yield* failed(`${archive} holds no store`)
-    const pending = yield* Effect.scoped(schemaOf(data))
+    const { applied, tasksInDoubt } = yield* Effect.scoped(markIn(data, durable))
     yield* attempt(data, async () => {
       for (const name of (await readdir(data)).filter((it) => isOfProcess(it))) {
         // oxlint-disable-next-line no-await-in-loop
@@ -221,7 +235,8 @@ export const restore = Effect.fnUntraced(
       files: manifest.files.length,
       created_at: manifest.created_at,
       version: manifest.version,
-      pending_migrations: [...pending]
+      applied_migrations: [...applied],
+      tasks_in_doubt: tasksInDoubt
     }
   },
   Effect.scoped,

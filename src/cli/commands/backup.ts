@@ -43,9 +43,10 @@ export const restore = Command.make(
       done,
       [
         `Restored ${done.data_dir} as of ${done.created_at}: ${done.files} files, all checksums right`,
-        done.pending_migrations.length === 0
+        done.applied_migrations.length === 0
           ? "Its schema is that of this program"
-          : `The next start applies: ${done.pending_migrations.join(", ")}`
+          : `Its schema was changed: ${done.applied_migrations.join(", ")}`,
+        `It is marked as restored: ${done.tasks_in_doubt} unfinished tasks may have been submitted since`
       ].join("\n")
     )
   })

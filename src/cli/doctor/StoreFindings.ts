@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
@@ -21,7 +21,7 @@ export const storeFindings = Effect.gen(function* () {
     return [folder, storeSays("ok", `no store yet: the first start makes one in ${dataDir}`)]
   }
   const name = yield* nameOfStore
-  const { mayMigrate, mayWrite, pending, skewMillis, trouble } = yield* inspectStore
+  const { mayMigrate, mayWrite, pending, restored, skewMillis, trouble } = yield* inspectStore
   const schema = finding("schema")
   return [
     folder,
@@ -51,6 +51,7 @@ export const storeFindings = Effect.gen(function* () {
             "it is to be changed, and the role of DATABASE_URL may make no tables",
             "Connect as the role that owns the database, or grant the role CREATE on its schema"
           ),
+    ...restoredFindings(restored),
     ...(isEmbedded ? [] : [clockFinding(skewMillis)])
   ]
 }).pipe(
@@ -63,6 +64,25 @@ export const storeFindings = Effect.gen(function* () {
     ])
   )
 )
+
+/** A store that has gone back in time. docs/standbys.md */
+const restoredFindings = Option.match({
+  onNone: () => [],
+  onSome: ({
+    restoredAt,
+    tasksInDoubt
+  }: {
+    readonly restoredAt: DateTime.Utc
+    readonly tasksInDoubt: number
+  }) => [
+    finding("restored")(
+      tasksInDoubt > 0 ? "warning" : "ok",
+      `the store went back in time, as was found on ${DateTime.formatIso(restoredAt)}; ` +
+        `${tasksInDoubt} of its tasks are still in doubt`,
+      tasksInDoubt > 0 ? "docs/standbys.md#after-a-step-back" : null
+    )
+  ]
+})
 
 const clockFinding = (skewMillis: number): Finding => {
   const ahead = `${(Math.abs(skewMillis) / 1000).toFixed(1)} s ${skewMillis < 0 ? "behind" : "ahead of"} the store's`

@@ -159,6 +159,16 @@ const queueGauges = (
     "gateway_deliveries_lateness_seconds",
     "Of the delivery that has been due for longest; 0: none is.",
     depths.latenessMillis / 1000
+  ),
+  gauge(
+    "gateway_store_restored_timestamp_seconds",
+    "When the store was last found to have gone back in time; 0: it was not.",
+    depths.restoredAt === null ? 0 : DateTime.toEpochMillis(depths.restoredAt) / 1000
+  ),
+  gauge(
+    "gateway_tasks_in_doubt",
+    "Unfinished tasks whose submit a store that went back in time may have lost.",
+    depths.tasksInDoubt
   )
 ]
 

@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import { rowOf, toDate } from "../../db/Rows.ts"
+import { rowOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
@@ -20,7 +20,13 @@ export const QueueDepths = Schema.Struct({
   deliveriesDue: Schema.Int,
   deliveriesClaimed: Schema.Int,
   /** Of the delivery that has been due for longest; 0: none is. */
-  latenessMillis: Schema.Finite
+  latenessMillis: Schema.Finite,
+  /** When the store was last found or said to have gone back in time. docs/standbys.md */
+  restoredAt: Schema.NullOr(Time),
+  /** The newest heartbeat that it knew of then. */
+  trustedUntil: Schema.NullOr(Time),
+  /** Whether they were submitted is in doubt since. */
+  tasksInDoubt: Schema.Int
 })
 export type QueueDepths = typeof QueueDepths.Type
 
@@ -35,10 +41,11 @@ export class QueueStore extends Context.Service<
       QueueStore.of({
         depths: (now) =>
           sql`
-            SELECT r.*, q.* FROM (
+            SELECT r.*, q.*, m.restored_at, m.trusted_until FROM (
               SELECT count(*)::int AS tasks,
                 (count(*) FILTER (WHERE slot_key IS NOT NULL AND NOT slot_held))::int AS tasks_waiting,
                 (count(*) FILTER (WHERE owner IS NULL))::int AS tasks_unowned,
+                (count(*) FILTER (WHERE in_doubt))::int AS tasks_in_doubt,
                 (count(*) FILTER (WHERE owner IS NULL AND due_at <= ${toDate(now)}))::int AS tasks_due,
                 greatest(0, coalesce(floor(1000 * extract(epoch FROM
                   ${toDate(now)}::timestamptz - min(due_at) FILTER (WHERE owner IS NULL))), 0))::float8
@@ -51,7 +58,9 @@ export class QueueStore extends Context.Service<
                 greatest(0, coalesce(floor(1000 * extract(epoch FROM
                   ${toDate(now)}::timestamptz - min(due_at) FILTER (WHERE owner IS NULL))), 0))::float8 AS lateness_millis
               FROM delivery_queue
-            ) q`.pipe(rowOf(QueueDepths), storeFailures)
+            ) q LEFT JOIN LATERAL (
+              SELECT * FROM store_marks ORDER BY restored_at DESC LIMIT 1
+            ) m ON true`.pipe(rowOf(QueueDepths), storeFailures)
       })
     )
   )

@@ -12,6 +12,11 @@ export interface Claimant {
   readonly request: Option.Option<SubmitRequest>
   /** Its task waits for the job. Of others it is only known that a job may be theirs. */
   readonly isWaiting: boolean
+  /**
+   * Its submit began before the store was restored: a job that shows no request may be of a task that the store has
+   * lost.
+   */
+  readonly isOfLostTime: boolean
 }
 
 /** A listed job without an owner, and the task of its callback URL, where the list shows that. */
@@ -42,6 +47,14 @@ export const candidatesOf = (
 ): ReadonlyArray<FreeJob> =>
   free.filter((it) => isWithin(claimant, it, skewMillis) && likeness(claimant, it) !== "other")
 
+/** The same by the id of its task. */
+export const candidatesFor =
+  (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
+  (id: TaskId): ReadonlyArray<FreeJob> => {
+    const claimant = claimants.find(({ taskId }) => taskId === id)
+    return claimant === undefined ? [] : candidatesOf(claimant, free)
+  }
+
 /**
  * The job of each waiting claimant, where it is certain: of all jobs without an owner it alone shows the
  * request, and no other claimant's job can it be. A job that shows nothing is taken if it is the only one.
@@ -57,7 +70,7 @@ export const certainJobs = (
     const open = claimants.filter(({ taskId }) => !found.has(taskId))
     const left = free.filter((it) => !taken.has(it))
     for (const claimant of open) {
-      if (!claimant.isWaiting) continue
+      if (!claimant.isWaiting || (wanted === "open" && claimant.isOfLostTime)) continue
       const alike = left.filter((it) => likeness(claimant, it) === wanted)
       const [only] = alike
       if (only === undefined || alike.length > 1) continue

@@ -2,10 +2,10 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effe
 import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
-import type { TaskRow } from "../../db/TaskRow.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { Drain } from "../../process/Drain.ts"
+import { StoreProgress } from "../../process/StoreProgress.ts"
 import type {
   Handle,
   SubmitMedium,
@@ -26,6 +26,7 @@ import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { passAfter } from "./Fallback.ts"
 import { PollPacing } from "./PollPacing.ts"
 import { makeSubmitMemory } from "./SubmitMemory.ts"
+import { requestOf } from "./TaskEntry.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
@@ -79,7 +80,7 @@ export class PaidSubmit extends Context.Service<
     PaidSubmit,
     Effect.gen(function* () {
       const { hold } = yield* Drain
-      const begin = beginWith(yield* TaskStore, yield* TaskChanges)
+      const begin = beginWith(yield* TaskStore, yield* TaskChanges, yield* StoreProgress)
       const submitRequest = submitRequestWith(yield* Callbacks)
       const memory = makeSubmitMemory()
       const { accepted, done, record, refused } = yield* makeRecording
@@ -201,7 +202,11 @@ const submitRequestWith =
   }
 
 /** `restore` makes the waits between tries interruptible. */
-const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>
+const beginWith = (
+  store: TaskStore["Service"],
+  changes: TaskChanges["Service"],
+  progress: StoreProgress
+) =>
   Effect.fnUntraced(function* (
     { account, entry, n, owned }: Submission,
     restore: (wait: Effect.Effect<void>) => Effect.Effect<void>
@@ -214,7 +219,8 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
       accountId: account.accountId,
       bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
       queue: submitQueue(entry),
-      now: yield* DateTime.now
+      now: yield* DateTime.now,
+      progress
     }
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
     yield* changes.notify(owned.task.id)
@@ -243,22 +249,6 @@ export const cancelJob = (account: VendorAccount, handle: Handle) =>
     Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
     Effect.asVoid
   )
-
-/** A task as an adapter receives it. */
-export const requestOf = (
-  task: TaskRow,
-  entry: CatalogEntry,
-  media: ReadonlyArray<SubmitMedium>
-): SubmitRequest => ({
-  taskId: task.id,
-  model: entry.label,
-  upstreamModel: entry.upstreamModel,
-  body: task.body,
-  media,
-  result: entry.result,
-  ...(entry.input === undefined ? {} : { input: entry.input }),
-  ...(entry.output === undefined ? {} : { output: entry.output })
-})
 
 /** To try again is safe: no job was started, or a poll failed. */
 export const isTransient = (error: VendorError): boolean =>

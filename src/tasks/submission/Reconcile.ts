@@ -9,10 +9,10 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
 import type { OwnedTask } from "../OwnedTask.ts"
 import { betweenListsMillis, listQueue, pollQueue, submitQueue } from "../TaskQueue.ts"
-import { candidatesOf, certainJobs, skewMillis } from "./JobMatch.ts"
+import { candidatesFor, candidatesOf, certainJobs, skewMillis } from "./JobMatch.ts"
 import type { Claimant, FreeJob } from "./JobMatch.ts"
-import { Fenced, isTransient, requestOf } from "./PaidSubmit.ts"
-import { entryWith } from "./TaskEntry.ts"
+import { Fenced, isTransient } from "./PaidSubmit.ts"
+import { entryWith, requestOf } from "./TaskEntry.ts"
 import { VendorAttemptStore } from "./VendorAttemptStore.ts"
 import type { Settled, Unsettled } from "./VendorAttemptStore.ts"
 import { failureText } from "./VendorFailure.ts"
@@ -62,9 +62,9 @@ export class Reconcile extends Context.Service<
               return [{ taskId: id, n, outcome, queue: polls, dueAt: now }]
             }
             if (DateTime.isLessThan(now, givenUpAt(it, list.hopeOf(it.taskId)))) return []
-            return [
-              { taskId: id, n, outcome: givenUp, queue: submitQueue(known.task).name, dueAt: now }
-            ]
+            const isAbsent = it.inDoubt && list.isAbsent(it.taskId)
+            const outcome = isAbsent ? absent : givenUp
+            return [{ taskId: id, n, outcome, queue: submitQueue(known.task).name, dueAt: now }]
           })
           const own = waiting.find((it) => it.taskId === taskId)
           const settled = decided.some((it) => it.taskId === taskId)
@@ -115,7 +115,23 @@ type Hope = "nothing" | "owners" | "more"
 interface Looked {
   readonly found: ReadonlyMap<TaskId, ListedJob>
   readonly hopeOf: (id: TaskId) => Hope
+  /** The whole list shows no job that may be the one of this task. */
+  readonly isAbsent: (id: TaskId) => boolean
 }
+
+const claimantOf = (
+  submit: Unsettled,
+  now: number,
+  {
+    restoredAt,
+    ...known
+  }: Pick<Claimant, "request" | "isWaiting"> & { readonly restoredAt: Option.Option<DateTime.Utc> }
+): Claimant => ({
+  ...windowOf(submit, now),
+  ...known,
+  taskId: submit.taskId,
+  isOfLostTime: Option.exists(restoredAt, DateTime.isGreaterThanOrEqualTo(submit.startedAt))
+})
 
 /** Lists the jobs, leaves out those of other tasks, and matches the others. */
 const makeListed = Effect.gen(function* () {
@@ -143,9 +159,10 @@ const makeListed = Effect.gen(function* () {
     const others = around.unsettled.filter(({ taskId }) => !isWaiting.has(taskId))
     const known = new Map([...requests, ...(yield* requestsOf(others.map(({ taskId }) => taskId)))])
     const now = yield* Clock.currentTimeMillis
-    const claimants = [...waiting, ...others].map((it): Claimant =>
-      Object.assign(windowOf(it, now), {
-        taskId: it.taskId,
+    const restoredAt = yield* retryStore(attempts.restoredAt)
+    const claimants = [...waiting, ...others].map((it) =>
+      claimantOf(it, now, {
+        restoredAt,
         request: Option.map(Option.fromUndefinedOr(known.get(it.taskId)), ({ request }) => request),
         isWaiting: isWaiting.has(it.taskId)
       })
@@ -166,7 +183,7 @@ const makeListed = Effect.gen(function* () {
     waiting: ReadonlyArray<Unsettled>,
     requests: ReadonlyMap<TaskId, Known>
   ) {
-    const nothing: Looked = { found: new Map(), hopeOf: () => "nothing" }
+    const nothing: Looked = { found: new Map(), hopeOf: () => "nothing", isAbsent: () => false }
     if (account.list === undefined || requests.size === 0) return nothing
     const now = yield* Clock.currentTimeMillis
     const windows = waiting.map((it) => windowOf(it, now))
@@ -182,12 +199,12 @@ const makeListed = Effect.gen(function* () {
       yield* Effect.logWarning(`The jobs of ${account.accountId} were not listed`, error)
       return { ...nothing, hopeOf: () => (isTransient(error) ? "more" : "nothing") } as const
     }
-    if (list.success.length === 0) return nothing
+    if (list.success.length === 0) return { ...nothing, isAbsent: () => true }
     const { claimants, ownerless } = yield* free(account, list.success, waiting, requests)
     const first = certainJobs(claimants, ownerless)
     const jobs = yield* withRecords(claimants, ownerless, first)
     const found = jobs === ownerless ? first : certainJobs(claimants, jobs)
-    return { found, hopeOf: hopeOf(claimants, jobs) } satisfies Looked
+    return lookedAt(claimants, jobs, found)
   })
 })
 
@@ -217,14 +234,23 @@ const withRecords = Effect.fnUntraced(function* (
   )
 })
 
-const hopeOf =
-  (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
-  (id: TaskId): Hope => {
-    const claimant = claimants.find(({ taskId }) => taskId === id)
-    const candidates = claimant === undefined ? [] : candidatesOf(claimant, free)
-    if (candidates.length === 0) return "nothing"
-    return candidates.some(({ job }) => job.read !== undefined) ? "more" : "owners"
+const lookedAt = (
+  claimants: ReadonlyArray<Claimant>,
+  free: ReadonlyArray<FreeJob>,
+  found: Looked["found"]
+): Looked => {
+  const candidates = candidatesFor(claimants, free)
+  return {
+    found,
+    hopeOf: (id) => hopeOf(candidates(id)),
+    isAbsent: (id) => candidates(id).length === 0
   }
+}
+
+const hopeOf = (candidates: ReadonlyArray<FreeJob>): Hope => {
+  if (candidates.length === 0) return "nothing"
+  return candidates.some(({ job }) => job.read !== undefined) ? "more" : "owners"
+}
 
 /** The job of a submit was created between its begin and the time that a vendor may take. */
 const windowOf = ({ answeredAt, startedAt }: Unsettled, now: number) => {
@@ -257,5 +283,14 @@ export const ambiguous = new VendorError({
   class: "AMBIGUOUS",
   message: "It is not known whether the upstream took the job, so it was not submitted again"
 })
+
+/** The submit that was in doubt was none: the task may be submitted. */
+const absent = {
+  state: "refused",
+  handle: null,
+  failure: failureText(
+    new VendorError({ class: "RETRYABLE", message: "The upstream lists no job of this task" })
+  )
+} as const
 
 const givenUp = { state: "ambiguous", handle: null, failure: failureText(ambiguous) } as const

@@ -1,8 +1,10 @@
 import { Effect, Option } from "effect"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt } from "../../domain/Candidate.ts"
 import type { CatalogVersions } from "../../process/CatalogVersions.ts"
+import type { SubmitMedium, SubmitRequest } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { PolledTask } from "../OwnedTask.ts"
 
@@ -23,3 +25,19 @@ export const entryWith =
         return new VendorError({ class: "OPERATOR", message })
       })
     })
+
+/** A task as an adapter receives it. */
+export const requestOf = (
+  task: TaskRow,
+  entry: CatalogEntry,
+  media: ReadonlyArray<SubmitMedium>
+): SubmitRequest => ({
+  taskId: task.id,
+  model: entry.label,
+  upstreamModel: entry.upstreamModel,
+  body: task.body,
+  media,
+  result: entry.result,
+  ...(entry.input === undefined ? {} : { input: entry.input }),
+  ...(entry.output === undefined ? {} : { output: entry.output })
+})

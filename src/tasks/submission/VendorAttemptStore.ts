@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
-import { rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskRow } from "../../db/TaskRow.ts"
 import { TaskId } from "../../domain/Ids.ts"
@@ -13,7 +13,9 @@ const Unsettled = Schema.Struct({
   n: Schema.Int,
   startedAt: Time,
   /** When its response was missed; `null`: it may still be under way. */
-  answeredAt: Schema.NullOr(Time)
+  answeredAt: Schema.NullOr(Time),
+  /** Whether there was a submit is in doubt. docs/standbys.md#tasks-in-doubt */
+  inDoubt: Schema.Boolean
 })
 export type Unsettled = typeof Unsettled.Type
 
@@ -51,6 +53,18 @@ export class VendorAttemptStore extends Context.Service<
       readonly until: DateTime.Utc
       readonly jobIds: ReadonlyArray<string>
     }) => Effect.Effect<AttemptsAround, StoreUnavailable>
+    /** Begins to look for the submit of a task in doubt at an account. `false`: it is fenced. */
+    readonly beginLook: (look: {
+      readonly taskId: TaskId
+      readonly epoch: number
+      readonly n: number
+      readonly vendor: string
+      readonly accountId: string
+    }) => Effect.Effect<boolean, StoreUnavailable>
+    /** The accounts that do not have a submit of this task which the store has lost. */
+    readonly looked: (id: TaskId) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
+    /** When the store was last marked: what it knew of submits before may be incomplete. */
+    readonly restoredAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     readonly tasks: (
       ids: ReadonlyArray<TaskId>
     ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
@@ -73,7 +87,7 @@ export class VendorAttemptStore extends Context.Service<
       VendorAttemptStore.of({
         waiting: ({ limit, queue, taskId }) =>
           sql`
-            SELECT a.task_id, a.n, a.started_at, a.answered_at FROM (
+            SELECT a.task_id, a.n, a.started_at, a.answered_at, length(a.body_hash) = 0 AS in_doubt FROM (
               SELECT task_id, attempt FROM runs WHERE task_id = ${taskId}
               UNION ALL (
                 SELECT task_id, attempt FROM runs WHERE queue = ${queue} AND owner IS NULL
@@ -85,14 +99,22 @@ export class VendorAttemptStore extends Context.Service<
             ) a WHERE a.state = 'submitting'`.pipe(rowsOf(Unsettled), storeFailures),
         around: ({ accountId, from, jobIds, until }) =>
           sql`
-            SELECT v.task_id, v.n, v.state, v.started_at, v.answered_at, j.ids
+            SELECT v.task_id, v.n, v.state, v.started_at, v.answered_at, length(v.body_hash) = 0 AS in_doubt, j.ids
             FROM vendor_attempts v CROSS JOIN LATERAL (
               SELECT array_agg(h.value) AS ids FROM jsonb_each_text(v.handle) h
               WHERE h.value = ANY (${[...jobIds]})
             ) j
             WHERE v.started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
               AND v.account_id = ${accountId} AND v.state <> 'refused'
-              AND (v.state <> 'submitted' OR j.ids IS NOT NULL)`.pipe(
+              AND (v.state <> 'submitted' OR j.ids IS NOT NULL)
+            UNION ALL
+            SELECT r.task_id, r.attempt, 'doubt', t.created_at, NULL, true, NULL
+            FROM runs r CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = r.task_id OFFSET 0) t
+            WHERE r.in_doubt AND t.created_at <= ${toDate(until)} AND NOT EXISTS (
+              SELECT FROM vendor_attempts v
+              WHERE v.task_id = r.task_id AND length(v.body_hash) = 0
+                AND (v.account_id = ${accountId} OR v.state = 'submitting')
+            )`.pipe(
             rowsOf(Around),
             Effect.map((rows): AttemptsAround => ({
               unsettled: rows.filter(({ state }) => state !== "submitted"),
@@ -100,6 +122,7 @@ export class VendorAttemptStore extends Context.Service<
             })),
             storeFailures
           ),
+        ...looks(sql),
         tasks: (ids) =>
           sql`SELECT * FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`.pipe(
             rowsOf(TaskRow),
@@ -117,6 +140,29 @@ export class VendorAttemptStore extends Context.Service<
     )
   )
 }
+
+/** What becomes of tasks in doubt. */
+const looks = (sql: PgClient.PgClient) =>
+  ({
+    beginLook: ({ accountId, epoch, n, taskId, vendor }) =>
+      sql`SELECT * FROM task_look_begin(${taskId}, ${epoch}, ${n}, ${vendor}, ${accountId})`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        storeFailures
+      ),
+    looked: (id) =>
+      sql`
+        SELECT account_id FROM vendor_attempts
+        WHERE task_id = ${id} AND length(body_hash) = 0 AND state = 'refused'`.pipe(
+        rowsOf(Schema.Struct({ accountId: Schema.String })),
+        Effect.map((rows) => new Set(rows.map(({ accountId }) => accountId))),
+        storeFailures
+      ),
+    restoredAt: sql`SELECT max(restored_at) AS at FROM store_marks`.pipe(
+      rowOf(Schema.Struct({ at: Schema.NullOr(Time) })),
+      Effect.map(({ at }) => Option.fromNullOr(at)),
+      storeFailures
+    )
+  }) satisfies Partial<VendorAttemptStore["Service"]>
 
 const Around = Schema.Struct({
   ...Unsettled.fields,

@@ -20,6 +20,7 @@ import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubm
 import type { Fenced } from "./PaidSubmit.ts"
 import { PollPacing } from "./PollPacing.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
+import { makeUnlessInDoubt } from "./RestoredTask.ts"
 import { makeSubmit, waits, waitWith } from "./SubmitStep.ts"
 import type { ReportFaults, VendorStep } from "./SubmitStep.ts"
 import { entryWith } from "./TaskEntry.ts"
@@ -48,6 +49,7 @@ export class VendorWork extends Context.Service<
       const reconcile = yield* Reconcile
       const paid = yield* PaidSubmit
       const accounts = yield* AccountKeys
+      const unlessInDoubt = yield* makeUnlessInDoubt
       const cancel = cancelWith(yield* TaskStore, accounts)
 
       /** For a task whose job may have been bought: it is looked for where the vendor can list. */
@@ -117,7 +119,7 @@ export class VendorWork extends Context.Service<
           Effect.catchCause(cancel(id), (cause) =>
             Effect.logInfo("A vendor was not asked to cancel a job", cause)
           ),
-        next: (owned) => (owned.job === undefined ? buy(owned) : goOnWithJob(owned))
+        next: (owned) => (owned.job === undefined ? unlessInDoubt(owned, buy) : goOnWithJob(owned))
       })
     })
   )

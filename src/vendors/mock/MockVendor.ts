@@ -61,6 +61,7 @@ export class MockVendor extends Context.Service<
             choose: () => Effect.succeed(account),
             owner: () => Effect.succeed(account),
             isServed: () => true,
+            accountsFor: () => [account],
             isSandbox: () => false
           })
         )

@@ -140,7 +140,7 @@ describe("gateway as a process", () => {
       assert.notInclude(readdirSync(dataDir).join(), "postgres")
       const restored = await gateway("restore", archive, "--json")
       assert.strictEqual(restored.code, 0, restored.error)
-      assert.deepStrictEqual(JSON.parse(restored.out).pending_migrations, [])
+      assert.deepStrictEqual(JSON.parse(restored.out).applied_migrations, [])
 
       await service.start()
       assert.deepStrictEqual(await seen(service, made.task.task_info.id), before)

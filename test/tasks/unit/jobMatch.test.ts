@@ -16,7 +16,8 @@ const claimant = (n: number, prompt: string, at = 100, isWaiting = true): Claima
   from: at * 1000,
   until: (at + 1) * 1000,
   request: prompt === "erased" ? Option.none() : Option.some(request(prompt)),
-  isWaiting
+  isWaiting,
+  isOfLostTime: false
 })
 
 /** A job that shows this prompt, or nothing of its request. */

@@ -50,7 +50,8 @@ const owned: OwnedTask = {
   startsAt: epoch,
   accountId: null,
   slotHeld: false,
-  inputs: {}
+  inputs: {},
+  inDoubt: false
 }
 
 const stubsOf = (store: Partial<TaskStore["Service"]>) =>

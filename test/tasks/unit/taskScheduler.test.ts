@@ -54,7 +54,8 @@ const ownedIn = (queue: string): OwnedTask => ({
   startsAt: epoch,
   accountId: null,
   slotHeld: false,
-  inputs: {}
+  inputs: {},
+  inDoubt: false
 })
 
 const many = (claim: Claim, count = claim.limit) =>
@@ -99,7 +100,11 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
               return step?.(owned) ?? Effect.void
             })
         }),
-        Layer.mock(VendorClient, { isSandbox: () => true, isServed: () => true }),
+        Layer.mock(VendorClient, {
+          isSandbox: () => true,
+          isServed: () => true,
+          accountsFor: () => []
+        }),
         Layer.mock(TaskStore, {
           share: () => Effect.succeed([]),
           queues: () => Effect.succeed(queues.map((queue) => ({ queue, dueAt: epoch }))),

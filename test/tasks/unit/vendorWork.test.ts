@@ -17,6 +17,7 @@ import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
 import { PollPacing } from "../../../src/tasks/submission/PollPacing.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
+import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import { VendorWork } from "../../../src/tasks/submission/VendorWork.ts"
 import { TaskCompletion } from "../../../src/tasks/TaskCompletion.ts"
 import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
@@ -60,7 +61,8 @@ const woken: OwnedTask = {
   startsAt: epoch,
   accountId: "a",
   slotHeld: true,
-  inputs: {}
+  inputs: {},
+  inDoubt: false
 }
 
 const accountOf = (accountId: string, isDraining: boolean): VendorAccount => ({
@@ -97,6 +99,7 @@ const stepOf = Effect.fnUntraced(function* (
       queues: Effect.succeed([]),
       take: (_request, { line }) => Effect.sync(() => (did.push(`slot of ${line}`), slot))
     }),
+    Layer.mock(VendorAttemptStore, { restoredAt: Effect.succeedNone }),
     Layer.mock(PaidSubmit, {
       submit: ({ account }) =>
         Effect.sync(() => {
@@ -107,6 +110,7 @@ const stepOf = Effect.fnUntraced(function* (
     Layer.mock(VendorClient, {
       isSandbox: () => false,
       isServed: () => true,
+      accountsFor: () => [],
       choose: () => Effect.succeed(other),
       owner: (id) => Effect.succeed(id === own.accountId ? own : other)
     })
@@ -182,8 +186,13 @@ const workAt = (
         serve: Effect.succeed(false),
         queues: Effect.succeed([])
       }),
+      Layer.mock(VendorAttemptStore, { restoredAt: Effect.succeedNone }),
       Layer.mock(PaidSubmit, {}),
-      Layer.mock(VendorClient, { isSandbox: () => false, isServed: () => true })
+      Layer.mock(VendorClient, {
+        isSandbox: () => false,
+        isServed: () => true,
+        accountsFor: () => []
+      })
     )
     const context = yield* Layer.build(Layer.provide(VendorWork.layer, stubs))
     return { work: Context.get(context, VendorWork), woken }

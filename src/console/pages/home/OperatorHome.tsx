@@ -7,6 +7,7 @@ import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
+import { Time } from "../../components/Values.tsx"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -27,13 +28,44 @@ export const OperatorHome = () => {
     <>
       <PageHeader title={texts.home.title} />
       <p class="faint">{words.update}</p>
-      <Loaded of={queues}>{(it) => <Depths of={it} />}</Loaded>
+      <Loaded of={queues}>
+        {(it) => (
+          <>
+            <Restored of={it} />
+            <Depths of={it} />
+          </>
+        )}
+      </Loaded>
       <h2>{words.accounts}</h2>
       <Loaded of={accounts}>{({ data }) => <InNeed accounts={data} />}</Loaded>
       <p>
         <Link to="/accounts">{words.allAccounts}</Link>
       </p>
     </>
+  )
+}
+
+/** How long a store that went back in time is shown after its mark. */
+const restoredShownMillis = 24 * 60 * 60_000
+
+const isRecent = (at: string): boolean => Date.now() - new Date(at).getTime() < restoredShownMillis
+
+const Restored = ({ of: { store } }: { readonly of: Schemas["Queues"] }) => {
+  const { restored_at: at, tasks_in_doubt: doubted, trusted_until: until } = store
+  if (at === null || (!isRecent(at) && doubted === 0)) return null
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-title">{words.wentBack}</p>
+      <p>
+        {words.foundAt} <Time at={at} />.{" "}
+        {until !== null && (
+          <>
+            {words.lostSince} <Time at={until} />.{" "}
+          </>
+        )}
+        {words.inDoubt(doubted)}
+      </p>
+    </div>
   )
 }
 

@@ -21,7 +21,12 @@ export const operatorTexts = {
     accounts: "Accounts that need you",
     allWell: "All vendor accounts are healthy and in use.",
     allAccounts: "All accounts",
-    update: "It is read again every five seconds."
+    update: "It is read again every five seconds.",
+    wentBack: "The store went back in time",
+    foundAt: "Found on",
+    lostSince: "What was written after this is lost:",
+    inDoubt: (tasks: number) =>
+      `${tasks} unfinished tasks may have been submitted and are looked for at their vendors.`
   },
   users: {
     title: "Users",

@@ -36,6 +36,11 @@ export const layer = HttpApiBuilder.group(
             budget_drift: yield* wallet.budgetDrift,
             audited_at: Option.getOrNull(yield* wallet.auditedAt),
             budgets_audited_at: Option.getOrNull(yield* wallet.budgetsAuditedAt)
+          },
+          store: {
+            restored_at: now.restoredAt,
+            trusted_until: now.trustedUntil,
+            tasks_in_doubt: now.tasksInDoubt
           }
         }
       })

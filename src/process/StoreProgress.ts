@@ -1,0 +1,51 @@
+import { Context, DateTime, Effect, Option } from "effect"
+import { DatabaseClock } from "../db/DatabaseClock.ts"
+import type { Mark, ProcessAhead } from "../db/StoreMark.ts"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
+import type { News, ProcessStore } from "./ProcessStore.ts"
+
+/** How far this process knows that the store has advanced. docs/standbys.md#how-it-is-noticed */
+export interface StoreProgress {
+  /** Null: nobody writes heartbeats, as in tests of a store alone. */
+  readonly processId: string | null
+  /** The highest `advance` that was committed, as the store said. */
+  seen: number
+}
+
+export const StoreProgress = Context.Reference<StoreProgress>("gateway/process/StoreProgress", {
+  defaultValue: () => ({ processId: null, seen: 0 })
+})
+
+/**
+ * Compares what a heartbeat found with what the process knew when it was sent, and marks a store that has gone back.
+ * No submit begins until the mark is written: after a failure the next heartbeat tries again.
+ */
+export const compareWith = (store: ProcessStore["Service"], progress: StoreProgress) =>
+  Effect.fnUntraced(function* (found: Omit<News, "at">, ahead: ProcessAhead) {
+    if (found.moved) yield* logTimeline(found.timeline)
+    if (found.advance <= ahead.seen) {
+      const now = yield* (yield* DatabaseClock).asParameter
+      yield* logMark(yield* store.markRestored(ahead, Option.getOrNull(now)))
+    }
+    progress.seen = Math.max(progress.seen, found.advance)
+  })
+
+/** docs/standbys.md#how-it-is-noticed */
+const logMark = Option.match({
+  onNone: () =>
+    Effect.logWarning("The store has gone back in time, as another process has found and marked"),
+  onSome: ({ holdsEnded, tasksInDoubt, trustedUntil }: Mark) => {
+    const until = trustedUntil === null ? "" : ` after ${DateTime.formatIso(trustedUntil)}`
+    return Effect.logError(
+      `The store has gone back in time: what was written${until} is lost. ${tasksInDoubt} unfinished tasks may have ` +
+        `been submitted, and are not submitted again blindly; ${holdsEnded} holds of calls and reservations are ` +
+        "released. Remedy: docs/standbys.md#after-a-step-back"
+    )
+  }
+})
+
+const logTimeline = (timeline: number) =>
+  Effect.logWarning(
+    `The store goes on as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
+      `${ownerDeadSeconds} seconds, in which each process compares what it knows; docs/standbys.md`
+  )

@@ -1,0 +1,71 @@
+import { DateTime, Effect, Option } from "effect"
+import { retryStore } from "../../db/StoreFailures.ts"
+import { nextPlace } from "../../domain/Candidate.ts"
+import { CatalogVersions } from "../../process/CatalogVersions.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import type { OwnedTask } from "../OwnedTask.ts"
+import { listQueue } from "../TaskQueue.ts"
+import { Fenced, PaidSubmit } from "./PaidSubmit.ts"
+import { waits } from "./SubmitStep.ts"
+import type { VendorStep } from "./SubmitStep.ts"
+import { entryWith } from "./TaskEntry.ts"
+import { VendorAttemptStore } from "./VendorAttemptStore.ts"
+
+const isUnsubmitted = ({ attempt }: OwnedTask): boolean =>
+  Option.isNone(attempt) || attempt.value.state === "refused"
+
+/** The vendor cannot say whether it has a job of this task. */
+const lostWithStore = new VendorError({
+  class: "AMBIGUOUS",
+  message:
+    "The store was restored to an earlier time, and it is not known whether the upstream took the job, so it was not " +
+    "submitted again"
+})
+
+/**
+ * Submits a task, after a look for its job where it is in doubt: at each account that may have it, one after the other.
+ * Fails where an account cannot list its jobs. docs/standbys.md#tasks-in-doubt
+ */
+export const makeUnlessInDoubt = Effect.gen(function* () {
+  const attempts = yield* VendorAttemptStore
+  const entryOf = entryWith(yield* CatalogVersions)
+  const paid = yield* PaidSubmit
+  const vendors = yield* VendorClient
+
+  const accountsOf = Effect.fnUntraced(function* ({ task }: OwnedTask) {
+    // Nobody paid for what the simulator makes
+    if (task.sandbox) return []
+    // Jobs are compared with the request of one model; another one may have bought this task
+    if (nextPlace(task) !== undefined) return yield* lostWithStore
+    return vendors.accountsFor(yield* entryOf(task))
+  })
+
+  /** A look is an attempt without a body: from then on the task is one whose submit got no response. */
+  const beginLook = Effect.fnUntraced(function* (owned: OwnedTask, account: VendorAccount) {
+    const { epoch, task } = owned
+    const n = Option.match(owned.attempt, { onNone: () => 0, onSome: (it) => it.n }) + 1
+    const look = { taskId: task.id, epoch, n, vendor: task.vendor, accountId: account.accountId }
+    if (!(yield* retryStore(attempts.beginLook(look)))) return yield* new Fenced()
+    const dueAt = yield* DateTime.now
+    const attempt = { n, state: "submitting", handle: null, failure: null } as const
+    yield* paid.record(owned, attempt, { dueAt, queue: listQueue(account) })
+    return waits(dueAt)
+  })
+
+  return Effect.fnUntraced(function* <E, R>(
+    owned: OwnedTask,
+    submit: (owned: OwnedTask) => Effect.Effect<VendorStep, E, R>
+  ) {
+    if (!owned.inDoubt || !isUnsubmitted(owned)) return yield* submit(owned)
+    const accounts = yield* accountsOf(owned)
+    const looked = yield* retryStore(attempts.looked(owned.task.id))
+    const left = accounts.filter(({ accountId }) => !looked.has(accountId))
+    if (left.some(({ list }) => list === undefined)) return yield* lostWithStore
+    const [next] = left
+    // None has its job
+    if (next === undefined) return yield* submit(owned)
+    return yield* beginLook(owned, next)
+  })
+})

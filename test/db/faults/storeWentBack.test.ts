@@ -1,0 +1,224 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration } from "effect"
+import { execFile } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll } from "vitest"
+import { startVendorServer } from "../../../src/testing/vendors/VendorServer.ts"
+import type { VendorServer } from "../../../src/testing/vendors/VendorServer.ts"
+import { pixel } from "../../../src/vendors/mock/Pixel.ts"
+import { bodyOf, catalogOfFamilies, familyOf, pathOf } from "../../support/families.ts"
+import type { Family } from "../../support/families.ts"
+import { adminToken, masterKey } from "../../support/gateway.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { newServer, runFolderPrefix, stopServer } from "../../support/postgresProcess.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { startReceiver } from "../../support/webhookReceiver.ts"
+
+/** docs/standbys.md: a store that is brought back to an earlier time, while the service runs or before it starts. */
+
+const exec = promisify(execFile)
+const root = new URL("../../../", import.meta.url).pathname
+/** Both run at one account, which lists the jobs of the first one alone. */
+const listed = familyOf("dashscope-async")
+const unlisted = familyOf("dashscope-sync")
+const tasksPerFamily = 6
+const jobMillis = 1500
+
+/** A Postgres of this test alone, whose data can be copied and brought back. */
+const ownPostgres = async () => {
+  const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
+  const server = await newServer(folder)
+  await server.start()
+  const copy = join(folder, "copy")
+  const stop = () => stopServer(folder, "SIGINT")
+  return {
+    url: server.url,
+    start: server.start,
+    stop,
+    /** A picture of the store now; the service finds the server restarted. */
+    save: async () => {
+      await stop()
+      await exec("cp", ["-a", server.data, copy])
+      await server.start()
+    },
+    /** The store as it was, not started yet. */
+    goBack: async () => {
+      await stop()
+      await rm(server.data, { recursive: true })
+      await exec("cp", ["-a", copy, server.data])
+    },
+    [Symbol.asyncDispose]: async () => {
+      await stopServer(folder)
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+interface Order {
+  readonly id: string
+  readonly family: Family
+  readonly prompt: string
+}
+
+const create = async (gateway: GatewayProcess, family: Family, prompt: string): Promise<Order> => {
+  const key = { "idempotency-key": `create-${prompt}` }
+  const answer = await until(
+    async () => {
+      const answer = await gateway.call("POST", pathOf(family), bodyOf(family, prompt), key)
+      return answer.status >= 500 ? undefined : answer
+    },
+    { what: "the response to a create" }
+  )
+  assert.strictEqual(answer.status, 202, answer.text)
+  return { id: answer.json.task_info.id, family, prompt }
+}
+
+const taskOf = async (gateway: GatewayProcess, { family, id }: Order) =>
+  (await gateway.call("GET", `${pathOf(family)}/${id}`)).json.task_info
+
+const ended = (gateway: GatewayProcess, orders: ReadonlyArray<Order>) =>
+  until(
+    async () => {
+      const all = await Promise.all(orders.map((order) => taskOf(gateway, order)))
+      return all.every((it) => /completed|failed/u.test(it?.status)) ? all : undefined
+    },
+    { millis: 90_000, what: "the end of every task" }
+  )
+
+/** How often a task's job was bought. */
+const bought = (vendor: VendorServer, { prompt }: Order) =>
+  vendor.requests.filter(
+    (it) => it.method === "POST" && JSON.stringify(it.json).includes(JSON.stringify(prompt))
+  ).length
+
+const startVendor = () =>
+  startVendorServer("dashscope", {
+    script: [
+      {
+        _tag: "Result",
+        after: Duration.millis(jobMillis),
+        items: [{ _tag: "Bytes", mime: "image/png", bytes: new Uint8Array(pixel) }]
+      }
+    ]
+  })
+
+const metric = async (gateway: GatewayProcess, name: string) =>
+  new RegExp(`^${name} (\\S+)$`, "mu").exec((await gateway.call("GET", "/metrics")).text)?.[1]
+
+const queuesOf = async (gateway: GatewayProcess) =>
+  (
+    await gateway.call("GET", "/manage/v1/queues", undefined, {
+      authorization: `Bearer ${gateway.adminToken}`
+    })
+  ).json
+
+/** Brings a store back to a time before some submits, and looks at what is bought afterwards. */
+const scenario = async (catalog: string, how: "while the service runs" | "before it starts") => {
+  await using postgres = await ownPostgres()
+  await using vendor = await startVendor()
+  await using receiver = await startReceiver()
+  const env = {
+    ...receiver.env,
+    ...vendor.env,
+    CATALOG_FILE: catalog,
+    DASHSCOPE_API_KEY: `${vendor.key};concurrent=2`
+  }
+  const options = { databaseUrl: postgres.url, env }
+  await using first = await GatewayProcess.start(options)
+  await using second = await GatewayProcess.start(options)
+  second.useKey(await first.key())
+  const hook = { url: receiver.url, events: ["task.created", "task.succeeded", "task.failed"] }
+  assert.strictEqual((await first.call("POST", "/manage/v1/webhook-endpoints", hook)).status, 201)
+
+  const orders: Array<Order> = []
+  for (let n = 0; n < tasksPerFamily; n += 1) {
+    for (const family of [listed, unlisted]) {
+      orders.push(await create(n % 2 === 0 ? first : second, family, `${family.adapter} ${n}`))
+    }
+  }
+  await until(async () => (vendor.sold >= 2 ? true : undefined), { what: "the first submits" })
+  await postgres.save()
+  await ended(first, orders)
+  const lost = await create(second, listed, "of the time that is lost")
+  await ended(second, [lost])
+  for (const order of [...orders, lost]) assert.isAtMost(bought(vendor, order), 1, order.prompt)
+  const before = orders.map((order) => bought(vendor, order))
+
+  await postgres.goBack()
+  if (how === "before it starts") {
+    await Promise.all([first.kill(), second.kill()])
+    await postgres.start()
+    const { stdout } = await exec(
+      process.execPath,
+      ["src/cli/gateway.ts", "store", "mark-restored", "--json"],
+      {
+        cwd: root,
+        env: {
+          PATH: process.env.PATH,
+          DATABASE_URL: postgres.url,
+          ADMIN_TOKEN: adminToken,
+          MASTER_KEY: masterKey
+        }
+      }
+    )
+    assert.isAbove(JSON.parse(stdout).tasks_in_doubt, 0)
+    await Promise.all([first.start(), second.start()])
+  } else {
+    await postgres.start()
+  }
+
+  const tasks = await ended(first, orders)
+  const states = orders.map((order, n) => {
+    const { error, status } = tasks[n]
+    const times = bought(vendor, order)
+    assert.strictEqual(times, 1, `${order.prompt}: bought ${before[n]} times before, ${times} now`)
+    return `${order.family.adapter} ${error === undefined ? status : error.code}`
+  })
+  // What the vendor lists is found
+  assert.notInclude(states, `${listed.adapter} 3004`)
+  assert.include(states, `${unlisted.adapter} 3004`)
+  assert.strictEqual((await taskOf(first, lost)) ?? null, null)
+
+  const wallet = (await first.call("GET", "/manage/v1/wallet")).json
+  assert.strictEqual(wallet.held_balance, "0.00")
+  assert.strictEqual(await metric(first, "gateway_wallet_drift"), "0")
+  assert.isAbove(Number(await metric(first, "gateway_store_restored_timestamp_seconds")), 0)
+  const { store } = await queuesOf(second)
+  assert.isString(store.restored_at)
+  assert.strictEqual(store.tasks_in_doubt, 0)
+  if (how === "while the service runs") {
+    const said = `${first.output}${second.output}`.split("\n")
+    const errors = said.filter((line) => line.includes("The store has gone back in time: what was"))
+    assert.strictEqual(errors.length, 1, "one process marks, and says so")
+  }
+
+  // Nothing of what the vendor took and the store lost is bought again, save by a client that asks again
+  const again = await create(first, lost.family, lost.prompt)
+  assert.notStrictEqual(again.id, lost.id)
+  await ended(first, [again])
+  assert.strictEqual(bought(vendor, lost), 2)
+  // New work goes on as always
+  const [next] = await ended(second, [await create(second, unlisted, "afterwards")])
+  assert.strictEqual(next.status, "completed")
+
+  // A second outcome has the end of the id of the first
+  const outcomes = receiver.received.filter((it) => it.event.type !== "task.created")
+  for (const { event } of outcomes) {
+    const id: string = event.data.payload.task_info.id
+    assert.strictEqual(event.id.slice(-20), id.replaceAll("-", "").slice(-20))
+  }
+}
+
+describe("a store that went back in time", () => {
+  const folder = temporaryFolder("back")
+  const catalog = join(folder, "catalog.json")
+  beforeAll(() => writeFile(catalog, JSON.stringify(catalogOfFamilies)))
+  afterAll(() => rm(folder, { recursive: true }))
+
+  for (const how of ["while the service runs", "before it starts"] as const) {
+    it(`${how}: nothing is bought twice`, () => scenario(catalog, how), 240_000)
+  }
+})

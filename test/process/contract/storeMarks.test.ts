@@ -1,0 +1,168 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { markStore } from "../../../src/db/StoreMark.ts"
+import { TaskId } from "../../../src/domain/Ids.ts"
+import { ProcessStore } from "../../../src/process/ProcessStore.ts"
+import { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/standbys.md */
+
+const at = (seconds: number) => DateTime.makeUnsafe(seconds * 1000)
+const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
+
+const beat = (id: string, second: number, seen = 0) =>
+  Effect.flatMap(ProcessStore, (store) => store.heartbeat(id, at(second), [], seen))
+
+const mark = (id: string, seen: number, since: number, second: number) =>
+  Effect.flatMap(ProcessStore, (store) =>
+    store.markRestored({ id, seen, since: at(since) }, at(second))
+  )
+
+/** The state of a process as the copy of the store has it. */
+const goBackTo = (id: string, advance: number, second: number) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      UPDATE processes SET advance = ${advance}, heartbeat_at = ${DateTime.toDateUtc(at(second))} WHERE id = ${id}`
+  )
+
+/** Unfinished tasks 1 to 4: without a submit, refused, submitted, and without an answer. */
+const insertTasks = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price, created_at, updated_at)
+    SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, gen_random_uuid(), 'v', 'm', 'generation',
+      'images', 'pending', '{}', false, 1, to_timestamp(1), to_timestamp(1)
+    FROM generate_series(1, 4) n`
+  yield* sql`
+    INSERT INTO runs (task_id, deadline_at, queue, due_at, owner, epoch, attempt)
+    SELECT id, to_timestamp(2000000000), 'q', to_timestamp(1), 'proc_a', 7, CASE WHEN id = ${idOf(1)} THEN 0 ELSE 1 END
+    FROM tasks`
+  yield* sql`
+    INSERT INTO vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at, handle)
+    SELECT id, 1, 'v', 'a', '\\x01', state, to_timestamp(1), CASE WHEN state = 'submitted' THEN '{}'::jsonb END
+    FROM tasks JOIN (VALUES (${idOf(2)}::uuid, 'refused'), (${idOf(3)}::uuid, 'submitted'),
+      (${idOf(4)}::uuid, 'submitting')) s (task, state) ON task = id`
+})
+
+const runs = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql`SELECT right(task_id::text, 1) AS n, owner, epoch, in_doubt FROM runs ORDER BY task_id`
+)
+
+const begin = (progress: { readonly processId: string; seen: number }, second: number, n = 1) =>
+  Effect.andThen(TestClock.setTime(DateTime.toEpochMillis(at(second))), TaskStore).pipe(
+    Effect.flatMap((tasks) =>
+      tasks.beginAttempt({
+        taskId: idOf(1),
+        epoch: 7,
+        n,
+        vendor: "v",
+        accountId: "a",
+        bodyHash: new Uint8Array([1]),
+        queue: { name: "q" },
+        now: at(second),
+        progress
+      })
+    )
+  )
+
+describeStores("a store that went back in time", (database) => {
+  const store = Layer.merge(ProcessStore.layer, TaskStoreLive.layer).pipe(
+    Layer.provideMerge(database)
+  )
+
+  it.effect("is behind what a process knows, until it is marked, once for all processes", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* beat("proc_a", 0)).advance, 1)
+      assert.strictEqual((yield* beat("proc_a", 2, 1)).advance, 2)
+      yield* beat("proc_b", 2)
+      yield* beat("proc_b", 4, 1)
+      yield* goBackTo("proc_a", 1, 0)
+      // Its row was lost too
+      yield* (yield* SqlClient.SqlClient)`DELETE FROM processes WHERE id = 'proc_b'`
+      assert.strictEqual((yield* beat("proc_a", 20, 2)).advance, 1)
+      assert.strictEqual((yield* beat("proc_a", 22, 2)).advance, 1, "while it is not marked")
+      assert.strictEqual((yield* beat("proc_b", 22, 2)).advance, 0)
+      const first = Option.getOrThrow(yield* mark("proc_a", 2, 2, 22))
+      assert.deepStrictEqual(first.trustedUntil, at(0))
+      assert.isTrue(Option.isNone(yield* mark("proc_b", 2, 4, 23)))
+      assert.strictEqual((yield* beat("proc_a", 24, 2)).advance, 3)
+      assert.strictEqual((yield* beat("proc_b", 24, 2)).advance, 3)
+      // Another time
+      yield* goBackTo("proc_b", 1, 22)
+      assert.isTrue(Option.isSome(yield* mark("proc_b", 3, 24, 30)))
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("takes unfinished tasks from their owners; those of unknown submits are in doubt", () =>
+    Effect.gen(function* () {
+      yield* insertTasks
+      const marked = Option.getOrThrow(yield* markStore({ by: "test", now: at(50) }))
+      assert.strictEqual(marked.tasksInDoubt, 2)
+      const row = { owner: null, epoch: 1_000_007 }
+      assert.deepStrictEqual(yield* runs, [
+        { n: "1", ...row, inDoubt: true },
+        { n: "2", ...row, inDoubt: true },
+        { n: "3", ...row, inDoubt: false },
+        { n: "4", ...row, inDoubt: false }
+      ])
+      yield* markStore({ by: "test", now: at(60), allowsSubmits: true })
+      assert.isTrue((yield* runs).every(({ inDoubt }) => inDoubt === false))
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("begins no submit of a process that knows more, and counts those that it begins", () =>
+    Effect.gen(function* () {
+      yield* insertTasks
+      yield* beat("proc_a", 0)
+      const progress = { processId: "proc_a", seen: 1 }
+      assert.isTrue(yield* begin(progress, 1))
+      assert.strictEqual(progress.seen, 2)
+      // The heartbeats are there, the submit is not
+      yield* goBackTo("proc_a", 1, 0)
+      assert.isFalse(yield* begin(progress, 2, 2))
+      assert.strictEqual((yield* beat("proc_a", 2, progress.seen)).advance, 1)
+      yield* mark("proc_a", 2, 0, 3)
+      assert.isFalse(yield* begin(progress, 4, 2), "its epoch is of the time that was lost")
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("begins no submit for ten seconds after its timeline has changed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* insertTasks
+      const { moved, timeline } = yield* beat("proc_a", 0)
+      assert.isFalse(moved)
+      yield* sql`UPDATE store_timeline SET timeline = ${timeline + 1}`
+      const progress = { processId: "proc_a", seen: 1 }
+      assert.isFalse(yield* begin(progress, 1), "before a heartbeat has found it")
+      assert.isTrue((yield* beat("proc_a", 2, 1)).moved)
+      assert.isFalse((yield* beat("proc_b", 2)).moved)
+      assert.isFalse(yield* begin(progress, 11))
+      assert.isTrue(yield* begin(progress, 12))
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("ends the open holds of calls and reservations, and no task's", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`INSERT INTO users (id, email, created_at) VALUES (${idOf(9)}, 'a@example.com', to_timestamp(1))`
+      yield* sql`INSERT INTO wallets (user_id) VALUES (${idOf(9)}) ON CONFLICT DO NOTHING`
+      yield* sql`
+        INSERT INTO holds (id, user_id, kind, amount, created_at, process_id)
+        SELECT gen_random_uuid(), ${idOf(9)}::uuid, kind, 1, to_timestamp(1), 'proc_a'
+        FROM unnest(ARRAY['call', 'reservation', 'task']) kind`
+      const marked = Option.getOrThrow(yield* markStore({ by: "test", now: at(50) }))
+      assert.strictEqual(marked.holdsEnded, 2)
+      assert.deepStrictEqual(yield* sql`SELECT kind FROM holds WHERE process_id = 'proc_a'`, [
+        { kind: "task" }
+      ])
+    }).pipe(Effect.provide(store))
+  )
+})
