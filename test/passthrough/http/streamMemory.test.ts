@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { createServer, request } from "node:http"
 import type { ClientRequest, Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { afterAll, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
@@ -92,6 +92,7 @@ describe("a stream that is relayed", () => {
         }
       })
       await gateway.settled()
+      assert.strictEqual(await gateway.drift(), 0)
     },
     120_000
   )
