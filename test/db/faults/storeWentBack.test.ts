@@ -115,6 +115,51 @@ const queuesOf = async (gateway: GatewayProcess) =>
     })
   ).json
 
+const markRestored = async (databaseUrl: string, ...flags: ReadonlyArray<string>) => {
+  const { stdout } = await exec(
+    process.execPath,
+    ["src/cli/gateway.ts", "store", "mark-restored", "--json", ...flags],
+    {
+      cwd: root,
+      env: {
+        PATH: process.env.PATH,
+        DATABASE_URL: databaseUrl,
+        ADMIN_TOKEN: adminToken,
+        MASTER_KEY: masterKey
+      }
+    }
+  )
+  return JSON.parse(stdout)
+}
+
+/** Marks a store that lost nothing, with tasks that were never submitted, and returns what became of each. */
+const unsubmitted = async (catalog: string, ...flags: ReadonlyArray<string>) => {
+  await using postgres = await ownPostgres()
+  await using vendor = await startVendor()
+  const env = {
+    ...vendor.env,
+    CATALOG_FILE: catalog,
+    DASHSCOPE_API_KEY: `${vendor.key};concurrent=1`
+  }
+  await using gateway = await GatewayProcess.start({ databaseUrl: postgres.url, env })
+  await gateway.key()
+  const orders: Array<Order> = []
+  for (const family of [listed, unlisted, listed, unlisted]) {
+    orders.push(await create(gateway, family, `${family.adapter} ${orders.length}`))
+  }
+  await until(async () => (vendor.sold > 0 ? true : undefined), { what: "the first submit" })
+  await gateway.kill("SIGTERM")
+  const before = orders.map((order) => bought(vendor, order))
+  await markRestored(postgres.url, ...flags)
+  await gateway.start()
+  const tasks = await ended(gateway, orders)
+  return orders.flatMap((order, n) =>
+    before[n] === 0
+      ? [{ family: order.family, code: tasks[n].error?.code, times: bought(vendor, order) }]
+      : []
+  )
+}
+
 /** Brings a store back to a time before some submits, and looks at what is bought afterwards. */
 const scenario = async (catalog: string, how: "while the service runs" | "before it starts") => {
   await using postgres = await ownPostgres()
@@ -151,20 +196,7 @@ const scenario = async (catalog: string, how: "while the service runs" | "before
   if (how === "before it starts") {
     await Promise.all([first.kill(), second.kill()])
     await postgres.start()
-    const { stdout } = await exec(
-      process.execPath,
-      ["src/cli/gateway.ts", "store", "mark-restored", "--json"],
-      {
-        cwd: root,
-        env: {
-          PATH: process.env.PATH,
-          DATABASE_URL: postgres.url,
-          ADMIN_TOKEN: adminToken,
-          MASTER_KEY: masterKey
-        }
-      }
-    )
-    assert.isAbove(JSON.parse(stdout).tasks_in_doubt, 0)
+    assert.isAbove((await markRestored(postgres.url)).tasks_in_doubt, 0)
     await Promise.all([first.start(), second.start()])
   } else {
     await postgres.start()
@@ -221,4 +253,22 @@ describe("a store that went back in time", () => {
   for (const how of ["while the service runs", "before it starts"] as const) {
     it(`${how}: nothing is bought twice`, () => scenario(catalog, how), 240_000)
   }
+
+  it("a task that the vendor's list does not show is submitted, once; without a list it fails", async () => {
+    const found = await unsubmitted(catalog)
+    assert.includeMembers(
+      found.map(({ family }) => family),
+      [listed, unlisted]
+    )
+    for (const { code, family, times } of found) {
+      const expected = family === listed ? [undefined, 1] : [3004, 0]
+      assert.deepStrictEqual([code, times], expected, family.adapter)
+    }
+  }, 240_000)
+
+  it("tasks are submitted without a look when the operator says that nothing was lost", async () => {
+    const found = await unsubmitted(catalog, "--allow-submits")
+    assert.isNotEmpty(found)
+    for (const { code, times } of found) assert.deepStrictEqual([code, times], [undefined, 1])
+  }, 240_000)
 })
