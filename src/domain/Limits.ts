@@ -126,23 +126,6 @@ export const slowSenderSeconds = 10
 /** A body up to this size does not wait for memory; one without a length takes as much at first. */
 export const smallBodyBytesMax = 1024 * 1024
 
-/** To parse and price a body of this size takes a noticeable part of a turn of the event loop. */
-export const heavyBodyBytesMin = 64 * 1024
-/**
- * Bounds of what a parser does with a JSON body in one turn of the event loop, some 20 ms at most: points of
- * structure, levels, and bytes outside of long strings, which are not parsed. docs/reference/http.md#complex-json
- */
-export const jsonWeightMax = 400_000
-export const jsonDepthMax = 128
-export const jsonOutlineBytesMax = 3 * 1024 * 1024
-
-/** A longer string of a body stays apart. No name that the gateway knows is as long, even all in escapes. */
-export const longTextBytesMin = 256
-
-/** A string up to this size is decoded, all of a body up to the second. The longest that a field takes has `textCodePointsMax`, each six bytes twice as an escape. */
-export const textBytesMax = 12 * textCodePointsMax
-export const textsBytesMax = 4 * 1024 * 1024
-
 /** docs/reference/http.md#lists */
 export const pageSizeDefault = 20
 export const pageSizeMax = 100
