@@ -172,12 +172,12 @@ const main = async (folder: string) => {
   const target = { port, rich, poor, tasks }
   const look = () => measure(port, victim, task)
   await look()
-  const calm = await look()
-  console.log(`calm: ${shown(calm)}; load ${loadavg()[0]?.toFixed(1)}`)
   const chosen = Object.keys(attacks).filter(
     (name) => only === undefined || only.some((part) => name.includes(part))
   )
   for (const name of chosen) {
+    const calm = await look()
+    console.log(`calm: ${shown(calm)}; load ${loadavg()[0]?.toFixed(1)}`)
     const { figures, statuses } = await underAttack(name, target, look)
     const worst = Math.max(
       ...(["creates", "polls", "calls"] as const).map((it) => figures[it].p99 / calm[it].p99)
