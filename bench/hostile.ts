@@ -158,7 +158,6 @@ const main = async (folder: string) => {
       OPENAI_BASE_URL: `http://127.0.0.1:${upstreamPort}/v1`,
       SIMULATOR_DELAY: "1 hour",
       EGRESS_ALLOW: "127.0.0.1",
-      MANAGE_RATE_LIMIT_PER_MINUTE: "0",
       LOG_LEVEL: "Error"
     }
   })
