@@ -158,7 +158,6 @@ const main = async (folder: string) => {
       OPENAI_BASE_URL: `http://127.0.0.1:${upstreamPort}/v1`,
       SIMULATOR_DELAY: "1 hour",
       EGRESS_ALLOW: "127.0.0.1",
-      MANAGE_RATE_LIMIT_PER_MINUTE: "0",
       LOG_LEVEL: "Error"
     }
   })
@@ -172,12 +171,12 @@ const main = async (folder: string) => {
   const target = { port, rich, poor, tasks }
   const look = () => measure(port, victim, task)
   await look()
-  const calm = await look()
-  console.log(`calm: ${shown(calm)}; load ${loadavg()[0]?.toFixed(1)}`)
   const chosen = Object.keys(attacks).filter(
     (name) => only === undefined || only.some((part) => name.includes(part))
   )
   for (const name of chosen) {
+    const calm = await look()
+    console.log(`calm: ${shown(calm)}; load ${loadavg()[0]?.toFixed(1)}`)
     const { figures, statuses } = await underAttack(name, target, look)
     const worst = Math.max(
       ...(["creates", "polls", "calls"] as const).map((it) => figures[it].p99 / calm[it].p99)
