@@ -29,6 +29,7 @@ const own = new Set([
   "backup",
   "restore",
   "rotate-master-key",
+  "store mark-restored",
   "catalog check",
   "keys revoke",
   "listen"

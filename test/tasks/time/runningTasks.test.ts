@@ -193,11 +193,13 @@ describe("a running task over time", () => {
       yield* advance("4 seconds")
       yield* eventually(get, (it) => it.json.task_info.status === "completed")
       const second = "01000000-0000-7000-8000-000000000001"
-      yield* sql`INSERT INTO tasks SELECT ${second}::uuid, user_id, api_key_id, vendor, model, action,
-        result_kind, 'pending', body, sandbox, 0, NULL, NULL, NULL, trace_id, created_at, NULL, updated_at
+      yield* sql`INSERT INTO tasks (id, user_id, api_key_id, vendor, model, action, result_kind, status, body,
+          sandbox, price, trace_id, created_at, updated_at)
+        SELECT ${second}::uuid, user_id, api_key_id, vendor, model, action, result_kind, 'pending', body, sandbox, 0, trace_id,
+          created_at, updated_at
         FROM tasks WHERE id = ${id}`
-      yield* sql`INSERT INTO holds SELECT ${second}::uuid, user_id, 'task', 0, created_at FROM tasks WHERE id = ${id}`
-      yield* sql`INSERT INTO runs VALUES (${second}::uuid, NULL, 1, ${self}, 0, '1970-01-02')`
+      yield* sql`INSERT INTO holds (id, user_id, kind, amount, created_at) SELECT ${second}::uuid, user_id, 'task', 0, created_at FROM tasks WHERE id = ${id}`
+      yield* sql`INSERT INTO runs (task_id, api_key_id, epoch, owner, attempt, deadline_at) VALUES (${second}::uuid, NULL, 1, ${self}, 0, '1970-01-02')`
       yield* eventually(
         Effect.andThen(
           advance("1 second"),
@@ -214,11 +216,13 @@ describe("a running task over time", () => {
       const { id } = yield* create
       const sql = yield* SqlClient.SqlClient
       yield* advance("4 seconds")
-      yield* sql`INSERT INTO tasks SELECT ${left}::uuid, user_id, api_key_id, vendor, model, action,
-        result_kind, 'pending', body, sandbox, 0, NULL, NULL, NULL, trace_id, created_at, NULL, updated_at
+      yield* sql`INSERT INTO tasks (id, user_id, api_key_id, vendor, model, action, result_kind, status, body,
+          sandbox, price, trace_id, created_at, updated_at)
+        SELECT ${left}::uuid, user_id, api_key_id, vendor, model, action, result_kind, 'pending', body, sandbox, 0, trace_id,
+          created_at, updated_at
         FROM tasks WHERE id = ${id}`
-      yield* sql`INSERT INTO holds SELECT ${left}::uuid, user_id, 'task', 0, created_at FROM tasks WHERE id = ${id}`
-      yield* sql`INSERT INTO runs VALUES (${left}::uuid, NULL, 0, NULL, 0, '1970-01-01T00:00:02Z')`
+      yield* sql`INSERT INTO holds (id, user_id, kind, amount, created_at) SELECT ${left}::uuid, user_id, 'task', 0, created_at FROM tasks WHERE id = ${id}`
+      yield* sql`INSERT INTO runs (task_id, api_key_id, epoch, owner, attempt, deadline_at) VALUES (${left}::uuid, NULL, 0, NULL, 0, '1970-01-01T00:00:02Z')`
       yield* advance("5 seconds")
       const [row] = yield* eventually(
         sql`SELECT status, error ->> 'code' AS code FROM tasks WHERE id = ${left}::uuid`,
