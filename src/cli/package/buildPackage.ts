@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
-import { chmodSync, cpSync, globSync, rmSync } from "node:fs"
-import { join } from "node:path"
+import { chmodSync, cpSync, globSync, readFileSync, rmSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
@@ -15,9 +15,24 @@ const bins = ["cli/gateway.js", "cli/npx.js"]
 rmSync(dist, { recursive: true, force: true })
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" })
 if (status !== 0) process.exit(status ?? 1)
-// Nobody imports the command line
-for (const path of globSync("cli/**/*.d.ts", { cwd: dist })) rmSync(join(dist, path))
+removeUnreachedTypes()
 for (const asset of assets) {
   cpSync(join(root, "src", asset), join(dist, asset), { recursive: true })
 }
 for (const bin of bins) chmodSync(join(dist, bin), 0o755)
+
+/** Removes the declarations that no entry point of the package leads to: nobody can import them. */
+function removeUnreachedTypes(): void {
+  const reached = new Set<string>()
+  const visit = (path: string): void => {
+    if (reached.has(path)) return
+    reached.add(path)
+    const imports = readFileSync(path, "utf8").matchAll(/(?:from|import\() ?"(\.[^"]+)\.[jt]s"/gu)
+    for (const [, to = ""] of imports) visit(join(dirname(path), `${to}.d.ts`))
+  }
+  const manifest = readFileSync(join(root, "package.json"), "utf8")
+  for (const [, entry = ""] of manifest.matchAll(/"types": "([^"]+)"/gu)) visit(join(root, entry))
+  for (const path of globSync("**/*.d.ts", { cwd: dist })) {
+    if (!reached.has(join(dist, path))) rmSync(join(dist, path))
+  }
+}
