@@ -13,7 +13,7 @@ export interface SubmitMedium {
   readonly mime: string
   /** Bytes. */
   readonly size: number
-  /** The client's URL, from which it was fetched; absent when it was inline. */
+  /** The client's URL, from which it was fetched; absent when it was inline, or when the URL has more than the medium. */
   readonly sourceUrl?: string
   /** A signed URL, valid for 24 hours. It can be fetched from outside if `BASE_URL` is public. */
   readonly artifactUrl: string

@@ -5,6 +5,7 @@ import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { FindingCode } from "../domain/Webhook.ts"
+import { Process } from "../process/Process.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import { Endpoints } from "./Endpoints.ts"
@@ -50,13 +51,15 @@ export class SignatureDebug extends Context.Service<
       const { serviceName } = yield* AppConfig
       const endpoints = yield* Endpoints
       const log = yield* DeliveryLogStore
+      const process = yield* Process
       const secrets = yield* Secrets
 
       return SignatureDebug.of({
         explain: Effect.fn("SignatureDebug.explain")(function* (userId, endpointId, received) {
           const endpoint = yield* endpoints.get(userId, endpointId)
           const parts = readHeaders(serviceName, received.headers)
-          const now = yield* DateTime.now
+          // Signatures have its times
+          const now = DateTime.makeUnsafe(process.databaseMillis())
           const found: Array<Finding> = [
             ...headerFindings(serviceName, parts),
             ...timeFindings(
