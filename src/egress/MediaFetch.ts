@@ -23,7 +23,7 @@ import { EgressRefused } from "./EgressRules.ts"
 export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("MediaFetchFailed", {
   /** `too-large` breaks a rule of the model (400); `unreachable` is a failed download (4002). */
   reason: Schema.Literals(["unreachable", "too-large"]),
-  /** Another try may succeed: the host or the way to it is disturbed. */
+  /** Another try may succeed: the host, or the route to it, is failing temporarily. */
   isTransient: Schema.Boolean,
   detail: Schema.String
 }) {

@@ -81,16 +81,16 @@ export class AdmissionLimiter {
   end(name: string, nowMillis: number, tookMillis: number): void {
     this.#callerOf(name).operations -= 1
     this.#operations -= 1
-    this.#store.took(nowMillis, 1, tookMillis, this.#inHand)
+    this.#store.record(nowMillis, 1, tookMillis, this.#inHand)
   }
 
   /** The loop has handled all requests that it has read in this turn, which took so long. */
   turn(nowMillis: number, tookMillis: number): void {
-    this.#turn.took(nowMillis, this.#admitted, tookMillis, 0)
+    this.#turn.record(nowMillis, this.#admitted, tookMillis, 0)
     this.#turns += 1
     this.#admitted = 0
     this.#begun = 0
-    this.#store.took(nowMillis, 0, 0, this.#operations)
+    this.#store.record(nowMillis, 0, 0, this.#operations)
     if (nowMillis - this.#forgotAt > forgetMillis) this.#forget(nowMillis)
   }
 

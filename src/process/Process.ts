@@ -8,19 +8,19 @@ import { CallLease } from "./CallLease.ts"
 import { makeMeasureSkew } from "./ClockSkew.ts"
 import { Hints } from "./Hints.ts"
 import { makeOutage } from "./Outage.ts"
-import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
 import { Secrets } from "./Secrets.ts"
+import { makeFiberSlots } from "./SlotArray.ts"
 import { compareWith, StoreProgress } from "./StoreProgress.ts"
 
 const dead = { seconds: ownerDeadSeconds }
 
 /**
- * Writes the first heartbeat. A process that cannot read what the others encrypt would sign no webhook, and they not
- * those of its own. One whose heartbeat does not come again was killed, and is waited for: a supervisor may give up
- * after some failed starts. ADR 0147
+ * Writes the first heartbeat. A process with another master key could not sign with the others' secrets, nor they
+ * with its: it is refused while one of them is alive. One whose heartbeat does not return was killed, and this waits
+ * until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0147
  */
 const enter = Effect.fnUntraced(function* (
   id: string,
@@ -36,7 +36,7 @@ const enter = Effect.fnUntraced(function* (
   })
   if ((yield* enterBeside(DateTime.subtract(now, dead))).length === 0) return
   const soon = DateTime.add(now, { milliseconds: 1 })
-  // The last look enters, unless one that is refused has come
+  // The last attempt enters, unless a refused process has appeared
   const foreign = yield* Effect.repeat(
     Effect.map(store.alive(soon), (ids) => ids.filter(isRefused)),
     {
@@ -128,7 +128,7 @@ export class Process extends Context.Service<
       const compare = compareWith(store, progress)
       const local = yield* Clock.Clock
       const lease = new CallLease(local)
-      const fork = yield* makeFiberPlaces
+      const fork = yield* makeFiberSlots()
       const hints = yield* Hints
       const news = yield* makeNews
       const outage = makeOutage()

@@ -9,8 +9,8 @@ import {
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
-import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery } from "./DeliveryStore.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
@@ -103,7 +103,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   const drain = yield* Drain
   yield* Effect.addFinalizer(() => attempts.written)
   // In the background: a message that lasted as long as the sending would keep its sender waiting
-  const run = yield* makeFiberPlaces
+  const run = yield* makeFiberSlots()
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))

@@ -206,7 +206,7 @@ const waitRetries = 15
 const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
   const api = yield* Management
   const progress = yield* makeProgress(`Task ${task.id}`, yield* Json)
-  const goOn = `Task ${task.id} goes on. To wait for it: gateway tasks wait ${task.id}`
+  const stillRuns = `Task ${task.id} is still running. To wait for it: gateway tasks wait ${task.id}`
   return yield* api
     .use("user", ({ tasks }) =>
       tasks.watch(task, { maxRetries: waitRetries }).pipe(
@@ -216,8 +216,8 @@ const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
     )
     .pipe(
       Effect.ensuring(progress.end),
-      Effect.onInterrupt(() => note(goOn)),
-      Effect.tapError(() => note(goOn))
+      Effect.onInterrupt(() => note(stillRuns)),
+      Effect.tapError(() => note(stillRuns))
     )
 })
 
