@@ -86,7 +86,7 @@ export const makeAttempts = Effect.gen(function* () {
     })
 
   /**
-   * A started attempt is recorded, even if the actor moves away; an attempt
+   * A started attempt is recorded even if the actor closes; an attempt
    * that never started is released.
    */
   const conclude = (
