@@ -1,7 +1,7 @@
 -- Stored media, and the bytes of a user's inputs among them (docs/reference/keys-and-limits.md#kept-inputs).
 
--- Adds rows of stored media, given one array for each column; one that was added before stays. Inputs count for their
--- user. Returns the ids of inputs that were not added, because their user would keep more than the bytes in
+-- Adds rows of stored media, given one array per column; existing rows stay. Inputs count for their
+-- user. Returns the ids of inputs that were not added, because their user would exceed the bytes in
 -- p_bytes_max. Counters are locked in order of user.
 create or replace function artifacts_add(
   p_ids text[], p_users uuid[], p_tasks uuid[], p_roles text[], p_mimes text[], p_bytes bigint[], p_hashes bytea[],

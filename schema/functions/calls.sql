@@ -5,9 +5,9 @@
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
 -- were (`plan_cache_mode`). No function charges more than was held.
 
--- What the spend limits of these keys leave for calls that start, one place for each call: the period that its hold
--- counts in, and why it is refused. Of the calls of one key the cheapest are taken first. Keys without a spend
--- limit: nulls. The caller has locked the wallets.
+-- The remaining spend limits of these keys for starting calls, one row per call: the period in which its hold counts,
+-- and the reason of a refusal. The cheapest calls of a key are taken first. Nulls for keys without a spend
+-- limit. The caller has locked the wallets.
 create or replace function calls_budget(
   p_started uuid[], p_keys text[], p_amounts bigint[], out epochs integer[], out refusals text[]
 ) language sql as $$
@@ -23,7 +23,7 @@ create or replace function calls_budget(
   ) c
 $$;
 
--- Counts the calls that have ended and are still held, before calls_write settles them.
+-- Counts ended calls whose holds are open, before calls_write settles them.
 create or replace function calls_budget_settle(p_ended uuid[], p_ended_users uuid[], p_captured bigint[])
 returns void language sql as $$
   update key_budgets b set held = b.held - s.amount, spent = b.spent + s.captured
@@ -37,8 +37,8 @@ returns void language sql as $$
   where b.api_key_id = s.api_key_id and b.epoch = s.budget_epoch
 $$;
 
--- Counts the holds of calls that were not refused. Returns a row for each call of a key with a spend limit: what is
--- left of it (`available`).
+-- Counts the holds of accepted calls. Returns a row for each call of a key with a spend limit: what is left of it
+-- (`available`).
 create or replace function calls_budget_hold(
   p_started uuid[], p_keys text[], p_amounts bigint[], p_epochs integer[], p_results calls_write_result[]
 ) returns setof calls_write_result language plpgsql as $$
@@ -62,7 +62,7 @@ end $$;
 
 -- Charges calls that ended after their holds were released: another process took theirs for dead and wrote `lost` on
 -- their receipts (docs/reference/wallet.md#late-charges). A call is charged once, at most what it had held, in the
--- budget period of now; calls without such a receipt are passed over. The caller has locked the wallets. Returns the
+-- current budget period; calls without such a receipt are skipped. The caller has locked the wallets. Returns the
 -- charges that cross the threshold of the balance alert.
 create or replace function calls_charge_late(
   p_calls uuid[], p_users uuid[], p_captured bigint[], p_statuses integer[], p_accounts text[], p_usages text[],
@@ -125,16 +125,16 @@ begin
   return query select * from unnest(crossed);
 end $$;
 
--- Settles the calls that have ended, then holds for those that start. Both are typed arrays, with one place for
--- each call. Whoever deletes a hold settles it. An ended call without a hold is charged late if its receipt says `lost`,
--- else passed over: it was settled before. Of the calls that start on one wallet, the cheapest are held first, so that
--- as many as possible can be paid. `p_receipts`: what
--- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has checked what else limits the
--- key: with the models that the key allowed then; else `rotation`, which secret the caller knows the key by. p_usages:
--- with the vendor's id of the request as `request`, of a stream `first_token_ms`, and of an alias `alias`: its name, the
--- vendor, model and route that did it, and the models that did not. Returns refusals (`key`, `balance`, and `budget_` with the reset of
--- the spend limit), what is left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller
--- has no transaction to publish it in (`p_alerts` is false).
+-- Settles ended calls, then holds for starting ones. Both are typed arrays with one element per call. Whoever deletes a
+-- hold settles it. An ended call without a hold is charged late if its receipt says `lost`, or is skipped otherwise,
+-- because it was settled before. Of the calls starting on one wallet, the cheapest are held first, so that as many as
+-- possible can be paid. `p_receipts`: the receipt of a starting call (`holds.call`); `checked`, if the caller has
+-- checked the key's other limits: with the models that the key allowed then; otherwise `rotation`, the secret by which
+-- the caller knows the key. p_usages: with the vendor's id of the request as `request`, for a stream `first_token_ms`,
+-- and for an alias `alias`: its name, the vendor, model and route that responded, and the skipped models. Returns
+-- refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), what is left of spend limits, and
+-- balance alerts. Raises GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is
+-- false).
 create or replace function calls_write(
   p_ended uuid[], p_ended_users uuid[], p_captured bigint[], p_outcomes text[], p_statuses integer[],
   p_accounts text[], p_usages text[],
@@ -300,7 +300,7 @@ begin
   end if;
 end $$;
 
--- Counts what reservations_renew charges and releases, before it does. For each key, nulls without a spend limit:
+-- Counts the charges and releases of reservations_renew in advance. Returns for each key (nulls without a spend limit)
 -- the current period, what is left in it, and when it ends.
 create or replace function reservations_budget_settle(
   p_keys text[], p_charged bigint[], p_process text, p_now timestamptz,
@@ -321,7 +321,7 @@ begin
   left join key_budgets b on b.api_key_id = k.id;
 end $$;
 
--- Counts the reservations of a process that were opened in the current period.
+-- Counts the reservations of a process opened in the current period.
 create or replace function reservations_budget_hold(p_keys text[], p_process text) returns void language sql as $$
   update key_budgets b set held = b.held + h.amount
   from holds h
@@ -329,14 +329,14 @@ create or replace function reservations_budget_hold(p_keys text[], p_process tex
     and b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
 
--- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of
--- another amount: p_needs, for the calls in progress, and p_extras, for those to come. A reservation of 0 is
+-- Settles calls paid from the reservations of a process, and replaces each reservation with one of another
+-- amount: p_needs, for the calls in progress, and p_extras, for those to come. A reservation of 0 is
 -- closed. A reservation grows by at most a sixteenth of what is available, and not at all when its key may not
 -- be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
 --
 -- A reservation counts in the period of its key's spend limit in which it was opened. After that it only shrinks,
--- until its running calls have ended, and is then opened anew. So does one that is more than a lowered limit leaves.
--- `available` and `expires_at` regard the limit too; `threshold` of a reservation is what is left of it.
+-- until its running calls have ended, and is then reopened. So does one that exceeds what a lowered limit leaves.
+-- `available` and `expires_at` also respect the limit; `threshold` of a reservation is what is left of it.
 --
 -- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
 -- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
@@ -381,7 +381,7 @@ begin
   if not covered then
     raise exception 'calls without cover' using errcode = 'GW409';
   end if;
-  -- A revocation waits for the first reservation of its key and then finds it, or it is committed before and is seen
+  -- A revocation waits for the first reservation of its key and then finds it, or was committed before and is visible
   -- here.
   if not known then
     perform from api_keys k where k.id = any (p_keys) order by k.id for share of k;
@@ -521,8 +521,8 @@ begin
 end $$;
 
 -- The same for a batch that reservations_renew refused, in a transaction that publishes its alerts. A call
--- that was settled before is passed over. A call without cover (another process has closed the reservation,
--- because it took this one for dead) gets a receipt that says `lost`, and is then charged late. Amounts of reservations
+-- that was settled before is skipped. A call without cover (another process has closed the reservation because it
+-- considered this one dead) gets a receipt that says `lost`, and is then charged late. Amounts of reservations
 -- are absolute, so that a batch may be repeated, with more calls.
 create or replace function reservations_renew_again(
   p_keys text[], p_users uuid[], p_holds uuid[], p_catalogs integer[], p_needs bigint[], p_extras bigint[],
@@ -534,7 +534,7 @@ create or replace function reservations_renew_again(
 ) returns setof reservations_settle_result language plpgsql as $$
 declare
   crossed threshold_crossing[];
-  -- The calls as they came, for what is charged late.
+  -- The original calls, for late charges.
   calls constant uuid[] := p_ended;
   users constant uuid[] := array(select p_users[x.place] from unnest(p_places) with ordinality as x(place, n) order by x.n);
   costs constant bigint[] := p_captured;
@@ -572,7 +572,7 @@ begin
   into p_ended, p_places, p_numbers, p_totals, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts,
     p_usages, p_vendors, p_models, p_routes, p_sandboxes, p_traces, p_captures, p_charged
   from counted;
-  -- What was used is summed up here.
+  -- Usage is summed up here.
   return query
   with used as (
     select c.place, c.vendor, coalesce(c.model, '') as model, c.sandbox, count(*) as requests,

@@ -2,9 +2,9 @@
 
 -- Stores a catalog and adopts it, unless it is the adopted one; returns the latest adoption.
 --
--- `p_start`: a process begins with this catalog. It is adopted when no other process has had a heartbeat since
--- p_alive_since, or when it was never stored before. Otherwise the others have it replaced on purpose, and the
--- new process adopts what they have.
+-- `p_start`: a process starts with this catalog. It is adopted if no other process has had a heartbeat since
+-- p_alive_since, or if it was never stored before. Otherwise the others replaced it on purpose, and the new process
+-- adopts their catalog.
 create or replace function catalog_adopt(
   p_hash text, p_text text, p_process text, p_start boolean, p_alive_since timestamptz, p_now timestamptz
 ) returns catalog_adoption language plpgsql as $$
@@ -31,7 +31,7 @@ begin
   return catalog_adopted(0);
 end $$;
 
--- The latest adoption, with its text when it is another than p_known.
+-- The latest adoption, with its text if it is not p_known.
 create or replace function catalog_adopted(p_known integer) returns catalog_adoption
 language sql stable as $$
   select a.id, a.catalog_id, c.hash, case when a.id <> p_known then c.text end, a.adopted_at

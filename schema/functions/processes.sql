@@ -1,12 +1,12 @@
--- What equal processes know of each other (docs/reference/processes.md).
+-- What processes know of each other (docs/reference/processes.md).
 
 -- Writes the heartbeat of a process, takes the duties that are due, and returns what may have changed: one statement,
--- so that a process without work sends no other.
--- `advance`: how far the process has come, one more than before. Nothing is written of a process while the store is behind
--- p_seen, the highest number that the process knows: the store has gone back in time (store_mark_restored ends that).
--- `timeline`: of the server, 0 where it is not known; `moved`: this heartbeat is the first that finds it changed.
--- `silent`: the oldest heartbeat of another process that is not dead yet. `waiting`: tasks wait for their next step.
--- `owns`: this process has tasks in hand. The last three name a state of catalogs, drained accounts and open faults.
+-- so that a process without work sends no other. `advance`: the progress of the process, one more than before. Nothing
+-- is written for a process while the store is behind p_seen, the highest number known to the process: the store went
+-- back in time (store_mark_restored ends that). `timeline`: of the server, 0 if unknown; `moved`: this heartbeat is the
+-- first that finds it changed. `silent`: the oldest heartbeat of another process that is not dead yet. `waiting`: tasks
+-- wait for their next step. `owns`: this process has tasks in hand. The last three name a state of catalogs, drained
+-- accounts and open faults.
 create or replace function process_heartbeat(
   p_id text, p_now timestamptz, p_dead_seconds float8, p_duties text[], p_seconds float8[], p_seen bigint
 ) returns table (
@@ -47,7 +47,7 @@ begin
     (select coalesce(string_agg(f.key || ' ' || f.until, ',' order by f.key), '') from vendor_faults f);
 end $$;
 
--- The timeline that the server writes on; 0 where it does not say.
+-- The server's timeline; 0 if unknown.
 create or replace function server_timeline() returns integer language plpgsql as $$
 begin
   return ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer;
@@ -55,9 +55,9 @@ exception when others then
   return 0;
 end $$;
 
--- Whether a process may begin paid submits: the store has not gone back behind what the process knows of it, and its
--- timeline has not changed within p_settle_seconds. In that time every process that lives has written a heartbeat, so
--- that one which knows more than the new primary has marked the store.
+-- Whether a process may begin paid submits: the store is not behind the progress known to the process, and its timeline
+-- has not changed within p_settle_seconds. In that time every live process has written a heartbeat, so a process that
+-- knows more than the new primary has marked the store.
 create or replace function store_is_trusted(p_process text, p_seen bigint, p_now timestamptz, p_settle_seconds float8)
 returns boolean language plpgsql as $$
 declare t store_timeline;
@@ -68,13 +68,13 @@ begin
     or t.timeline = server_timeline() and t.since <= p_now - make_interval(secs => p_settle_seconds);
 end $$;
 
--- Marks a store that has gone back in time (docs/standbys.md), and brings p_process up to p_advance. From then on
+-- Marks a store that went back in time (docs/standbys.md), and raises p_process to p_advance. From then on
 -- - no step in hand writes anything: all unfinished tasks lose their owner, and their epochs rise beyond those of the
---   time that was lost;
+--   lost time;
 -- - a task without a submit, or whose last one was refused, is in doubt, unless p_allows_submits;
 -- - open holds of calls and reservations belong to no process, so that the next rescue ends them.
--- One mark is enough for all processes: none is written when there is one since p_since, the last heartbeat of
--- p_process before it found the store behind. Returns no row then.
+-- One mark is enough for all processes: none is written, and no row returned, if there is one since p_since, the last
+-- heartbeat of p_process before it found the store behind.
 create or replace function store_mark_restored(
   p_by text, p_now timestamptz, p_allows_submits boolean, p_process text, p_advance bigint, p_since timestamptz
 ) returns table (restored_at timestamptz, trusted_until timestamptz, tasks_in_doubt integer, holds_ended integer)
@@ -94,7 +94,7 @@ begin
     update runs r set owner = null, epoch = r.epoch + 1000000, in_doubt = not p_allows_submits and not exists (
       select from vendor_attempts v
       where v.task_id = r.task_id and v.n = r.attempt and v.state <> 'refused' and length(v.body_hash) > 0);
-    -- What an earlier look found proves nothing any more.
+    -- Earlier findings prove nothing any more.
     update vendor_attempts v set body_hash = '\x00' from runs r
       where v.task_id = r.task_id and length(v.body_hash) = 0 and v.state = 'refused';
     select count(*) into doubted from runs r where r.in_doubt;
@@ -106,8 +106,8 @@ begin
   update processes p set advance = greatest(p.advance, p_advance), heartbeat_at = p_now where p.id = p_process;
 end $$;
 
--- Takes the duties that no process has begun in the current interval of p_seconds each. One process at a time; the
--- others find the rest at their next heartbeat. An interval in the future was begun by a clock that was ahead.
+-- Takes duties that no process has begun in the current interval of p_seconds each. One process at a time; the others
+-- find the rest at their next heartbeat. An interval in the future was begun by a fast clock.
 create or replace function duties_take(p_process text, p_now timestamptz, p_names text[], p_seconds float8[])
 returns text[] language plpgsql as $$
 declare taken text[];

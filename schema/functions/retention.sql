@@ -1,8 +1,8 @@
 -- Day partitions, and what is deleted with them.
 
 -- Creates the partition of one day, named <table>_YYYYMMDD. Returns false when there is one. Rows of that day
--- in the default partition (the service was not running when the day began) move into it. The table is locked
--- meanwhile, so that no update misses a row that moves.
+-- in the default partition (from a service that was not running when the day began) move into it. The table is locked
+-- during the move, so that no update misses a moving row.
 create or replace function day_partition_create(p_table text, p_column text, p_day date)
 returns boolean language plpgsql as $$
 declare
@@ -24,7 +24,7 @@ begin
 end $$;
 
 -- Creates the partitions from today to p_days ahead, and drops those that ended before p_keep_since, with the
--- old rows of the default partition. One table a transaction: a transaction that locked two tables would
+-- old rows of the default partition. One table per transaction: a transaction that locked two tables would
 -- deadlock with a statement that reads them in the other order.
 create or replace function partitions_maintain(
   p_table text, p_column text, p_now timestamptz, p_days integer, p_keep_since timestamptz,
@@ -58,7 +58,7 @@ begin
   execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
 end $$;
 
--- Creates the partition of the month that begins on p_month, named <table>_YYYYMMDD. Returns false when there is one.
+-- Creates the partition of the month that starts on p_month, named <table>_YYYYMMDD. Returns false when there is one.
 -- Rows of that month in the default partition move into it, past the trigger that keeps them from being deleted.
 create or replace function month_partition_create(p_table text, p_column text, p_month date)
 returns boolean language plpgsql as $$
@@ -117,8 +117,8 @@ begin
   end if;
 end $$;
 
--- Deletes queued deliveries whose row in `deliveries` was dropped with its partition. Ids begin with the time, so that
--- the oldest are found by their key, and nothing more is planned when none is old (ADR 0153).
+-- Deletes queued deliveries whose row in `deliveries` was dropped with its partition. Ids start with the time, so the
+-- oldest are found by their key, and nothing more is planned if none is old (ADR 0153).
 create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -153,9 +153,10 @@ begin
   return cardinality(ids);
 end $$;
 
--- Removes the bodies and the metadata of old tasks, from the mark on; returns of how many. The ids are in order. First of
--- every second one (p_half 0), then, in another transaction, of the others (1), which moves the mark: a page has room for
--- half of its rows anew, and for more when these have been committed: no row moves to another page, and no index is written.
+-- Removes the bodies and the metadata of old tasks, from the mark on; returns of how many. The ids are in order. First
+-- every second one (p_half 0), then, in another transaction, the others (1), which moves the mark: a page has room for
+-- new versions of half of its rows, and for more once these are committed, so rows never move to another page and
+-- indexes are not written.
 create or replace function task_bodies_remove(p_before uuid, p_limit integer, p_half integer)
 returns integer language plpgsql as $$
 declare
@@ -181,8 +182,8 @@ begin
   return cardinality(ids);
 end $$;
 
--- The simulator keeps the request in the handle of its job; the handle of a vendor has the vendor's ids alone, which
--- bills are compared with.
+-- The simulator's handle contains the request; a vendor's handle has only the vendor's ids, which are compared with
+-- bills.
 create or replace function sandbox_handles_erase(p_tasks uuid[]) returns void language sql as $$
   update vendor_attempts a set handle = null
   from tasks t

@@ -1,23 +1,20 @@
 -- Tasks: acceptance and completion, many in one transaction (ADR 0060).
 --
--- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`, which is
--- its place in the array. A loop decides each call; what the calls do that are not refused is then written by one
--- statement for all (ADR 0250).
--- Calls on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and
--- nothing that two transactions contend for is locked before its wallet, so that batches of several processes
--- cannot deadlock. A call that is refused changes nothing and does not affect the others. An exception undoes
--- the whole batch.
+-- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`, the index
+-- in the array. A loop decides each call; one statement then writes the effects of all accepted calls (ADR 0250). Calls
+-- on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and nothing that two
+-- transactions contend for is locked before its wallet, so that batches of several processes cannot deadlock. A call
+-- that is refused changes nothing and does not affect the others. An exception undoes the whole batch.
 
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
--- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains
--- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
+-- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains the first
+-- response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
 -- too_many_running_of_user (the user's keys together have `user_running_max`), key and model (the key was revoked or
 -- disabled, has expired or does not allow the model: the request was admitted before its body was read), and budget_
--- with the reset of the key's spend limit, when that leaves less than the price. Exact, because all keys of a user
--- share the wallet's lock.
--- `models`: of an alias, all that the key has to allow.
--- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
--- Unfinished tasks are counted by a plain scan of an index, which marks the entries of ended ones for the next (ADR 0131).
+-- with the reset of the key's spend limit, if less than the price is left of it. Exact, because all keys of a user
+-- share the wallet's lock. `models`: for an alias, all models that the key has to allow. With a spend limit, `cost` of
+-- an accepted task and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by
+-- a plain scan of an index, which marks the entries of ended ones for the next (ADR 0131).
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -31,7 +28,7 @@ declare
   budget key_budgets;
   holder uuid;
   running bigint;
-  -- Of the calls that are accepted and not written yet.
+  -- Totals of accepted calls that are not written yet.
   accepted task_accept_result[];
   entries bigint[];
   settled bigint[];
@@ -39,7 +36,7 @@ declare
   epochs integer[];
   used_tasks uuid[];
   used_keys text[];
-  -- Tasks that were accepted before.
+  -- Tasks accepted before.
   repeated uuid[];
 begin
   select array_agg(l.u order by (l.u).user_id) into locked from (
@@ -47,7 +44,7 @@ begin
     where u.user_id = any (array(select x.user_id from jsonb_to_recordset(p_calls) as x (user_id uuid)))
     order by u.user_id for no key update
   ) l;
-  -- Under the locks, and once for all: new tasks are the last of the index, which is gone down once for them.
+  -- Under the locks, and once for all: new tasks are last in the index, which is descended once.
   select array_agg(e.subject_id) into repeated from wallet_entries e
     where e.subject_id = any (array(select x.task from jsonb_to_recordset(p_calls) as x (task uuid))) and e.kind = 'hold';
   for c in
@@ -66,7 +63,7 @@ begin
     end if;
     a := null;
     a.n := c.n;
-    -- The same key or task twice: what follows finds the first as if it had been committed.
+    -- The same key or task twice in a batch: the following statements find the first as if it were committed.
     if c.key = any (used_keys) or c.task = any (used_tasks) then
       return query select * from tasks_write(p_calls, accepted, entries, settled, held, epochs);
       repeated := repeated || used_tasks;
@@ -114,7 +111,7 @@ begin
       end if;
     end if;
     if w.key_limits then
-      -- The user's own limit stands in place of the configured one.
+      -- The user's own limit replaces the configured one.
       c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
     end if;
     if w.key_limits and limits.id is not null then
@@ -125,7 +122,7 @@ begin
         a.cost := greatest(0, limits.spend_limit - budget.spent - budget.held);
       end if;
     end if;
-    -- In statements of their own: a condition with a query is planned each time.
+    -- In separate statements: a condition with a query is planned each time.
     if c.running_max > 0 then
       select count(*) into running from runs r where r.api_key_id = c.api_key;
       if running >= c.running_max then
@@ -161,7 +158,7 @@ begin
       update key_budgets o set held = o.held + c.price where o.api_key_id = c.api_key;
       a.cost := a.cost - c.price;
     end if;
-    -- At once, because the next calls count it.
+    -- Now, because the next calls count it.
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now);
@@ -178,7 +175,7 @@ begin
   end if;
 end $$;
 
--- Writes calls that task_accept_many has accepted. One place in each array for one call: its result, the number and the
+-- Writes calls accepted by task_accept_many. One element of each array per call: its result, the number and the
 -- balances of its entry, and the period of its key's budget.
 create or replace function tasks_write(
   p_calls jsonb, p_accepted task_accept_result[], p_entries bigint[], p_settled bigint[], p_held bigint[],
@@ -233,7 +230,7 @@ begin
 end $$;
 
 -- Completes or fails tasks: whoever deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
--- epoch is the owner's, and does nothing when the task has a newer owner; a call without one is a cancellation.
+-- epoch comes from the owner, and does nothing if the task has a newer owner; a call without one is a cancellation.
 -- A call without a row changed nothing: another owner has the task, or it had ended.
 create or replace function task_finish_many(p_calls jsonb) returns table (
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
@@ -244,7 +241,7 @@ declare
   h holds;
   w wallets;
   charge record;
-  -- Of the tasks that have ended, what tasks_end writes.
+  -- The ended tasks, for tasks_end.
   ended integer[];
   users uuid[];
   amounts bigint[];
@@ -284,9 +281,9 @@ begin
   end if;
 end $$;
 
--- Writes calls of task_finish_many that have ended their task. One place in each array for one call: what was held, the
--- wallet after its last entry, and whether balance.low is due. Tables are read by keys that are known before (ADR 0112),
--- and a task once: what else needs its columns takes what its update returns.
+-- Writes calls of task_finish_many that have ended their task. One element of each array per call: what was held, the
+-- wallet after its last entry, and whether balance.low is due. Tables are read by keys that are known before (ADR
+-- 0112), and a task once: what else needs its columns takes what its update returns.
 create or replace function tasks_end(
   p_calls jsonb, p_ended integer[], p_users uuid[], p_amounts bigint[], p_entries bigint[], p_settled bigint[],
   p_held bigint[], p_alerts boolean[], p_thresholds bigint[]
@@ -312,10 +309,10 @@ begin
       from called c
       where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
     returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind,
-      -- Of an alias the model that the task was at.
+      -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
-      -- Of each video; 5 where the body names none, as the price counts them.
+      -- Of each video; 5 if the body has none, as in the price.
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
   ), c as materialized (
     select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.vendor, w.model, w.seconds,
@@ -341,7 +338,7 @@ begin
     left join entered e on e.user_id = l.user_id and e.seq = l.seq
     where w.user_id = l.user_id and w.user_id = any (array(select user_id from called))
   ), cancelled as (
-    -- Its process may die within the submit; if it does not, it says what became of it
+    -- The process may die during the submit; otherwise it records the outcome
     update vendor_attempts v set state = 'ambiguous'
       where v.task_id = any (array(select task from called where epoch is null)) and v.state = 'submitting'
   ), used as (
@@ -367,7 +364,7 @@ begin
   from unnest(p_ended) as e (n)
   cross join lateral jsonb_to_record(p_calls -> e.n) as c (task uuid, captured bigint, now timestamptz)
   join (
-    -- The account behind its adapter; the simulator has none.
+    -- The account of its adapter; the simulator has none.
     select distinct on (a.task_id) a.task_id, split_part(a.account_id, '@', 2) as account from vendor_attempts a
     where a.task_id = any (array(
       select x.task from unnest(p_ended) as e (n)
@@ -376,7 +373,7 @@ begin
   ) v on v.task_id = c.task
   where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
-  -- Nobody can use the media of a failed task: their removal is due now. One that is being removed is left alone.
+  -- Nobody can use the media of a failed task, so their removal is due now. Media being removed are skipped.
   failed := array(
     select x.task from unnest(p_ended) as e (n)
     cross join lateral jsonb_to_record(p_calls -> e.n) as x (task uuid, status text) where x.status = 'failed');
@@ -390,7 +387,7 @@ end $$;
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
 -- a rate limit, a permit of the next second is free. The queue '' is that of the deadlines: a task may wait for a
 -- permit beyond its own. Reads one index
--- entry a queue, however many tasks wait.
+-- entry per queue, however many tasks wait.
 create or replace function task_queues(p_now timestamptz)
 returns table (queue text, due_at timestamptz)
 language plpgsql stable
@@ -418,7 +415,7 @@ end $$;
 -- Claims due tasks of a queue, the longest due first. Under a rate limit it takes as many as there are permits in
 -- the next second, and leases these permits: `starts_at` is when each is valid. One process at a time claims from
 -- such a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue ''
--- it takes tasks whose deadline has passed. With p_share it takes these tasks of the queue alone, from owners without
+-- it takes tasks whose deadline has passed. With p_share it takes only these tasks of the queue, from owners without
 -- a heartbeat since p_alive_since.
 create or replace function task_claim(
   p_queue text, p_limit integer, p_owner text, p_now timestamptz, p_share uuid[], p_alive_since timestamptz)
@@ -470,7 +467,7 @@ begin
       used = cardinality(claimed) + case when l.minute = date_trunc('minute', p_now) then l.used else 0 end
     where l.key = p_queue;
   end if;
-  -- A statement of its own, so that it sees what the earlier owners have written.
+  -- A separate statement, so that it sees what earlier owners have written.
   return query
   select r.task_id, r.epoch, r.deadline_at,
     case when lease.key is null then p_now else first_at + (c.place - 1) * lease.spacing end,
@@ -484,16 +481,16 @@ begin
   order by c.place;
 end $$;
 
--- Gives up a task in hand for another process: it belongs to nobody, and the epoch fences the process that had it. Who
--- it was stays in the name, because its heart beats on while it stops and it takes no share of its own.
+-- Releases a task in hand to another process: nobody owns it, and the epoch fences the previous owner. The owner's name
+-- keeps that process, because it still sends heartbeats while it stops, and must not take a share of its own tasks.
 create or replace function task_hand_over(p_task uuid, p_epoch integer) returns void language sql as $$
   update runs r set owner = 'left ' || r.owner, epoch = r.epoch + 1
   where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null
 $$;
 
 -- The share of a process in the tasks that processes without a heartbeat since then had in hand, or handed over: those
--- for which it is the first of the live processes by a hash of both. At most p_limit of each earlier owner. Goes from
--- owner to owner, and reads no task of a live one, nor one without an owner.
+-- for which it is the first of the live processes by a hash of both. At most p_limit of each earlier owner. Steps from
+-- owner to owner, and reads neither tasks of live owners nor tasks without an owner.
 create or replace function task_share(p_alive_since timestamptz, p_process text, p_limit integer)
 returns table (queue text, tasks uuid[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -518,9 +515,9 @@ begin
   end loop;
 end $$;
 
--- Frees at most p_limit tasks that processes without a heartbeat since then had in hand, or handed over: what none has
--- taken with its share. One process at a time. Goes from owner to owner, and reads no task of a live one, nor one
--- without an owner. Returns how many.
+-- Frees at most p_limit tasks that processes without a heartbeat since then had in hand or handed over, and that nobody
+-- has taken with its share. One process at a time. Steps from owner to owner, and reads neither tasks of live owners
+-- nor tasks without an owner. Returns how many.
 create or replace function task_orphans_release(
   p_alive_since timestamptz, p_limit integer, out released integer
 ) language plpgsql
@@ -546,10 +543,10 @@ begin
 end $$;
 
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
--- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
--- It gives up its slot, or its wait for one, at another account than this.
--- Begins nothing while p_process may not trust the store (store_is_trusted), and raises its advance.
--- Returns the `n` of those that are in hand with this epoch, and that advance.
+-- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: whoever takes over the task finds it in
+-- `queue`. The task gives up its slot, or its wait for one, at any other account. Begins nothing while p_process may
+-- not trust the store (store_is_trusted), and raises its advance. Returns the `n` of tasks in hand with this epoch, and
+-- that advance.
 create or replace function task_attempts_begin(
   p_calls jsonb, p_process text, p_seen bigint, p_now timestamptz, p_settle_seconds float8
 ) returns table (n integer, advance float8) language plpgsql
@@ -584,8 +581,8 @@ begin
   return query select u.n, coalesce(reached, 0)::float8 from unnest(begun) as u (n);
 end $$;
 
--- Begins to look for a submit that the store may have lost, at one account: an attempt that was not sent, as its empty
--- body_hash says, and that the task's creation began. docs/standbys.md#tasks-in-doubt
+-- Starts the search for a submit that the store may have lost, at one account: with an attempt that was not sent, as
+-- its empty body_hash shows, dated at the task's creation. docs/standbys.md#tasks-in-doubt
 create or replace function task_look_begin(
   p_task uuid, p_epoch integer, p_n integer, p_vendor text, p_account text
 ) returns table (task_id uuid) language sql as $$
@@ -601,9 +598,9 @@ create or replace function task_look_begin(
 $$;
 
 -- Ends steps of tasks. With a `state`, records the outcome of the attempt; a submit that was refused or is ambiguous
--- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once when its vendor has
--- called meanwhile; without one its owner goes on. With `candidates` the task of an alias passes on to the model at
--- `candidate`, without a slot; they say why the model before did not do it. Returns the `n` of those whose run has
+-- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once if its vendor has
+-- called in the meantime; without one its owner continues. With `candidates` the task of an alias moves to the model at
+-- `candidate`, without a slot; they say why the previous model was skipped. Returns the `n` of those whose run has
 -- this epoch.
 create or replace function task_steps_end(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -652,7 +649,7 @@ begin
     from ended e where v.task_id = e.task and v.n = e.attempt and e.state is not null
   )
   select coalesce(array_agg(e.n), '{}') into written from ended e;
-  -- The task was ended during its submit: what the vendor said of the job is recorded all the same
+  -- The task was ended during its submit: the vendor's response is recorded nevertheless
   if cardinality(written) < jsonb_array_length(p_calls) then
     update vendor_attempts v
     set state = case c.state when 'submitting' then 'ambiguous' else c.state end,
@@ -667,8 +664,8 @@ begin
 end $$;
 
 -- Settles submits whose outcome was unknown, of tasks that wait in p_queue without an owner, and of the task that is
--- in hand with this epoch, which is given up. With a `state` the attempt has it from now on; `ambiguous` gives up the
--- slot. The task goes on in `queue`. A task that another transaction has in hand is left out.
+-- in hand with this epoch, which is released. A `state` becomes the attempt's state; `ambiguous` gives up the
+-- slot. The task continues in `queue`. Tasks locked by another transaction are skipped.
 create or replace function attempts_settle(p_queue text, p_task uuid, p_epoch integer, p_calls jsonb, p_now timestamptz)
 returns table (task_id uuid) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -702,14 +699,13 @@ begin
   select w.task from waiting w;
 end $$;
 
--- A page of a user's tasks, newest first, with ids from p_since on and below p_before: those that pass the filters which
--- are not null, at most p_limit of at most p_scan that are read. When so many are read before the page is full, one
--- more row follows with the id of the last of them and nothing else.
--- What is read is never more, whatever statistics say and however the rows lie (ADR 0240). Nothing but an index may
--- bring rows into an order, save those of a trace; `= any` leaves the indexes that have the column in that order; rows
--- cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys, models and traces are
--- found by their hash (ADR 0251), and compared, because two may have the same. A trace is looked for in each period of
--- 18.6 hours, which an id begins with, from the oldest task to the newest (ADR 0260).
+-- A page of a user's tasks, newest first, with ids from p_since on and below p_before: those that pass all non-null
+-- filters, at most p_limit out of at most p_scan read. If that many are read before the page is full, one more row
+-- follows that has only the id of the last of them. It never reads more, whatever the statistics and the order of rows
+-- (ADR 0240). Only an index may order rows, except those of a trace; `= any` leaves the indexes that have the column in
+-- that order; rows cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys,
+-- models and traces are found by their hash (ADR 0251), and compared, because hashes may collide. A trace is searched
+-- in each period of 18.6 hours, which is the start of an id, from the oldest task to the newest (ADR 0260).
 create or replace function tasks_search(
   p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
   p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer
@@ -752,7 +748,7 @@ begin
         and o.user_id = p_user and o.model = p_model and o.id >= p_since and o.id < p_before
       order by hashtextextended(o.model, uuid_hash_extended(o.user_id, 0)), o.id desc;
   elsif p_status = 'failed' then
-    -- The index has a column that is written once, and not with every change of the status.
+    -- The index uses a column that is written once, not with every change of the status.
     open candidates no scroll for
       select * from tasks o
       where o.user_id = any (array[p_user]) and o.error is not null and o.id >= p_since and o.id < p_before
@@ -779,7 +775,7 @@ begin
       return next t;
     end if;
   end loop;
-  -- None of another user's ids is returned.
+  -- Ids of other users are never returned.
   if read = p_scan and passed < p_limit and t.user_id = p_user then
     t := null;
     t.id := last;

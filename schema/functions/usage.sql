@@ -1,8 +1,8 @@
 -- The rollup of what was charged, by day, key and model (docs/reference/usage.md#rollup).
 
 -- Adds what a transaction has settled, one row for each key and model. The caller holds the wallets' locks, so that
--- nobody else writes rows of these users. `tasks` is null in what a function has made that was running
--- when migration 0018 was committed: it is counted as the migration counts.
+-- nobody else writes rows of these users. `tasks` is null in rows of a function that was running when
+-- migration 0018 was committed: they are counted like in the migration.
 create or replace function usage_add(p_used usage_days[]) returns void language plpgsql as $$
 begin
   insert into usage_days as d
@@ -43,9 +43,9 @@ begin
   return low;
 end $$;
 
--- Makes the rollup of a user's day anew from tasks and receipts, and returns whether it differed. A day whose
--- receipts or bodies are gone stays as it is when it agrees with the ledger; else what the ledger has more stands in a
--- row without key, vendor and model.
+-- Rebuilds the rollup of a user's day from tasks and receipts, and returns whether it differed. A day whose receipts or
+-- bodies are gone stays unchanged if it agrees with the ledger; otherwise the ledger's surplus goes into a row without
+-- key, vendor and model.
 create or replace function usage_rebuild(p_user uuid, p_day date) returns boolean language plpgsql as $$
 declare
   since constant timestamptz := p_day::timestamp at time zone 'UTC';

@@ -1,7 +1,7 @@
 -- API keys, and what limits a single key (ADR 0160).
 
--- Takes one token from a bucket that contains p_capacity and fills evenly in p_seconds (ADR 0030). A bucket that was
--- filled further in the future than that was filled by a clock that was ahead: it fills from now on.
+-- Takes one token from a bucket that contains p_capacity and fills evenly in p_seconds (ADR 0030). A bucket filled
+-- further into the future than that was filled by a fast clock: it fills from now on.
 create or replace function bucket_take(
   p_bucket text, p_capacity integer, p_seconds double precision, p_now timestamptz,
   out admitted boolean, out remaining integer, out reset_seconds integer
@@ -28,8 +28,9 @@ begin
 end $$;
 
 -- Finds a key by the hash of its secret, or of the secret before its rotation, and, when it may be used for inference,
--- takes a token from its bucket, and one from its user's. 0: there is no such limit. A refusal for the key takes nothing from the user. `limited` is the limit that
--- refused, or of which least remains; null when nothing was counted.
+-- takes a token from its bucket, and one from its user's. 0 means no limit. A refusal by the key's limit takes nothing
+-- from the user's. `limited` is the limit that refused, or the one with the least remaining; null if nothing was
+-- counted.
 create or replace function inference_admit(
   p_hash bytea, p_per_minute integer, p_user_per_minute integer, p_now timestamptz,
   out k api_keys, out limited integer, out of_user boolean, out admitted boolean, out remaining integer,
@@ -47,14 +48,14 @@ begin
   end if;
   if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) and (k.key_hash = p_hash or k.previous_key_until > p_now) then
-    -- The key's own limit, where it is the lower one.
+    -- The key's own limit, if it is lower.
     per_minute := least(nullif(p_per_minute, 0), k.rate_limit_per_minute);
     if per_minute > 0 then
       select * into admitted, remaining, reset_seconds from bucket_take(k.id, per_minute, 60, p_now);
       limited := per_minute;
       of_user := false;
     end if;
-    -- The user's own limit stands in place of the configured one.
+    -- The user's own limit replaces the configured one.
     user_per_minute := coalesce(k.user_rate_limit_per_minute, p_user_per_minute);
     if user_per_minute > 0 and admitted is not false then
       select * into taken from bucket_take('user:' || k.user_id, user_per_minute, 60, p_now);
@@ -70,25 +71,25 @@ begin
   return next;
 end $$;
 
--- Writes when these keys were last used, at most once a minute.
+-- Records the last use of these keys, at most once a minute.
 create or replace function api_keys_touch(p_keys text[], p_now timestamptz) returns void language sql as $$
   update api_keys k set last_used_at = p_now
   where k.id = any (p_keys) and k.revoked_at is null
     and (k.last_used_at is null or k.last_used_at < p_now - interval '1 minute')
 $$;
 
--- When the period that contains p_time ends; null: never.
+-- The end of the period that contains p_time; null for never.
 create or replace function budget_period_end(p_reset text, p_time timestamptz) returns timestamptz
 language sql stable as $$
   select (date_trunc(p.unit, p_time at time zone 'UTC') + ('1 ' || p.unit)::interval) at time zone 'UTC'
   from (select case p_reset when 'daily' then 'day' when 'weekly' then 'week' when 'monthly' then 'month' end as unit) p
 $$;
 
--- Changes a key of the user: each field whose name is in p_fields, null included. Locks the wallet that the key
--- spends, so that every later hold sees the limits. p_reset is of the spend limit that is there, or comes; null: it
--- keeps its own, a new one never resets. A new limit counts from now on; another amount for the same `reset` keeps
--- what was counted. Returns no row when there is no such key. `reserved`: a process has a reservation for the key and
--- may draw on it as it was before (ADR 0116); null: p_reset has no limit, and nothing was changed.
+-- Changes a key of the user: each field whose name is in p_fields, null included. Locks the wallet that the key spends,
+-- so that every later hold sees the limits. p_reset applies to the existing or new spend limit; null: an existing one
+-- stays unchanged, a new one never resets. A new limit counts from now on; another amount with the same `reset` keeps
+-- the count. Returns no row if there is no such key. `reserved`: a process has a reservation for the key and may draw
+-- on it as it was before (ADR 0116); null: p_reset has no limit, and nothing was changed.
 create or replace function api_key_update(
   p_user uuid, p_key text, p_fields text[], p_name text, p_limit bigint, p_reset text, p_models text[],
   p_per_minute integer, p_concurrent integer, p_expires timestamptz, p_now timestamptz
@@ -129,7 +130,7 @@ begin
 end $$;
 
 -- Changes a user: each field whose name is in p_fields, null included. Locks the wallet, so that every later hold sees
--- the limits, and then the user, so that every key made later has them too. Sessions end with a change of the password
+-- the limits, and then the user, so that every later key has them too. Sessions end with a change of the password
 -- and when the user is disabled. Returns no row when there is no such user.
 create or replace function user_update(
   p_user uuid, p_fields text[], p_email text, p_name text, p_password_hash text, p_disabled boolean,
@@ -163,7 +164,7 @@ begin
       concurrent_tasks = u.concurrent_tasks
     where x.id = p_user;
   if p_fields && array['disabled', 'rate_limit_per_minute'] then
-    -- A statement of its own sees the keys that waited for the lock of the user.
+    -- A separate statement sees keys that waited for the lock of the user.
     update api_keys k set disabled_at = u.disabled_at, user_rate_limit_per_minute = u.rate_limit_per_minute
       where k.user_id = p_user;
   end if;
@@ -175,8 +176,8 @@ begin
     u.concurrent_tasks;
 end $$;
 
--- Begins the periods of these keys' budgets that are due. The caller has locked the wallets. A clock that is behind
--- does not end a period again.
+-- Begins due periods of these keys' budgets. The caller has locked the wallets. A slow clock does not end a period
+-- again.
 create or replace function key_budgets_renew(p_keys text[], p_now timestamptz) returns void language sql as $$
   update key_budgets b set epoch = b.epoch + 1, since = p_now, spent = 0, held = 0
   from api_keys k
@@ -189,10 +190,9 @@ create or replace function key_budget_settle(h holds, p_captured bigint) returns
   where b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
 
--- How many spend limits count what cannot be right. What is held is the sum of the period's open holds. What is spent is
--- at most what the key was charged since the day before the period (usage whose key is not known any more included),
--- and at least what it was charged from the fourth day on: a hold lives for a day, so that all of that began in the
--- period.
+-- How many spend limits have impossible counts. The held amount is the sum of the period's open holds. The spent amount
+-- is at most the key's charges since the day before the period (including usage whose key is no longer known), and at
+-- least its charges from the fourth day on: a hold lives for a day, so all of those began in the period.
 create or replace function key_budgets_drift() returns bigint language sql stable as $$
   select count(*)
   from key_budgets b
@@ -211,9 +211,9 @@ create or replace function key_budgets_drift() returns bigint language sql stabl
   where b.held <> coalesce(o.amount, 0) or b.spent > u.most or k.spend_limit is not null and b.spent < u.least
 $$;
 
--- Deletes a user, at once and for good: no key and no endpoint works any more, and the row names nobody. What the user
--- has left elsewhere is erased by passes, the first of which is due now. A deleted user is disabled too, so that whoever
--- was let in before gets no key and no session. No row: there is no such user. A repeat changes nothing.
+-- Deletes a user at once and permanently: keys and endpoints stop working, and the row identifies nobody. Passes erase
+-- the rest of the user's data; the first is due now. A deleted user is also disabled, so that requests admitted before
+-- get neither a key nor a session. Returns no row if there is no such user. A repeat changes nothing.
 create or replace function user_delete(p_user uuid, p_now timestamptz)
 returns table (id uuid, deleted_at timestamptz, erased_at timestamptz, reserved boolean) language plpgsql as $$
 declare u users;
@@ -231,7 +231,7 @@ begin
     exists (select from holds h where h.kind = 'reservation' and h.user_id = p_user);
 end $$;
 
--- Ends all access of a deleted user: keys are revoked, sessions and endpoints deleted, and deliveries that wait are
+-- Ends all access of a deleted user: keys are revoked, sessions and endpoints deleted, and waiting deliveries
 -- skipped.
 create or replace function user_access_end(p_user uuid, p_now timestamptz) returns void language plpgsql as $$
 declare
@@ -254,8 +254,8 @@ begin
   if ids is not null then perform deliveries_skip(ids, first_at, last_at, p_now); end if;
 end $$;
 
--- Erases what the tasks of a deleted user contain, from p_after on; returns the last id, null at the end. An unfinished
--- task is left to a later pass.
+-- Erases the contents of a deleted user's tasks, from p_after on; returns the last id, null at the end. Unfinished
+-- tasks are left to a later pass.
 create or replace function user_tasks_erase(p_user uuid, p_after uuid, p_limit integer) returns uuid language plpgsql as $$
 declare ids uuid[];
 begin
@@ -270,7 +270,7 @@ begin
   return ids[cardinality(ids)];
 end $$;
 
--- The same for the delivery log: the events' bodies, and what receivers responded.
+-- The same for the delivery log: bodies of events, and responses of receivers.
 create or replace function user_deliveries_erase(p_user uuid, p_after text, p_limit integer)
 returns text language plpgsql as $$
 declare ids text[];
@@ -284,9 +284,9 @@ begin
   return ids[cardinality(ids)];
 end $$;
 
--- Erases the rest, which is little: the operator's words in the ledger, kept responses, addresses in the audit log. When
--- p_ends, nothing that was admitted before the deletion can be under way, and the erasure ends with this pass if no
--- task is unfinished; else the next pass is due at p_next.
+-- Erases the remaining data: the operator's notes in the ledger, stored responses, addresses in the audit log. With
+-- p_ends, requests admitted before the deletion have ended, and the erasure ends with this pass if all tasks have
+-- ended; otherwise the next pass is due at p_next.
 create or replace function user_erasure_end(p_user uuid, p_ends boolean, p_next timestamptz, p_now timestamptz)
 returns void language plpgsql as $$
 declare is_over boolean;

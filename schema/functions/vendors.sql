@@ -7,7 +7,7 @@ returns table (task_id uuid, held boolean) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 begin
-  -- One at a time for each limit, so that each transaction counts the slots that the one before has given.
+  -- One at a time for each limit, so that each transaction counts the slots given by the previous one.
   perform pg_advisory_xact_lock(hashtextextended('concurrency_slots ' || p_key, 0));
   with asking as (
     select r.task_id, c.inputs from jsonb_to_recordset(p_calls) as c (task uuid, epoch integer, inputs jsonb)
@@ -51,7 +51,7 @@ begin
 end $$;
 
 -- Gives the free slots of all limits that tasks wait for. Returns how many tasks got one, and how many limits tasks
--- wait for. A limit whose slots another process is giving is left to it.
+-- wait for. A limit that another process is serving is left to it.
 create or replace function slots_serve(p_now timestamptz, out given integer, out limits integer) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare waiting text := '';
@@ -81,8 +81,8 @@ set enable_seqscan = off as $$
   ))
 $$;
 
--- Writes down that a process has these accounts in its configuration. `p_sealed`: in hex, and written over what is
--- there at a start, because an operator may replace the key of a name.
+-- Records that a process has these accounts in its configuration. `p_sealed` is in hex, and overwrites the stored value
+-- at startup, because an operator may replace the key of a name.
 create or replace function vendor_accounts_keep(p_ids text[], p_sealed text[], p_start boolean, p_now timestamptz)
 returns void language sql as $$
   insert into vendor_accounts as a (id, sealed, configured_at)
@@ -92,7 +92,7 @@ returns void language sql as $$
     configured_at = greatest(a.configured_at, excluded.configured_at)
 $$;
 
--- Forgets the accounts that no process had in its configuration since then, and whose jobs no unfinished task needs.
+-- Deletes accounts that no process had in its configuration since then and that no unfinished task needs.
 create or replace function vendor_accounts_forget(p_since timestamptz) returns void language sql as $$
   delete from vendor_accounts a where a.configured_at < p_since and not exists (
     select from runs r join vendor_attempts v on v.task_id = r.task_id and v.n = r.attempt
@@ -100,8 +100,8 @@ create or replace function vendor_accounts_forget(p_since timestamptz) returns v
   )
 $$;
 
--- Adds what a transaction has charged at vendor accounts. Each connection has a row of its own, because a row for all
--- of them would make every settlement wait for the one before; two that share a shard wait for each other.
+-- Adds a transaction's charges at vendor accounts. Each connection has its own row, because with a common row every
+-- settlement would wait for the previous one; two connections that share a shard wait for each other.
 create or replace function account_days_add(p_charged account_days[]) returns void language sql as $$
   insert into account_days as d (day, account_id, shard, credits)
   select c.day, c.account_id, pg_backend_pid() % 64, sum(c.credits)

@@ -1,6 +1,5 @@
--- The money verbs on one wallet. A caller locks it (`wallet_lock`), keeps it in a variable, and writes it back when it has
--- done any number of verbs.
--- docs/reference/wallet.md#invariants
+-- The money verbs on one wallet. A caller locks it (`wallet_lock`), keeps it in a variable, runs any number of verbs,
+-- and writes it back. docs/reference/wallet.md#invariants
 
 -- Locks a wallet until the end of the transaction. Returns nulls when there is none.
 create or replace function wallet_lock(p_user uuid) returns wallets language plpgsql as $$
@@ -10,7 +9,7 @@ begin
   return w;
 end $$;
 
--- Stores a wallet that the caller has locked and changed.
+-- Stores a wallet locked and changed by the caller.
 create or replace function wallet_write(w wallets) returns void language plpgsql as $$
 begin
   update wallets set
@@ -19,7 +18,7 @@ begin
     where user_id = w.user_id;
 end $$;
 
--- Settles a hold that the caller has deleted: captures p_captured of it and releases the rest, or all of it. The caller
+-- Settles a hold deleted by the caller: captures p_captured of it and releases the rest, or all of it. The caller
 -- writes the balances of `w` and the entries. `alert`: balance.low is to be published in this transaction.
 create or replace function wallet_charge(
   inout w wallets, h holds, p_captured bigint, p_throttle interval, p_now timestamptz, out alert boolean
@@ -127,13 +126,13 @@ begin
   return not w.alert_withheld
     and w.last_alert_at + p_throttle > p_now
     and not w.rearmed_by_top_up
-    -- Due, were the throttle over.
+    -- Due if the throttle were over.
     and wallet_alert_due(w, p_throttle, w.last_alert_at + p_throttle);
 end $$;
 
--- Marks the withheld alerts whose window is over and whose crossing still holds, and returns them. The others are
--- forgotten. For a transaction that publishes them at p_now: behind which entry of the ledger, is remembered for readers
--- of the user's events. Between two of a wallet is a charge, so that no entry has two.
+-- Marks the withheld alerts whose window is over and whose balance is still below the threshold, and returns them. The
+-- others are dropped. For a transaction that publishes them at p_now: the ledger entry that each follows is recorded
+-- for readers of the user's events. A charge lies between two alerts of a wallet, so no entry has two.
 create or replace function wallet_alerts_report(p_throttle interval, p_max integer, p_now timestamptz)
 returns setof threshold_crossing language plpgsql as $$
 declare w wallets;
@@ -155,7 +154,7 @@ begin
   end loop;
 end $$;
 
--- Marks the alerts that are due for these charges, and returns them in the same order: of one wallet the first
+-- Marks the due alerts of these charges, and returns them in the same order; only the first charge of a wallet
 -- alerts. Raises GW428 when one is due and the caller has no transaction to publish it in (`p_alerts` is
 -- false).
 create or replace function wallet_alerts_raise(

@@ -4,20 +4,20 @@
 -- spoil (ADR 0112): a table is only read by keys that are known before (`= any`, or a lateral sub-select with
 -- `offset 0`), and sets of the batch are joined by hash, never by nested loop.
 
--- A new id, which begins with the time in milliseconds.
+-- A new id, which starts with the time in milliseconds.
 create or replace function time_sorted_id(p_prefix text, p_now timestamptz) returns text language sql as $$
   select p_prefix || lpad(to_hex(floor(extract(epoch from p_now) * 1000)::bigint), 12, '0')
     || right(replace(gen_random_uuid()::text, '-', ''), 20)
 $$;
 
--- The time that a time-sorted id begins with: the row's created_at.
+-- The time at the start of a time-sorted id: the row's created_at.
 create or replace function id_time(p_id text, p_prefix text) returns timestamptz language sql immutable as $$
   select timestamptz 'epoch' + interval '1 millisecond'
     * (('x' || lpad(substr(p_id, length(p_prefix) + 1, 12), 16, '0'))::bit(64)::bigint)
 $$;
 
--- Inserts events, one place in each array for one, and deliveries of them, due now, for each enabled endpoint that
--- subscribes. Returns these endpoints, to be notified after the commit. plpgsql, so that its plans are kept.
+-- Inserts events, one element of each array per event, and their deliveries, due now, for each enabled endpoint that
+-- subscribes. Returns these endpoints, to notify after the commit. plpgsql, so that its plans are kept.
 -- docs/reference/webhooks.md#delivery
 create or replace function events_publish(
   p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
@@ -69,10 +69,10 @@ begin
     array[p_id], array[p_user], array[p_type], array[p_task], array[p_body], array[p_trace], array[p_now]) e;
 end $$;
 
--- How many deliveries each endpoint may be sent now, as the upper bound for delivery_claim: the number asked
--- for, or what all processes together leave of the rate limit and of the attempts at once (ADR 0104, ADR 0203). A
+-- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number,
+-- or what all processes together leave of the rate limit and of the concurrent attempts (ADR 0104, ADR 0203). A
 -- process that was alone for the last two minutes knows its own attempts, and reads nothing here. The locks, taken in
--- one order, are kept until the claim is committed, so that two processes do not both take the last place.
+-- one order, are kept until the claim is committed, so that two processes never both take the last slot.
 create or replace function delivery_places(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer, p_at_once integer
 ) returns integer[] language plpgsql
@@ -80,7 +80,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 as $$
 declare lock_key integer;
 begin
-  -- Heartbeats are of the clock of the database: the newest of them is its time.
+  -- Heartbeats use the database's clock: the newest one is its time.
   if not exists (
     select 1 from processes
     where id <> p_owner
@@ -111,8 +111,8 @@ begin
 end $$;
 
 -- Claims due deliveries of several endpoints, the oldest of each endpoint first, at most p_limits of each
--- (ARCHITECTURE.md#rules-of-safety). What is due goes by the clock of the process, the time of the claim by that of the
--- database: other processes judge it.
+-- (ARCHITECTURE.md#rules-of-safety). Due times follow the clock of the process, the time of the claim that of the
+-- database, because other processes judge it.
 create or replace function delivery_claim(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_claimed_at timestamptz
 ) returns table (
@@ -156,7 +156,7 @@ begin
 end $$;
 
 -- Records attempts that have ended: the delivery is finished, or due again at p_next. When the endpoint was
--- disabled or deleted meanwhile, a delivery that would be due again is skipped, unless its user sent it again.
+-- disabled or deleted in the meantime, a delivery that would be due again is skipped, unless its user resent it.
 -- Of a claim that another process has taken over (its seq is higher) only the attempt's row changes, which
 -- delivery_rescue_some has written. A failure that is recorded a second time, because the caller did not receive the
 -- result of the first, changes nothing.
@@ -168,7 +168,7 @@ create or replace function delivery_record(
 set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  -- Known before the statement begins, which then opens the partitions of these days alone.
+  -- Known before the statement begins, which then opens only the partitions of these days.
   first_created constant timestamptz := (select min(c) from unnest(p_created) as c);
   last_created constant timestamptz := (select max(c) from unnest(p_created) as c);
   written integer;
@@ -271,7 +271,7 @@ begin
   perform deliveries_skip(given_up, first_at, last_at, p_now);
 end $$;
 
--- Deliveries that were taken out of the queue, of the time from p_first to p_last, are `skipped`. Found by their keys: a
+-- Marks deliveries removed from the queue, from p_first to p_last, as `skipped`. Found by their keys: a
 -- join may read the whole log, when the statistics of the queue say that many were taken (ADR 0153).
 create or replace function deliveries_skip(p_ids text[], p_first timestamptz, p_last timestamptz, p_now timestamptz)
 returns void language plpgsql set enable_seqscan = off as $$
@@ -300,8 +300,8 @@ begin
 end $$;
 
 -- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts
--- continue. Leaves a delivery with a claim alone, and one whose event has been dropped with its day: there is nothing to
--- send, and its claim would have no end. Returns the endpoints to notify.
+-- continue. Ignores deliveries with a claim, and those whose event was dropped with its day: there is nothing to
+-- send, and a claim of one would never end. Returns the endpoints to notify.
 -- docs/reference/webhooks.md#redelivery
 create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -330,10 +330,10 @@ begin
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
 
--- The oldest p_limit of a user's deliveries that match, to endpoints that are there: of one endpoint or of all (null), of
--- ids between p_after and p_before, which lie in the days from p_since to p_until. Reads at most p_window deliveries;
--- `scan_end` is the last of them when more may follow. Only an index in the order of the ids is left to the planner: the
--- first column stands in the order, and is compared by an array, so that no other index will do (ADR 0240).
+-- The oldest p_limit of a user's matching deliveries to existing endpoints: of one endpoint or of all (null), with ids
+-- between p_after and p_before, which lie in the days from p_since to p_until. Reads at most p_window deliveries;
+-- `scan_end` is the last of them when more may follow. Only an index in the order of the ids is left to the planner:
+-- the first column stands in the order, and is compared by an array, so that no other index will do (ADR 0240).
 create or replace function deliveries_matching(
   p_user uuid, p_endpoint text, p_statuses text[], p_type text, p_after text, p_before text, p_since timestamptz,
   p_until timestamptz, p_window integer, p_limit integer

@@ -47,7 +47,7 @@ create table api_keys (
   revoked_at timestamptz,
   -- Written at most once a minute.
   last_used_at timestamptz,
-  -- Set while the user is disabled: the key is refused as a revoked one is.
+  -- Set while the user is disabled: the key is refused like a revoked one.
   disabled_at timestamptz,
   -- Limits of this key (docs/reference/keys-and-limits.md#limits-of-a-key, ADR 0160).
   -- What the key may spend in a period of the UTC calendar. Null: as much as the wallet has.
@@ -62,7 +62,7 @@ create table api_keys (
   user_rate_limit_per_minute integer,
   -- How often the key was rotated; identifies its secret (ADR 0190).
   rotations integer not null default 0,
-  -- SHA-256 of the previous secret, and until when it still opens the key. Null: no longer.
+  -- SHA-256 of the previous secret, and until when it is valid. Null: no longer.
   previous_key_hash bytea,
   previous_key_until timestamptz,
   -- The key that pays for the inference of a user's sessions; nobody has its text (ADR 0175).
@@ -136,7 +136,7 @@ create table sessions (
   key_rotations integer,
   -- Of a user: `session_epoch` at the sign-in.
   epoch integer,
-  -- Of the operator: a MAC of what makes somebody the operator (ADR 0172).
+  -- Of the operator: a MAC of the operator's credentials (ADR 0172).
   operator_mac text,
   address text,
   created_at timestamptz not null,
@@ -166,7 +166,7 @@ create index sign_in_links_expiry on sign_in_links (expires_at);
 -- The money verbs are in schema/functions/wallet.sql and calls.sql. What must always hold is stated here as
 -- constraints and triggers (docs/reference/wallet.md#invariants).
 
--- One wallet a user. Available is settled - held.
+-- One wallet per user. Available is settled - held.
 create table wallets (
   user_id uuid primary key references users,
   settled bigint not null default 0,
@@ -184,10 +184,10 @@ create table wallets (
   -- Number of the latest entry in wallet_entries.
   entry_count bigint not null default 0,
   -- The ctid of that entry, so that the check at the commit reads one page instead of all levels of an index
-  -- (ADR 0253). A hint: a stale or absent one costs a look-up by key. Text, because the driver has no decoder for tid.
+  -- (ADR 0253). A hint: a stale or absent one costs a lookup by key. Text, because the driver has no decoder for tid.
   last_entry text,
   -- A key of the user has, or had, a limit that the store enforces. Read with the lock of the wallet, so that keys
-  -- without limits cost no look-up.
+  -- without limits cost no lookup.
   key_limits boolean not null default false,
   constraint wallets_held_not_negative check (held >= 0),
   constraint wallets_entry_count_not_negative check (entry_count >= 0),
@@ -197,9 +197,9 @@ create index wallets_alert_withheld on wallets (last_alert_at) where alert_withh
 
 -- Open holds only. Whoever closes a hold deletes its row, so that it is closed exactly once.
 create table holds (
-  -- The task's id, the call's id, or an id of its own for a reservation.
+  -- The task's id, the call's id, or the id of a reservation.
   id uuid primary key,
-  -- A wallet; `holds_wallet_exists` checks it, because a foreign key looks once a row.
+  -- A wallet; `holds_wallet_exists` checks it, because a foreign key does one lookup per row.
   user_id uuid not null,
   -- reservation: what a process holds for the next calls of one API key (ADR 0116).
   kind text not null constraint holds_kind_check check (kind in ('task', 'call', 'reservation')),
@@ -207,7 +207,7 @@ create table holds (
   created_at timestamptz not null,
   -- Of a call or a reservation: the process that runs it. Holds of a dead process are released.
   process_id text,
-  -- Of a call: what its receipt says, for another process may write it. json, because it is written once and
+  -- Of a call: the contents of its receipt, because another process may write it. json, because it is written once and
   -- read once.
   call json,
   -- Of a reservation: the key, and the catalog whose prices its calls have (ADR 0188).
@@ -251,8 +251,8 @@ create table wallet_entries (
       when 'late_charge' then amount > 0
       else amount >= 0
     end),
-  -- With the two unique indexes: a subject is held, captured, released and charged late at most once each, and an operation of
-  -- the operator is applied at most once.
+  -- With the two unique indexes: a subject is held, captured, released and charged late at most once each, and an
+  -- operation of the operator is applied at most once.
   constraint wallet_entries_operation check (
     case when kind in ('hold', 'capture', 'release', 'late_charge')
       then subject_id is not null and operation_id = kind || ':' || subject_id
@@ -265,7 +265,7 @@ create unique index wallet_entries_subject on wallet_entries (subject_id, kind) 
 create index wallet_entries_operator on wallet_entries (user_id, seq desc) where subject_id is null;
 
 -- Balance alerts that the throttle withheld and that were reported at the end of its window. They have no entry in the
--- ledger: they stand behind the entry `seq`, the wallet's last one then (ADR 0232). Kept as long as the log.
+-- ledger: they follow the entry `seq`, then the wallet's last one (ADR 0232). Kept as long as the log.
 create table withheld_alerts (
   user_id uuid not null,
   seq bigint not null,
@@ -275,7 +275,7 @@ create table withheld_alerts (
 );
 create index withheld_alerts_age on withheld_alerts (created_at);
 
--- What was charged, by day, key and model: written in the transactions that settle, so that a day's sum is that of
+-- Charges by day, key and model: written in the transactions that settle, so that a day's sum is that of
 -- the captures in the ledger (docs/reference/usage.md#rollup). Every writer holds the wallet's lock.
 create table usage_days (
   user_id uuid not null,
@@ -301,7 +301,7 @@ create table usage_days (
   -- How many of `requests` were tasks.
   tasks bigint not null default 0,
   primary key (user_id, day, api_key_id, vendor, model, sandbox)
--- Each batch of a key updates its row: the new version lies beside the old one, and no index is written.
+-- Each batch of a key updates its row: the new version is on the same page, and no index is written.
 ) with (fillfactor = 50);
 create index usage_days_day on usage_days (day);
 
@@ -332,7 +332,7 @@ create table wallet_audit_rounds (
 
 -- Catalogs ---------------------------------------------------------------------------------------------
 
--- Catalogs by hash, with their whole text: tasks, holds and receipts name the one that they were priced by
+-- Catalogs by hash, with their full text: tasks, holds and receipts refer to the one that priced them
 -- (docs/catalog.md#reload, ADR 0156). A catalog never changes and is never deleted.
 create table catalogs (
   id integer primary key generated always as identity,
@@ -377,15 +377,15 @@ create table tasks (
   -- {code, title, detail}, when failed.
   error jsonb,
   trace_id text,
-  -- The catalog that the task was priced by.
+  -- The catalog that priced the task.
   catalog_id integer,
   -- Of an alias (docs/reference/aliases.md): the models that may do the task, in the order in which they are tried,
-  -- each with its price and why it was passed over, and the index of the one that the task is at. `vendor` and `model`
-  -- are what was asked for. Null: the model itself was asked for.
+  -- each with its price and why it was skipped, and the index of the current one. `vendor` and `model` are those of the
+  -- request. Null: the request named the model itself.
   candidates jsonb,
   candidate integer,
-  -- What the client attached (docs/reference/tasks.md#metadata). json, because it is returned as it was given, with its
-  -- members in their order. Null: nothing was given.
+  -- What the client attached (docs/reference/tasks.md#metadata). json, because it is returned as it was sent, with its
+  -- members in order. Null: nothing was sent.
   metadata json,
   created_at timestamptz not null,
   -- When the first attempt began.
@@ -422,8 +422,8 @@ create table runs (
   -- When the next step is due. While a process has the task in hand this is in the past, so that the task of a process
   -- that dies is due again.
   due_at timestamptz not null default 'epoch',
-  -- Steps that are claimed together: the submits of a model, the polls of an account, or what one rate limit of a vendor
-  -- counts.
+  -- Steps that are claimed together: the submits of a model, the polls of an account, or what one rate limit of a
+  -- vendor counts.
   queue text not null default 'submits',
   deadline_at timestamptz not null,
   -- Number of the latest row in vendor_attempts.
@@ -477,7 +477,7 @@ create index vendor_attempts_started on vendor_attempts using brin (started_at);
 create table vendor_callbacks (
   -- SHA-256 of what was signed.
   digest bytea primary key,
-  -- From then on the callback is refused for its age.
+  -- After this time the callback is refused because of its age.
   expires_at timestamptz not null
 );
 create index vendor_callbacks_expiry on vendor_callbacks (expires_at);
@@ -519,7 +519,7 @@ create table kept_inputs (
   bytes bigint not null check (bytes >= 0)
 );
 
--- Up to which task an hourly retention job has come, so that it does not start over each time.
+-- The progress of an hourly retention job, so that it does not start over each time.
 create table retention_marks (
   name text primary key,
   task_id uuid not null
@@ -542,8 +542,8 @@ create table account_drains (
   since timestamptz not null
 );
 
--- What was charged for tasks and calls, by day and account. A row for each connection that settles, so that no two
--- transactions wait for one row (ADR 0187).
+-- Charges for tasks and calls, by day and account. A row for each settling connection, so that transactions do not wait
+-- for each other's rows (ADR 0187).
 create table account_days (
   day date not null,
   account_id text not null,
@@ -552,8 +552,8 @@ create table account_days (
   primary key (day, account_id, shard)
 );
 
--- Accounts, or models of an account, that no job is submitted to for now, because the vendor refused the service itself.
--- A fault that is over stays as the latest one.
+-- Accounts, or models of an account, that no job is submitted to for now, because the vendor refused the service
+-- itself. A resolved fault stays as the latest one.
 create table vendor_faults (
   key text primary key,
   until timestamptz not null,
@@ -606,19 +606,19 @@ create table calls (
   usage jsonb,
   sandbox boolean not null,
   trace_id text,
-  -- The catalog that the call was priced by.
+  -- The catalog that priced the call.
   catalog_id integer,
   -- The vendor's id of the request, to find the call on a bill (ADR 0192).
   request_id text,
   -- Of a stream: milliseconds from the beginning of the call to the first chunk.
   first_token_ms integer,
-  -- Of an alias: its name, and the models that were passed over.
+  -- Of an alias: its name, and the skipped models.
   alias jsonb,
   -- The call ended after its hold had been released, and was charged by a late_charge entry.
   charged_late boolean not null default false,
   created_at timestamptz not null,
   ended_at timestamptz not null,
-  -- A receipt is only looked for among those of its user (ADR 0120).
+  -- Receipts are only searched among those of their user (ADR 0120).
   primary key (user_id, id, created_at)
 ) partition by range (created_at);
 create table calls_default partition of calls default;
@@ -671,13 +671,13 @@ create table deliveries (
   task_id uuid,
   -- An attempt in progress is not written here: read deliveries_and_claims (ADR 0114).
   status text not null check (status in ('pending', 'delivering', 'succeeded', 'failed', 'skipped')),
-  -- Attempts that have ended, without lost ones.
+  -- Attempts that have ended, except lost ones.
   attempts integer not null default 0,
   updated_at timestamptz not null,
   primary key (id, created_at)
 ) partition by range (created_at);
--- A delivery is inserted and then updated once. With half of each page free the new version lies beside the old
--- one, and no index is written again. day_partition_create does the same.
+-- A delivery is inserted and then updated once. With half of each page free the new version is on the same
+-- page, and no index is written again. day_partition_create does the same.
 create table deliveries_default partition of deliveries default with (fillfactor = 50);
 create index deliveries_user on deliveries (user_id, id desc);
 create index deliveries_task on deliveries (task_id) where task_id is not null;
@@ -724,7 +724,7 @@ create index delivery_queue_due on delivery_queue (due_at) where owner is null;
 create index delivery_queue_endpoint on delivery_queue (endpoint_id, due_at) where owner is null;
 create index delivery_queue_claimed on delivery_queue (endpoint_id) where owner is not null;
 
--- Every attempt, also those in progress.
+-- Every attempt, including those in progress.
 create view attempts_and_claims as
 select delivery_id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
 from delivery_attempts
@@ -732,7 +732,7 @@ union all
 select id, seq, endpoint_id, due_at, claimed_at, null, null, null, null, null, null
 from delivery_queue where owner is not null;
 
--- Deliveries as they are shown: one with a claim is `delivering` since its claim (ADR 0114).
+-- Deliveries as displayed: one with a claim is `delivering` since its claim (ADR 0114).
 create view deliveries_and_claims as
 select d.id, d.created_at, d.user_id, d.endpoint_id, d.event_id, d.event_created_at, d.event_type, d.task_id,
   case when q.owner is null then d.status else 'delivering' end as status, d.attempts,
@@ -744,7 +744,7 @@ from deliveries d left join lateral (
 
 -- Processes --------------------------------------------------------------------------------------------
 
--- Each process of the service. It is alive while its heartbeat is young (ARCHITECTURE.md#rules-of-safety).
+-- Each process of the service. It is alive while its heartbeat is recent (ARCHITECTURE.md#rules-of-safety).
 create table processes (
   id text primary key,
   started_at timestamptz not null,
@@ -775,8 +775,8 @@ create table store_marks (
   tasks_in_doubt integer not null
 );
 
--- What one process does for all at an interval, when it last began, and who did it (ADR 0202). Unlogged: after a crash
--- of the server everything begins again.
+-- Periodic duties that one process does for all, when each last began, and who did it (ADR 0202). Unlogged: after a
+-- crash of the server all begin again.
 create unlogged table duties (
   name text primary key,
   -- The beginning of the interval.
@@ -824,8 +824,8 @@ begin
   raise exception 'a row of % keeps its wallet', tg_table_name using errcode = 'GW001';
 end $$;
 
--- Raises GW001 when an inserted row has no wallet. Looks once a statement, where a foreign key looks once a row
--- (an eighth of the cost of a call).
+-- Raises GW001 if an inserted row has no wallet. One lookup per statement; a foreign key would do one per row (an
+-- eighth of the cost of a call).
 create function check_wallets_exist() returns trigger language plpgsql as $$
 begin
   if exists (
@@ -942,7 +942,7 @@ create type task_accept_result as (
 -- A charge that left a wallet below its threshold, and what was available after it.
 create type threshold_crossing as (user_id uuid, available bigint, threshold bigint);
 
--- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
+-- One row of calls_write: a refused call (`id`, `refused`), or a balance alert to publish in this
 -- transaction (the other three).
 create type calls_write_result as (
   id uuid,
@@ -953,7 +953,7 @@ create type calls_write_result as (
   threshold bigint
 );
 
--- One row of reservations_renew: what a reservation is now (the first five columns), or a balance alert to
+-- One row of reservations_renew: the new state of a reservation (the first five columns), or a balance alert to
 -- publish in this transaction (`available`, `user_id`, `threshold`).
 create type reservations_settle_result as (
   api_key_id text,

@@ -28,14 +28,14 @@ export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusa
 ) {}
 
 /**
- * The store refuses to remove this one medium: a lock of the bucket, a missing right. It responds, and may remove
- * others.
+ * The store refuses to remove this medium, because of a bucket lock or a missing permission, but responds and may
+ * remove others.
  */
 export class RemovalRefused extends Schema.TaggedError<RemovalRefused>()("RemovalRefused", {
   cause: Schema.Defect()
 }) {}
 
-/** A part of a medium: bytes from `start` to `end`, both included. */
+/** A part of a medium: bytes from `start` to `end`, inclusive. */
 export interface ByteRange {
   readonly start: number
   readonly end: number
@@ -46,8 +46,8 @@ export class ArtifactBlobs extends Context.Service<
   ArtifactBlobs,
   {
     /**
-     * Writes the chunks as they come; returns what `record` returned, which runs when all of them are
-     * stored and before they can be read. Whenever the process dies, the medium is complete or absent;
+     * Writes the chunks as they arrive and returns the result of `record`, which runs when all are
+     * stored and before they can be read. If the process dies, the medium is complete or absent;
      * after `put` a power cut does not lose it. A second `put` of the same id replaces it.
      */
     readonly put: <E, A, E2>(
@@ -57,16 +57,16 @@ export class ArtifactBlobs extends Context.Service<
     ) => Effect.Effect<A, StoreUnavailable | E | E2>
     readonly get: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /**
-     * The bytes of a range in chunks; `None` when there is no such medium. The range must be within it.
-     * Nothing is opened before the stream runs, in the scope of its reader.
+     * The bytes of a range in chunks; `None` if there is no such medium. The range must be within it.
+     * The file opens when the stream runs, in the scope of its reader.
      */
     readonly stream: (
       id: ArtifactId,
       range: ByteRange
     ) => Effect.Effect<Option.Option<Stream.Stream<Uint8Array, StoreUnavailable>>, StoreUnavailable>
-    /** Succeeds when there is no such medium. */
+    /** Succeeds if there is no such medium. */
     readonly remove: (id: ArtifactId) => Effect.Effect<void, StoreUnavailable | RemovalRefused>
-    /** Removes what is left of media with older ids, such as half-written ones of a dead process. */
+    /** Removes remains of media with older ids, such as half-written ones of a dead process. */
     readonly removeOlder: (than: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/ArtifactBlobs") {
@@ -79,7 +79,7 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const fileOf = (id: ArtifactId) => path.join(directory, id.slice(timeStart, timeEnd), id)
-  /** Where media of programs before ADR 0150 are; the last of them expire a day after the upgrade. */
+  /** The location of media before ADR 0150; the last of them expire a day after the upgrade. */
   const earlierFileOf = (id: ArtifactId) => path.join(directory, id.slice(-2), id)
   const syncFolder = yield* makeSyncFolder(fs, directory)
   const either = <A>(
@@ -131,7 +131,7 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
   })
 })
 
-/** In this order, so that no file is found before its row, and none that a power cut could undo. */
+/** In this order, so that a file is neither found before its row nor lost in a power cut. */
 const write = <E, A, E2>(
   fs: FileSystem.FileSystem,
   to: string,
@@ -141,7 +141,7 @@ const write = <E, A, E2>(
 ): Effect.Effect<A, StoreUnavailable | E | E2> => {
   const unfinished = `${to}${unfinishedExtension}`
   const open = fs.open(unfinished, { flag: "w" })
-  // Only the first file of a subfolder makes it
+  // Only the first file of a subfolder creates it
   const opened = Effect.catchIf(open, isNotFound, () =>
     Effect.andThen(fs.makeDirectory(dirname(to), { recursive: true }), open)
   )
@@ -163,7 +163,7 @@ const write = <E, A, E2>(
 /** An id is `art_` and a UUID of version 7: of its 48 bits of milliseconds these digits leave out 20. */
 const timeStart = 4
 const timeEnd = 11
-/** What one subfolder spans: 17.5 minutes. */
+/** One subfolder spans 17.5 minutes. */
 const folderMillis = 2 ** 20
 
 const isOlder = (folder: string, than: DateTime.Utc): boolean =>
@@ -171,7 +171,7 @@ const isOlder = (folder: string, than: DateTime.Utc): boolean =>
   (Number.parseInt(folder, 16) + 1) * folderMillis <= DateTime.toEpochMillis(than)
 
 /**
- * Makes the entries of a folder durable. Files that are renamed while an fsync is under way share the
+ * Makes the entries of a folder durable. Files renamed while an fsync runs share the
  * next one.
  */
 const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, directory: string) {
@@ -181,7 +181,7 @@ const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, d
       if (isWarned) return Effect.void
       isWarned = true
       return Effect.logWarning(
-        "ARTIFACT_STORE: its file system syncs no folders, so a power cut may lose the newest media",
+        "ARTIFACT_STORE: its file system cannot sync folders, so a power cut may lose the newest media",
         error
       )
     })
@@ -211,7 +211,7 @@ const failed = (cause: PlatformError.PlatformError) => new StoreUnavailable({ ca
 const orFailed = <A, R>(self: Effect.Effect<A, PlatformError.PlatformError, R>) =>
   Effect.mapError(self, failed)
 
-/** Writes and removes a file, so that an unusable folder fails the start. */
+/** Writes and removes a file, so that startup fails if the folder is unusable. */
 const probe = (directory: string) =>
   Effect.try({
     try: () => {
@@ -226,7 +226,7 @@ const probe = (directory: string) =>
       })
   })
 
-/** What file systems return that have no fsync of folders: network shares, Windows. */
+/** Errors of file systems without fsync of folders: network shares, Windows. */
 const isFolderSyncUnknown = ({ reason: { cause } }: PlatformError.PlatformError): boolean =>
   /^(?:EINVAL|ENOTSUP|EOPNOTSUPP|ENOSYS|EBADF|EISDIR|EPERM|EACCES)$/u.test(errorCode(cause) ?? "")
 

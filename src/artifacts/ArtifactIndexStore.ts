@@ -26,22 +26,22 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
 export class ArtifactIndexStore extends Context.Service<
   ArtifactIndexStore,
   {
-    /** Rows that are added together are committed together. */
+    /** Rows added together are committed together. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
-    /** The same. False: an input that was not added, because its user would then keep more than so many bytes. */
+    /** The same. False for an input that would exceed the user's maximum of stored bytes; it is not added. */
     readonly addWithin: (
       inputBytesMax: number,
       row: ArtifactRow
     ) => Effect.Effect<boolean, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
-    /** Whose removal is due, the longest due first. */
+    /** Artifacts due for removal, the longest due first. */
     readonly expired: (
       now: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
     /**
-     * Puts the next try of a removal off for as long as it has been due, half an hour at least and 12 hours at most:
-     * others come first. What is read of the artifact stays as it was. ADR 0258.
+     * Postpones the next try of a removal by as long as it has been due, between half an hour and 12 hours, so that
+     * others come first. Readers of the artifact see no change. ADR 0258.
      */
     readonly postpone: (
       ids: ReadonlyArray<ArtifactId>,
@@ -63,8 +63,8 @@ export class ArtifactIndexStore extends Context.Service<
         add: (row) => Effect.asVoid(call({ row, inputBytesMax: unlimited })),
         addWithin: (inputBytesMax, row) => call({ row, inputBytesMax: String(inputBytesMax) }),
         find: (id) =>
-          // Without a hash it was left by a process that died, of a program before ADR 0150
-          // `expires_at` is when its removal is due, which may have been put off
+          // Without a hash it was left by a dead process from before ADR 0150
+          // `expires_at` is when its removal is due, which may have been postponed
           sql`
             SELECT id, user_id, task_id, role, mime, bytes, sha256, created_at,
               created_at + ${lifetime}::interval AS expires_at

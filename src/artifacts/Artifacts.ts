@@ -41,12 +41,12 @@ export class Artifacts extends Context.Service<
   Artifacts,
   {
     readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
-    /** An input of a create. Fails with 1202 when its user keeps too many bytes of inputs. */
+    /** An input of a create. Fails with 1202 if its user has too many bytes of stored inputs. */
     readonly putInput: (
       artifact: Omit<NewArtifact, "role">
     ) => Effect.Effect<ArtifactRow, Problem | StoreUnavailable>
     /**
-     * Stores a stream, which is hashed and counted as it passes and never held in memory as a whole. If
+     * Stores a stream, which is hashed and counted as it passes and never held in memory completely. If
      * the stream fails or the process dies, no part of it can be read. ADR 0041.
      */
     readonly putStream: <E>(
@@ -65,11 +65,11 @@ export class Artifacts extends Context.Service<
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Removes bytes and rows; what cannot be removed now is removed after it has expired. */
+    /** Removes bytes and rows; what cannot be removed now is removed after its expiry. */
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
-    /** Removes bytes and rows of all artifacts whose removal is due: they have expired, or their task has failed. */
+    /** Removes bytes and rows of all artifacts due for removal: they have expired, or their task has failed. */
     readonly removeDue: Effect.Effect<void, StoreUnavailable>
-    /** The same, and what dead processes left of others. */
+    /** The same, and remains left by dead processes. */
     readonly removeExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/Artifacts") {
@@ -146,7 +146,7 @@ export class Artifacts extends Context.Service<
 
 /** Stores and removes media: bytes and rows together. */
 const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
-  /** An artifact whose bytes cannot be removed keeps its row; the others are removed. */
+  /** An artifact whose bytes cannot be removed keeps its row; others are removed. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     const [removed, failures] = yield* Effect.partition(
       ids,
@@ -160,12 +160,12 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
     if (removed.length > 0) yield* index.remove(removed)
     const [first] = failures
     if (first !== undefined) {
-      yield* Effect.logWarning(`${failures.length} media could not be removed`, first.error)
+      yield* Effect.logWarning(`Could not remove ${failures.length} media`, first.error)
     }
     return { removed, failures }
   })
 
-  /** What cannot be removed is put off, so that it keeps no other one from removal. ADR 0258. */
+  /** Failed removals are postponed, so that they do not block others. ADR 0258. */
   const removeSome = Effect.fnUntraced(function* (began: DateTime.Utc) {
     const due = yield* index.expired(began, removedAtOnceMax)
     const { failures, removed } = yield* remove(due)
@@ -177,7 +177,7 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
         failures.map(({ id }) => id),
         yield* DateTime.now
       )
-      // Of a store that does not respond the next round, an hour later, may get more
+      // If the store does not respond, the next round an hour later may remove more
       if (removed.length === 0 && refused === 0) return false
     }
     return due.length === removedAtOnceMax
@@ -219,7 +219,7 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
 }
 
 const failedTotal = Metric.counter("gateway_artifact_removals_failed_total", {
-  description: "Expired media that the artifact store refused to remove or did not respond for",
+  description: "Expired media whose removal the artifact store refused or did not answer",
   incremental: true
 })
 
@@ -229,11 +229,11 @@ const countFailed = (cause: "refused" | "unavailable", media: number) =>
 const tooManyInputs = (bytesMax: number) =>
   new Problem({
     code: 1202,
-    detail: `The inputs of this user's tasks that are kept would exceed ${bytesMax} bytes: send media by URL, or wait until inputs are removed, 24 hours after their task was created or soon after it has failed`,
+    detail: `The stored inputs of this user's tasks would exceed ${bytesMax} bytes: send media by URL, or wait until inputs are removed, 24 hours after their task was created or soon after it has failed`,
     retryAfterSeconds: inputsRetryAfterSeconds
   })
 
-/** Inputs of a task that fails now are removed by then. */
+/** By then the inputs of a task that fails now are removed. */
 const inputsRetryAfterSeconds = 60
 
 /** How many expired artifacts are removed at a time. */

@@ -12,7 +12,7 @@ import { abortForgotten, upload } from "./S3Upload.ts"
 
 /**
  * Media in a bucket (ADR 0041). An object is one PUT, or parts that are joined at the end, so that
- * none is ever half there. Fails at once when the bucket does not exist or refuses the credentials.
+ * none is ever incomplete. Fails at once if the bucket does not exist or refuses the credentials.
  */
 export const layer = (options: BucketAccess) =>
   Layer.effect(
@@ -49,7 +49,7 @@ export const layer = (options: BucketAccess) =>
             )
           )
         }),
-        // Unfinished uploads of dead processes are aborted at the start
+        // Unfinished uploads of dead processes are aborted at startup
         removeOlder: () => Effect.void
       })
     })
@@ -62,7 +62,7 @@ const silenceMax = Duration.seconds(30)
 
 const silent = unavailable(new BucketFault({ status: Option.none(), code: "SilentBody" }))
 
-/** The bytes as they come. The connection is closed with the stream. */
+/** The bytes as they arrive. The connection closes with the stream. */
 const bytesOf = ({
   Body: body
 }: GetObjectCommandOutput): Stream.Stream<Uint8Array, StoreUnavailable> => {

@@ -7,11 +7,11 @@ import { StoreUnavailable } from "../domain/Problem.ts"
 /** One request with its response headers; the body of a stream may take longer. */
 const requestMillisMax = 30_000
 
-/** Some services leave operations of S3 out: a second try does not help. */
+/** Some services lack operations of S3: a second try does not help. */
 const notImplemented = 501
 
 /**
- * A request without success. It holds the status and the code only, because the service's own
+ * A failed request. It has only the status and the code, because the service's own
  * message may quote the signature and the key id.
  */
 export class BucketFault extends Schema.TaggedError<BucketFault>()("BucketFault", {
@@ -28,7 +28,7 @@ export class BucketFault extends Schema.TaggedError<BucketFault>()("BucketFault"
   }
 }
 
-/** Runs a request against the bucket, within 30 seconds, three times at most. */
+/** Runs a request against the bucket, within 30 seconds and at most three times. */
 export type Send = <A>(
   request: (s3: S3, options: { readonly abortSignal: AbortSignal }) => Promise<A>
 ) => Effect.Effect<A, BucketFault>
@@ -51,17 +51,17 @@ export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
         onSome: (token) => ({ sessionToken: Redacted.value(token) })
       })
     },
-    // What the machine's own AWS files say of the address does not count, only the configuration
+    // Only the configuration sets the address, not the machine's AWS files
     ignoreConfiguredEndpointUrls: true,
     useDualstackEndpoint: false,
     useFipsEndpoint: false,
-    // Other services than AWS are addressed by path
+    // Services other than AWS are addressed by path
     ...Option.match(options.endpoint, {
       onNone: () => ({}),
       onSome: (endpoint) => ({ endpoint, forcePathStyle: true })
     }),
     requestHandler: new FetchHttpHandler({ requestInit: () => ({ redirect: "error" }) }),
-    // Other services than AWS refuse checksums that they do not know
+    // Services other than AWS refuse checksums that they do not know
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     // `send` repeats, because the client does not know the network errors of `fetch`
@@ -86,13 +86,13 @@ export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
   return send
 })
 
-/** Where an object lies, as the client takes it. */
+/** The location of an object, as the client expects it. */
 export interface Place {
   readonly Bucket: string
   readonly Key: string
 }
 
-/** The key under which an object of that name lies. */
+/** The key of an object of that name. */
 export const keyOf = ({ prefix }: BucketAccess, name: string): string =>
   prefix === "" ? name : `${prefix}/${name}`
 
@@ -107,7 +107,7 @@ const decodeResponded = Schema.decodeUnknownOption(
   Schema.Struct({ $metadata: Schema.Struct({ httpStatusCode: Schema.Finite }) })
 )
 
-/** Of what the client or `fetch` threw. */
+/** From an error of the client or `fetch`. */
 export const faultOf = (thrown: unknown): BucketFault => {
   const { cause, name } = Predicate.isError(thrown) ? thrown : new Error()
   const code = errorCode(cause) ?? name

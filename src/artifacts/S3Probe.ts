@@ -6,7 +6,7 @@ import { keyOf, openBucket } from "./S3Bucket.ts"
 import type { BucketFault, Send } from "./S3Bucket.ts"
 
 const rights =
-  "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the right to list, read, write and delete"
+  "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the permissions to list, read, write and delete"
 
 const unusable = (options: BucketAccess, why: string, remedy: string) =>
   new ArtifactStoreUnusable({
@@ -15,7 +15,7 @@ const unusable = (options: BucketAccess, why: string, remedy: string) =>
 
 const unreachable = "check AWS_ENDPOINT_URL and AWS_REGION"
 
-/** Reads an object that is not there: only a usable bucket reports that. */
+/** Reads an object that does not exist: only a usable bucket reports that. */
 export const probe = Effect.fnUntraced(function* (options: BucketAccess, send: Send) {
   const object = { Bucket: options.bucket, Key: keyOf(options, ".probe") }
   yield* send((s3, init) => s3.getObject(object, init)).pipe(
@@ -30,12 +30,12 @@ export const probe = Effect.fnUntraced(function* (options: BucketAccess, send: S
   )
 })
 
-/** Of all requests together; `Send` repeats what does not respond. */
+/** Of all requests together; `Send` repeats requests without a response. */
 const timeout = Duration.seconds(15)
 
 /**
- * Whether the bucket lets the service do what it does: read, write and delete. Writes one object under a name of its
- * own, and deletes it. docs/cli.md#doctor
+ * Whether the bucket allows the service to read, write and delete. Writes one object under a unique name and deletes
+ * it. docs/cli.md#doctor
  */
 export const tryBucket = (options: BucketAccess) =>
   Effect.gen(function* () {
@@ -46,7 +46,7 @@ export const tryBucket = (options: BucketAccess) =>
       Effect.mapError(({ code, status }: BucketFault) =>
         unusable(
           options,
-          `cannot be ${verb}: ${Option.match(status, { onNone: () => `no response (${code})`, onSome: (it) => `it answered ${it} (${code})` })}`,
+          `cannot be ${verb}: ${Option.match(status, { onNone: () => `no response (${code})`, onSome: (it) => `it responded with ${it} (${code})` })}`,
           Option.isNone(status) ? unreachable : rights
         )
       )
@@ -54,7 +54,7 @@ export const tryBucket = (options: BucketAccess) =>
       refused("written")
     )
     yield* send((s3, init) => s3.deleteObject(object, init)).pipe(
-      refused(`freed of ${object.Key} again`)
+      refused(`cleared of ${object.Key}`)
     )
   }).pipe(
     Effect.timeoutOrElse({

@@ -5,17 +5,17 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { BucketFault, keyOf, unavailable } from "./S3Bucket.ts"
 import type { Place, Send } from "./S3Bucket.ts"
 
-/** The memory that a medium takes. S3 requires 5 MiB of each part but the last. Bytes. */
+/** Memory of a medium in bytes. S3 requires 5 MiB of each part except the last. */
 const partBytes = 8 * 1024 * 1024
 
-/** An upload in parts that is under way. */
+/** A running upload in parts. */
 interface Upload extends Place {
   readonly UploadId: string
 }
 
 /**
- * Puts a medium as it comes: one PUT when it is small, else an upload in parts, which is visible only
- * once it is completed, and is aborted when the medium breaks off. `record` runs before the request that
+ * Puts a medium as it arrives: one PUT if it is small, or else an upload in parts, which is visible only
+ * once it is completed, and is aborted if the medium breaks off. `record` runs before the request that
  * makes it visible.
  */
 export const upload = <E, A, E2>(
@@ -65,7 +65,7 @@ export const upload = <E, A, E2>(
 
 const orUnavailable = <A>(self: Effect.Effect<A, BucketFault>) => Effect.mapError(self, unavailable)
 
-/** Parts of one size, and at the end of the medium one that is smaller and may be empty. */
+/** Parts of one size; the last one is smaller and may be empty. */
 const partsOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
   bytes.pipe(
     Stream.concat(Stream.succeed(undefined)),
@@ -98,7 +98,7 @@ const abort = (send: Send, upload: Upload): Effect.Effect<void> =>
 const forgottenMillis = 3_600_000
 
 /**
- * Aborts what processes that died were uploading below the prefix. Best effort: it takes the right to
+ * Aborts unfinished uploads of dead processes below the prefix. Best effort: it needs the permission to
  * list uploads, and a rule of the bucket may do the same.
  */
 export const abortForgotten = Effect.fnUntraced(

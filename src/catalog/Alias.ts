@@ -9,13 +9,13 @@ const ModelName = Schema.String.check(
 
 const AliasTarget = Schema.Struct({
   model: ModelName,
-  /** How often it is the first, against the other weights; absent at all of them: in their order. */
+  /** How often it comes first, relative to the other weights; if all are absent, models are tried in order. */
   weight: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: aliasWeightMax }))
   )
 })
 
-/** A name for several models of one kind of body, which are tried in turn. docs/catalog.md#aliases, ADR 0224. */
+/** A name for several models with the same kind of body, which are tried in turn. docs/catalog.md#aliases, ADR 0224. */
 export const Alias = Schema.Struct({
   alias: PathSegment,
   /** Path segment after `/vendors/`; absent: that of the first model. */

@@ -48,8 +48,8 @@ const nameFaults = (name: string, isFirst: boolean, known: Known): ReadonlyArray
   const isModel =
     known.models.some((row) => nameOf(row) === name) || known.priced(vendor, model) !== undefined
   return [
-    ...(isModel ? [[["alias"], `There is a model ${name}`] as const] : []),
-    ...(isFirst ? [] : [[["alias"], `There is another alias ${name}`] as const])
+    ...(isModel ? [[["alias"], `A model ${name} already exists`] as const] : []),
+    ...(isFirst ? [] : [[["alias"], `An alias ${name} already exists`] as const])
   ]
 }
 
@@ -61,13 +61,13 @@ const rowsNamed = <Row extends { readonly vendor: string; readonly model: string
 const targetFaults = ({ to }: Alias, known: Known): ReadonlyArray<Fault> =>
   to.flatMap(({ model }, index): ReadonlyArray<Fault> => {
     const at = ["to", index, "model"]
-    if (to.findIndex((it) => it.model === model) !== index) return [[at, `${model} is named twice`]]
+    if (to.findIndex((it) => it.model === model) !== index)
+      return [[at, `${model} is listed twice`]]
     const media = rowsNamed(known.models, model)
-    if (media.length > 1)
-      return [[at, `${model} has two paths: an alias cannot tell which is meant`]]
+    if (media.length > 1) return [[at, `${model} has two paths, so an alias cannot refer to it`]]
     if (media.length > 0 || rowsNamed(known.tokenModels, model).length > 0) return []
     return known.aliases.has(model)
-      ? [[at, `${model} is an alias: an alias names models only`]]
+      ? [[at, `${model} is an alias: an alias can only refer to models`]]
       : [[at, `There is no model ${model}`]]
   })
 
@@ -78,7 +78,7 @@ const weightFaults = ({ to }: Alias): ReadonlyArray<Fault> => {
     : [[["to", without, "weight"], "Expected a weight: other models of this alias have one"]]
 }
 
-/** Only of models that are known. */
+/** Only for known models. */
 const kindFaults = ({ to }: Alias, known: Known): ReadonlyArray<Fault> => {
   const found = to.map(({ model }) => ({
     media: rowsNamed(known.models, model)[0],
@@ -94,7 +94,7 @@ const kindFaults = ({ to }: Alias, known: Known): ReadonlyArray<Fault> => {
   return [
     [
       ["to", other, "model"],
-      "Expected models that make media, or models paid by the token: not both"
+      "Expected either models that create media or models charged by the token"
     ]
   ]
 }
@@ -110,13 +110,13 @@ const bodyFaults = (entries: ReadonlyArray<CatalogEntry>): ReadonlyArray<Fault> 
       : [
           [
             ["to", index, "model"],
-            `Its body is that of ${bodyOf(entry)}, the first one's that of ${bodyOf(first)}`
+            `Its body is that of ${bodyOf(entry)}, but the first model's is that of ${bodyOf(first)}`
           ]
         ]
   )
 }
 
-/** Protocols of the vendor's routes that a model is made for. */
+/** Protocols of the vendor's routes that a model supports. */
 const dialectsOf = (
   { outputTokensMax, vendor }: TokenModel,
   routes: ReadonlyArray<OpenRoute>
@@ -143,7 +143,7 @@ const dialectFaults = (
     const own = dialectsOf(model, routes)
     const left = new Set([...common].filter((it) => own.has(it)))
     if (left.size === 0) {
-      const detail = `It has no route of the dialect of the models before it (${[...common].join(", ")})`
+      const detail = `It has no route of the dialect of the preceding models (${[...common].join(", ")})`
       faults.push([["to", index, "model"], detail])
     } else common = left
   }

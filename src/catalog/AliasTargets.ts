@@ -15,19 +15,19 @@ export interface Target<Model> {
 interface Resolved<Model> {
   readonly alias: string
   readonly vendor: string
-  /** As they are listed. Never empty. */
+  /** In listed order. Never empty. */
   readonly targets: ReadonlyArray<Target<Model>>
 }
 
-/** An alias of models that make media: all have one label, action and kind of result. */
+/** An alias of media models: all have the same label, action and kind of result. */
 export interface TaskAlias extends Resolved<CatalogEntry> {
   readonly first: CatalogEntry
 }
 
-/** An alias of models that are paid by the token. */
+/** An alias of models charged by the token. */
 export type CallAlias = Resolved<TokenModel>
 
-/** The rows that aliases name. */
+/** The rows that aliases refer to. */
 export interface AliasedRows {
   readonly models: ReadonlyArray<CatalogEntry>
   readonly tokenModels: ReadonlyArray<TokenModel>
@@ -45,7 +45,7 @@ const targetsOf = <Model extends { readonly vendor: string; readonly model: stri
 const isWhole = (alias: Alias, targets: ReadonlyArray<unknown>): boolean =>
   targets.length === alias.to.length
 
-/** Aliases that were validated. */
+/** Validated aliases. */
 export const resolveAliases = (
   aliases: ReadonlyArray<Alias>,
   { models, tokenModels }: AliasedRows
@@ -70,7 +70,7 @@ export const resolveAliases = (
   }
 }
 
-/** The route that a model of an alias is called by: its vendor's own of the same protocol and the same path. */
+/** The route for a model of an alias: its vendor's own with the same protocol and path. */
 export const routeOf = (
   routes: ReadonlyArray<OpenRoute>,
   like: OpenRoute,
@@ -91,13 +91,13 @@ export const routeOf = (
   )
 }
 
-/** Between 0 and 1, neither of them: the same for the same text. */
+/** Between 0 and 1, exclusive: the same for the same text. */
 const fractionOf = (text: string): number =>
   (createHash("sha256").update(text).digest().readUIntBE(0, 6) + 1) / (2 ** 48 + 1)
 
 /**
- * The order in which the models of an alias are tried: as they are listed, or with weights drawn without
- * replacement, by the id of the task or call, so that the same id has the same order in every process.
+ * The order in which the models of an alias are tried: as listed, or, with weights, drawn without
+ * replacement by the id of the task or call, so that an id has the same order in every process.
  */
 export const inOrderOf = <Model extends { readonly vendor: string; readonly model: string }>(
   targets: ReadonlyArray<Target<Model>>,
@@ -112,8 +112,8 @@ export const inOrderOf = <Model extends { readonly vendor: string; readonly mode
     .map(({ model }) => model)
 
 /**
- * An alias as a model is shown: under its own name, at the price of its dearest model. Prices of different units are
- * compared by one result of the shortest length; what is held goes by the body.
+ * An alias in the form of a model: under its own name, with the price of its most expensive model. Prices in
+ * different units are compared by one result of the shortest length; the hold depends on the body.
  */
 export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): CatalogEntry => {
   const dearest = targets.reduce(

@@ -8,7 +8,7 @@ import type { CatalogError } from "./CatalogSource.ts"
 export class Catalog extends Context.Service<
   Catalog,
   {
-    /** What is sold now. Read once for each request, so that a request has one catalog from end to end. */
+    /** The catalog in force. Read once per request, so that a request uses one catalog from end to end. */
     readonly current: () => CatalogVersion
     readonly replace: (version: CatalogVersion) => void
     /** `CATALOG_FILE` as it is now, or the built-in catalog. Replaces nothing. */

@@ -10,8 +10,8 @@ import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
 /**
- * All that is sold, whole: built-in models and prices with the changes of a file. Its text means the same to
- * every process, whatever its file and its release.
+ * The complete catalog: built-in models and prices with the changes of a file. Its text means the same to
+ * every process, whatever its file and release.
  */
 export const CatalogContent = Schema.Struct({
   models: Schema.Array(CatalogEntry),
@@ -47,27 +47,27 @@ export const hashed = (content: CatalogContent): HashedContent => {
   return { content, text, hash: hashOf(text) }
 }
 
-/** Reads a stored text; fails when it is not that of the hash, or names what this release does not know. */
+/** Reads a stored text; fails if it does not match the hash or contains something unknown to this release. */
 export const readStored = (hash: string, text: string): Result.Result<HashedContent, string> => {
-  if (hashOf(text) !== hash) return Result.fail("its text is not that of its hash")
+  if (hashOf(text) !== hash) return Result.fail("its text does not match its hash")
   return Option.match(decode(text), {
     onNone: () => Result.fail("it has models or prices that this release does not know"),
     onSome: (content) => Result.succeed({ content, text, hash })
   })
 }
 
-/** A catalog that is sold, or was. It never changes: a reload makes another one. */
+/** A current or former catalog. Immutable: a reload makes another one. */
 export interface CatalogVersion extends HashedContent {
-  /** Its number in the store, which tasks, holds and receipts name; `null`: it is not stored yet. */
+  /** Its number in the store, which tasks, holds and receipts refer to; `null` if it is not stored yet. */
   readonly id: number | null
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
   readonly find: (vendor: string, model: string, action: Action) => Option.Option<CatalogEntry>
-  /** The aliases of models that make media. */
+  /** The aliases of media models. */
   readonly aliases: ReadonlyArray<TaskAlias>
   /** The alias behind a path that has no model. */
   readonly findAlias: (vendor: string, model: string, action: Action) => Option.Option<TaskAlias>
-  /** The routes that are open to passthrough calls, and their prices. */
+  /** The routes open to passthrough calls, and their prices. */
   readonly upstream: UpstreamCatalog
 }
 

@@ -11,7 +11,7 @@ export interface RowName {
   readonly id: string
 }
 
-/** What another catalog changes. */
+/** A change made by another catalog. */
 export interface CatalogDifference {
   readonly added: ReadonlyArray<RowName>
   readonly removed: ReadonlyArray<RowName>
@@ -20,7 +20,7 @@ export interface CatalogDifference {
       readonly changes: ReadonlyArray<{
         /** Of the value in the row. */
         readonly pointer: string
-        /** Null: it has none. */
+        /** Null if it has none. */
         readonly before: Schema.Json
         readonly after: Schema.Json
       }>

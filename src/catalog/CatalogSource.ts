@@ -11,7 +11,7 @@ import { orderFaults } from "./PriceRow.ts"
 import type { PriceRow } from "./PriceRow.ts"
 import { makeUpstreamCatalog, tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
 
-/** `CATALOG_FILE` cannot be used: the places in the file and their faults. It stops the start, and no reload. */
+/** `CATALOG_FILE` cannot be used: the places in the file and their faults. Startup fails with it; a reload changes nothing. */
 export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
   file: Schema.String,
   errors: Schema.NonEmptyArray(FieldFault)
@@ -51,7 +51,7 @@ export const builtIn: HashedContent = hashed(contentOf({}))
 const firstTwice = (keys: ReadonlyArray<string>): string | undefined =>
   keys.find((key, index) => keys.indexOf(key) !== index)
 
-/** What the schema of the file cannot say. */
+/** Rules that the schema of the file cannot express. */
 const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<FieldFault> => {
   const { models } = content
   const rows: ReadonlyArray<readonly [string, Omit<PriceRow<unknown>, "price">]> = [
@@ -73,7 +73,7 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
       : [{ pointer: "#", detail: `Two models have the path /vendors/${path}` }]),
     ...(model === undefined
       ? []
-      : [{ pointer: "#/tokenModels", detail: `Two rows are of the model ${model}` }]),
+      : [{ pointer: "#/tokenModels", detail: `Two rows have the model ${model}` }]),
     ...aliasFaults(file.aliases ?? [], {
       models,
       ...makeUpstreamCatalog({ routes: content.routes, tokenModels: content.tokenModels })

@@ -38,7 +38,7 @@ export const describeValue = (value: unknown): string => {
   return typeof value === "object" && value !== null ? "an object" : String(value)
 }
 
-/** Strings that no field of a management request takes. */
+/** Strings too long for any field of a management request. */
 export const longTextFaults = (
   value: unknown,
   path: ReadonlyArray<PropertyKey> = []
@@ -84,7 +84,7 @@ const wordOf = (ast: SchemaAST.AST): string => {
   return textOf(last?.annotations, "expected") ?? wordOfTag[ast._tag] ?? "another value"
 }
 
-/** What a schema expects, in words: `a string or null`, `5 or 10`, `one of "a", "b" or "c"`. */
+/** The expectation of a schema as text: `a string or null`, `5 or 10`, `one of "a", "b" or "c"`. */
 const expectation = (ast: SchemaAST.AST): string => {
   const all = members(ast)
   const words = all.map(wordOf)

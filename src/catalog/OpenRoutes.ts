@@ -17,7 +17,7 @@ export const UsageProtocol = Schema.Literals([
 ])
 export type UsageProtocol = typeof UsageProtocol.Type
 
-/** What a call of the route is charged by. */
+/** How a call of the route is charged. */
 const Meter = Schema.Union([
   Schema.Struct({ per: Schema.Literal("nothing") }),
   Schema.Struct({ per: Schema.Literal("call"), amount: Amount }),
@@ -40,7 +40,7 @@ export const OpenRoute = Schema.Struct({
 }).annotate({ identifier: "OpenRoute" })
 export type OpenRoute = typeof OpenRoute.Type
 
-/** A model that is charged by the token. */
+/** A model charged by the token. */
 export const TokenModel = Schema.Struct({
   vendor: PathSegment,
   /** The upstream's model id; with a date appended it is the same model. */
@@ -48,13 +48,13 @@ export const TokenModel = Schema.Struct({
   price: TokenPrice,
   ...priceRowFields(TokenPrice),
   /**
-   * `false`: it does not reason unless a request asks for it, so its stream shows what it spends. Absent: as the
-   * built-in model of this name, else `true`. docs/reference/passthrough.md#streams-left-by-their-client
+   * `false` if it does not reason unless a request asks for it, so that its stream shows its usage. Absent: like the
+   * built-in model of this name, or else `true`. docs/reference/passthrough.md#streams-left-by-their-client
    */
   reasons: Schema.optionalKey(Schema.Boolean),
-  /** The longest response: what is held when the request sets no limit. */
+  /** The longest response, which is held if the request sets no limit. */
   outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
-  /** The longest prompt: bounds what is held for a long request. */
+  /** The longest prompt, which bounds the hold of a long request. */
   inputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 }).annotate({ identifier: "TokenModel" })
 export type TokenModel = typeof TokenModel.Type

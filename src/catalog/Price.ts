@@ -3,18 +3,18 @@ import { bounded, Credits, ExactCreditsFromString, zero } from "../domain/Credit
 import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 
-/** A price: never negative. */
+/** A price; never negative. */
 export const Amount = ExactCreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 
-/** Credits for each image that was made. */
+/** Credits per image made. */
 const ImagePrice = Schema.Struct({
   per: Schema.Literal("image"),
   amount: Amount
 })
 
-/** Credits for each second of video; `tiers` overrides `amount`. */
+/** Credits per second of video; `tiers` overrides `amount`. */
 const SecondPrice = Schema.Struct({
   per: Schema.Literal("second"),
   amount: Amount,
@@ -27,7 +27,7 @@ const SecondPrice = Schema.Struct({
   )
 })
 
-/** Credits for a task that makes all requested results. */
+/** Credits for a task that produces all requested results. */
 const CallPrice = Schema.Struct({
   per: Schema.Literal("call"),
   amount: Amount
@@ -48,13 +48,13 @@ const tokenRates = {
   cacheWriteLong: Schema.optionalKey(Amount),
   /** Output tokens spent on reasoning; default `output`. */
   reasoning: Schema.optionalKey(Amount),
-  /** Prompt tokens of sound that are not read from the cache; default `input`. */
+  /** Audio prompt tokens not read from the cache; default `input`. */
   audioInput: Schema.optionalKey(Amount),
-  /** Output tokens of pictures; default `output`. */
+  /** Image output tokens; default `output`. */
   imageOutput: Schema.optionalKey(Amount)
 }
 
-/** Credits for a million tokens. docs/reference/wallet.md#price-of-a-call */
+/** Credits per million tokens. docs/reference/wallet.md#price-of-a-call */
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   ...tokenRates,

@@ -15,11 +15,11 @@ export const Day = Schema.String.check(
 
 const Source = Schema.NonEmptyString.check(Schema.isMaxLength(sourceCharactersMax))
 
-/** When a model is sold, what its vendor has announced, and where its price comes from. */
+/** When a model is sold, its vendor's announcements, and the source of its price. */
 const rowFields = {
-  /** The first day on which it is sold; absent: it has none. */
+  /** The first day on which it is sold, if there is one. */
   validFrom: Schema.optionalKey(Day),
-  /** The first day on which it has no price any more. */
+  /** The first day without a price. */
   validUntil: Schema.optionalKey(Day),
   /** The day from which the vendor advises against the model; absent: its sunset. */
   deprecation: Schema.optionalKey(Day),
@@ -31,7 +31,7 @@ const rowFields = {
   source: Schema.optionalKey(Source)
 }
 
-/** The fields of a price row, with the prices that replace `price` from a day on. docs/catalog.md#price-rows */
+/** The fields of a price row, with prices that replace `price` from a day on. docs/catalog.md#price-rows */
 export const priceRowFields = <P extends Schema.Constraint>(price: P) => ({
   ...rowFields,
   laterPrices: Schema.optionalKey(
@@ -56,9 +56,9 @@ export interface PriceRow<P> {
 }
 
 export interface PricePeriod<P> {
-  /** The first day; `null`: it has none. */
+  /** The first day, or `null` if there is none. */
   readonly from: string | null
-  /** The day on which the next period begins, or the model has no price any more. */
+  /** The day on which the next period begins or the model loses its price. */
   readonly until: string | null
   readonly price: P
   readonly source: string | null
@@ -76,7 +76,7 @@ export const pricePeriods = <P>(row: PriceRow<P>): ReadonlyArray<PricePeriod<P>>
   }))
 }
 
-/** The price of what begins now; `undefined`: it has none, and is not sold. */
+/** The price of work that begins now; `undefined` if the model has none and is not sold. */
 export const priceAt = <P>(row: PriceRow<P>, nowMillis: number): P | undefined => {
   const { laterPrices, price, validFrom, validUntil } = row
   if (laterPrices === undefined && validFrom === undefined && validUntil === undefined) return price
@@ -87,7 +87,7 @@ export const priceAt = <P>(row: PriceRow<P>, nowMillis: number): P | undefined =
   )?.price
 }
 
-/** The days of a row that are not in order: why, and in which field. */
+/** Faults in the order of a row's days, with their fields. */
 export const orderFaults = (
   row: Omit<PriceRow<unknown>, "price">
 ): ReadonlyArray<{ readonly field: string; readonly detail: string }> => {
@@ -117,7 +117,7 @@ export interface Ending {
 
 const endings = new WeakMap<object, Ending>()
 
-/** Made once a row: it is part of each response of the model. */
+/** Built once per row, because it is part of each response of the model. */
 export const endingOf = (row: Omit<PriceRow<unknown>, "price">): Ending | undefined => {
   const { deprecation, sunset } = row
   if (sunset === undefined) return undefined

@@ -9,7 +9,7 @@ const source = `docs/catalog.md#sources-of-prices, read ${readOn}`
 /** Prices below are in thousandths of a US dollar, as in the vendors' lists; one is a tenth of a credit. */
 const mills = (amount: bigint) => make((amount * microPerCredit) / 10n)
 
-/** For a million tokens: input, output, cache read, cache write, long-lived cache write. */
+/** Per million tokens: input, output, cache read, cache write, long-lived cache write. */
 const rates = (input: bigint, output: bigint, cached: bigint, written = input, long = written) => ({
   input: mills(input),
   output: mills(output),
@@ -66,7 +66,7 @@ const gpt54Rates = (input: bigint, output: bigint, cached: bigint) =>
     { above: 272_000, ...rates(input * 2n, (output * 3n) / 2n, cached * 2n) }
   ] as const
 
-/** Gemini: sound in the prompt may have a rate of its own. */
+/** Gemini: audio in the prompt may have its own rate. */
 const withAudio = (base: Rates, audio: bigint) => ({ ...base, audioInput: mills(audio) })
 
 const gpt4o = chat("openai", 16_384, 128_000)

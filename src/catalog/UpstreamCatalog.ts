@@ -8,7 +8,7 @@ import { unsoldModels } from "./UnsoldModels.ts"
 export type RouteMatch =
   | {
       readonly _tag: "Open"
-      /** What the call is priced by, also when another catalog is adopted before its body has come. */
+      /** The catalog that prices the call, even if another is adopted before its body arrives. */
       readonly catalog: UpstreamCatalog
       readonly route: OpenRoute
       /** The upstream path, built from the route and not from the client's text. */
@@ -20,7 +20,7 @@ export type RouteMatch =
 
 /** The open upstream routes and the models with a token price. ADR 0073. */
 export interface UpstreamCatalog {
-  /** The number of the catalog in the store; `null`: it is not stored. */
+  /** The number of the catalog in the store; `null` if it is not stored. */
   readonly id: number | null
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
@@ -30,11 +30,11 @@ export interface UpstreamCatalog {
   readonly aliases: ReadonlyArray<CallAlias>
   /** The alias of a name that has no price. */
   readonly aliasOf: (vendor: string, name: string) => CallAlias | undefined
-  /** Why a model of a vendor has no price; `undefined` when it has one, or is unknown. */
+  /** Why a model of a vendor has no price; `undefined` if it has one or is unknown. */
   readonly unsold: (vendor: string, model: string) => string | undefined
 }
 
-/** The routes and prices that an upstream catalog is made of. */
+/** The routes and prices of an upstream catalog. */
 export interface UpstreamRows {
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
@@ -129,7 +129,7 @@ const matchRoute = (
 /** A date or `-latest` after a model id names a version of the same model. */
 const versionSuffix = /(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-\d{3})$/u
 
-/** Does the name stand for one version of a model for ever? */
+/** Whether the name permanently denotes one version of a model. */
 export const isPinned = (name: string): boolean =>
   versionSuffix.test(name) && !name.endsWith("-latest")
 
@@ -148,7 +148,7 @@ export const makeUpstreamCatalog = (
     routes.map((route) => ({ route, pattern: route.path.slice(1).split("/") })),
     ({ route }) => route.vendor
   )
-  // Read on every call: two look-ups cost less than building one combined key
+  // Read on every call: two lookups cost less than building a combined key
   const modelsOf = new Map(
     Map.groupBy(tokenModels, ({ vendor }) => vendor)
       .entries()

@@ -50,7 +50,7 @@ const written = (value: unknown, form: Form): unknown => {
   }
 }
 
-/** A field of the gateway: no upstream of these adapters knows it, and it is never refused. */
+/** A field of the gateway: unknown to the upstreams of these adapters, and never refused. */
 const ownField = "safety_filter"
 
 const targetOf = (label: string, name: string, { fields = {} }: UpstreamInput): Target => {

@@ -2,7 +2,7 @@ import { at } from "../domain/Json.ts"
 import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage } from "./Price.ts"
 
-/** A number of tokens; 0 when there is none, `NaN` for anything that is no count. */
+/** A number of tokens; 0 if there is none, `NaN` for anything that is not a count. */
 const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
   const found = at(value, ...path) ?? 0
   return typeof found === "number" && Number.isSafeInteger(found) && found >= 0 ? found : NaN
@@ -13,8 +13,8 @@ const readingsMax = 16
 const choicesMax = 128
 
 /**
- * Whether figures can be true: counts that are not negative, not all zero, and within what the model
- * can read and write. A figure that is no count stays `NaN` when it is merged. docs/reference/passthrough.md#usage
+ * Whether figures are plausible: counts that are not negative, not all zero, and within the model's limits. A figure
+ * that is not a count stays `NaN` when it is merged. docs/reference/passthrough.md#usage
  */
 export const isCredible = (usage: TokenUsage, model: TokenModel): boolean =>
   usage.inputTokens + usage.outputTokens > 0 &&
@@ -124,7 +124,7 @@ const modality = (details: unknown, name: string): number =>
       )
     : 0
 
-/** Most calls have text alone: their receipts do not have these members. */
+/** Most calls have only text; their receipts lack these members. */
 const modalities = (audio: number, image: number) => ({
   ...(audio === 0 ? {} : { audioInputTokens: audio }),
   ...(image === 0 ? {} : { imageOutputTokens: image })
@@ -192,7 +192,7 @@ export const isUsageChunk = (event: unknown): boolean => {
   return Array.isArray(choices) && choices.length === 0 && isObject(at(event, "usage"))
 }
 
-/** The upstream failed in the middle of its response. */
+/** The upstream failed during its response. */
 export const isErrorEvent = (event: unknown): boolean =>
   isObject(at(event, "error")) ||
   at(event, "type") === "error" ||

@@ -9,13 +9,15 @@ import { exitCode } from "./terminal/Fault.ts"
 const { stderr, stdout } = globalThis.process
 
 /**
- * Who read the output is gone, such as `head`: the command ends as SIGPIPE ends one. What cannot be written for
- * another reason, such as a full disk, is lost. A service goes on.
+ * The reader of the output, such as `head`, is gone: the command ends like one ended by SIGPIPE. Output that cannot
+ * be written for another reason, such as a full disk, is lost. A service continues.
  */
 const endOn = (output: NodeJS.WriteStream) => (error: Error) => {
   if ("code" in error && error.code === "EPIPE") globalThis.process.exit(exitCode.brokenPipe)
   if (output === stdout) {
-    stderr.write(`Error: The output cannot be written (${error.message}). What was done, is done\n`)
+    stderr.write(
+      `Error: The output cannot be written (${error.message}). Changes already made remain\n`
+    )
   }
   globalThis.process.exit(exitCode.failed)
 }

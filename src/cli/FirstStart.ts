@@ -16,18 +16,18 @@ import { Wallet } from "../wallet/Wallet.ts"
 const ownerEmail = "owner@localhost"
 const firstKeyName = "First key"
 
-/** This file is in `DATA_DIR` from before the first user is made until its key was printed. ADR 0091. */
+/** This file is in `DATA_DIR` from before the first user is created until its key was printed. ADR 0091. */
 const markerName = "first-start"
 
-/** Of the call that the first start prints. */
+/** The vendor of the call printed by the first start. */
 const firstVendor = "alibaba"
 
 const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
- * On the first start of an embedded store: makes a user with credits and one API key, and prints the key
- * once with a `curl` and a sign-in link. After a kill before that, the next start repeats it. Every start prints the address,
- * and which vendors are live; the log has it when it is JSON. docs/reference/configuration.md#first-start
+ * On the first start of an embedded store, creates a user with credits and one API key, and prints the key once with a
+ * `curl` command and a sign-in link. If it was killed before, the next start repeats that. Every start prints the
+ * address and the live vendors; a JSON log contains them instead. docs/reference/configuration.md#first-start
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -67,7 +67,7 @@ const makeMarker = Effect.gen(function* () {
   const usable = Effect.mapError(
     (error: { readonly message: string }) =>
       new ConfigFault({
-        message: `DATA_DIR: ${file}: ${error.message}; set a folder that can be written`
+        message: `DATA_DIR: ${file}: ${error.message}; set a writable folder`
       })
   )
   return {
@@ -77,7 +77,7 @@ const makeMarker = Effect.gen(function* () {
   }
 })
 
-/** The owner with the welcome credits. An earlier start may have made either. */
+/** The owner with the welcome credits. An earlier start may have created either. */
 const makeOwner = Effect.gen(function* () {
   const users = yield* Users
   const wallet = yield* Wallet
@@ -101,7 +101,7 @@ const makeOwner = Effect.gen(function* () {
   return owner
 })
 
-/** An earlier start may have made a key that it did not print. */
+/** An earlier start may have created a key without printing it. */
 const revokeUnprinted = Effect.fnUntraced(function* (userId: UserId) {
   const keys = yield* ApiKeys
   for (const key of yield* keys.list(userId, { before: Option.none(), limit: 100 })) {
@@ -125,7 +125,7 @@ const welcome = Effect.fnUntraced(function* (baseUrl: string, isLive: boolean) {
   const { token } = yield* sessions.createLink(owner.id)
   return [
     "",
-    `Made the user ${ownerEmail} with ${Credits.format(welcomeCredits)} credits.`,
+    `Created the user ${ownerEmail} with ${Credits.format(welcomeCredits)} credits.`,
     `API key (shown this once):     ${key}`,
     ...Option.match(generatedAdminToken, {
       onNone: () => [],
@@ -137,8 +137,8 @@ const welcome = Effect.fnUntraced(function* (baseUrl: string, isLive: boolean) {
     `  ${signInUrl(baseUrl, token)}`,
     "",
     isLive
-      ? `Try it (${firstVendor} is live: the call is paid):`
-      : `Try it (${firstVendor} is in the sandbox: a simulator renders the result):`,
+      ? `Try it (${firstVendor} is live, so the call costs money):`
+      : `Try it (${firstVendor} is in the sandbox, so a simulator renders the result):`,
     "",
     `  curl -X POST ${baseUrl}/vendors/${firstVendor}/v1/text-to-image-max/generation \\`,
     `    -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\`,

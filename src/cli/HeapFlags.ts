@@ -1,18 +1,18 @@
-/** Keep the heap of a service small and its collection cheap, as `npm start` and the image do. ADR 0101, 0123 */
+/** Flags that keep the heap of a service small and its collection cheap, as in `npm start` and the image. ADR 0101, 0123 */
 export const heapFlags = [
   "--max-semi-space-size=16",
   "--heap-growing-percent=100",
   "--no-allocation-site-pretenuring"
 ] as const
 
-/** `max-semi-space-size`, however it is written. */
+/** `max-semi-space-size`, in any spelling. */
 const nameOf = (flag: string): string =>
   flag
     .replace(/^--(?:no-?)?/u, "")
     .replace(/=.*$/su, "")
     .replaceAll("_", "-")
 
-/** Those that neither the command line nor `NODE_OPTIONS` has set, to this or another value. */
+/** Flags that neither the command line nor `NODE_OPTIONS` sets, to any value. */
 export const missingFlags = (
   execArgv: ReadonlyArray<string>,
   nodeOptions: string
@@ -22,9 +22,9 @@ export const missingFlags = (
 }
 
 /**
- * Begins this program anew with the flags that are missing: the same process with the same id, files and signals
- * (execve). V8 reads the size of its young generation once, so that it cannot be set later. Returns when nothing is
- * missing, and where Node cannot do it: on Windows, on other runtimes, and as a child that talks with its parent.
+ * Restarts this program with the missing flags in the same process, with the same id, files and signals (execve). V8
+ * reads the size of its young generation only once, so it cannot be set later. Returns if no flag is missing, and
+ * where Node cannot do it: on Windows, on other runtimes, and in a child with an IPC channel.
  * ADR 0233
  */
 export const withHeapFlags = (): void => {
@@ -36,6 +36,6 @@ export const withHeapFlags = (): void => {
   try {
     execve(execPath, [execPath, ...missing, ...execArgv, ...argv.slice(1)], env)
   } catch {
-    // Not allowed, such as by Node's permission model: it runs as it is
+    // Not allowed, for example by Node's permission model: continue without the flags
   }
 }

@@ -13,7 +13,7 @@ const union = (types: ReadonlyArray<string>): string => [...new Set(types)].join
 
 export const refName = (ref: unknown): string => String(ref).split("/").at(-1) ?? ""
 
-/** How a schema of the document's components is named, and how a list of a type is written. */
+/** The name of a component schema, and the notation of a list type. */
 export interface TypeNames {
   readonly component: (name: string) => string
   readonly list: (item: string) => string
@@ -62,7 +62,7 @@ const objectOf = (schema: Json, names: TypeNames): string => {
 export const membersOf = (members: ReadonlyArray<readonly [string, string, boolean]>): string =>
   `{ ${members.map(([name, type, isRequired]) => `readonly ${JSON.stringify(name)}${isRequired ? "" : "?"}: ${type}`).join("; ")} }`
 
-/** The schemas that a part of the document needs, and those that they need, in the document's order. */
+/** The schemas that a part of the document needs, transitively, in the document's order. */
 export const usedSchemas = (
   schemas: Json,
   part: unknown,

@@ -1,14 +1,14 @@
 const signals = ["SIGTERM", "SIGINT"] as const
 
 /**
- * Loads and runs a program. SIGTERM and SIGINT meanwhile, which may take a second, end the process in order: nothing
- * has begun. Without it they would end it as unhandled ones, and would be lost where it is process 1 of a container.
+ * Loads and runs a program. While it loads, which may take a second, SIGTERM and SIGINT end the process with status 0,
+ * because nothing has started. Unhandled, they would end it with an error, or be lost in process 1 of a container.
  * ADR 0010
  */
 export const load = async (program: () => Promise<unknown>): Promise<void> => {
   const end = () => globalThis.process.exit(0)
   for (const signal of signals) globalThis.process.on(signal, end)
   await program()
-  // It has handlers of its own now
+  // The program has its own handlers now
   for (const signal of signals) globalThis.process.off(signal, end)
 }

@@ -13,7 +13,7 @@ export const layer = Layer.unwrap(
   )
 )
 
-/** One line for a fault that the operator can correct, the whole cause for any other. */
+/** One line for a fault that the operator can correct, the full cause for any other. */
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const listenFault = explainListen(error)
@@ -28,7 +28,7 @@ const isOperatorFault = (error: unknown): error is Error =>
     error.name
   )
 
-/** The error of Node when it cannot listen on an address. */
+/** Node's error when it cannot listen on an address. */
 const ListenError = Schema.Struct({
   syscall: Schema.Literals(["listen", "getaddrinfo"]),
   code: Schema.String,
@@ -38,7 +38,7 @@ const ListenError = Schema.Struct({
 })
 const decodeListenError = Schema.decodeUnknownOption(ListenError)
 
-/** One line about `PORT` or `HOST`, when the server could not listen there. */
+/** One line about `PORT` or `HOST`, if the server could not listen there. */
 const explainListen = (error: unknown): string | undefined => {
   if (!(error instanceof Error) || error.name !== "ServeError") return undefined
   const fault = Option.getOrUndefined(decodeListenError(error.cause))
@@ -46,11 +46,11 @@ const explainListen = (error: unknown): string | undefined => {
     return `PORT: ${fault.port} is in use; stop the process that listens there, or set another port`
   }
   if (fault?.code === "EACCES") {
-    return `PORT: ${fault.port} may not be listened on by this user; set a port from 1024 up`
+    return `PORT: this user may not listen on ${fault.port}; set a port of 1024 or higher`
   }
   const host = fault?.address ?? fault?.hostname ?? "the address"
   const code = fault?.code ?? "unknown fault"
-  return `HOST: ${host} cannot be listened on (${code}); set an address of this machine, such as 127.0.0.1`
+  return `HOST: cannot listen on ${host} (${code}); set an address of this machine, such as 127.0.0.1`
 }
 
 /**

@@ -7,31 +7,31 @@ import { CommandFault, wrongUsage } from "./terminal/Fault.ts"
 import type { Reason } from "./terminal/Fault.ts"
 import { Key, Token, Url } from "./terminal/Settings.ts"
 
-/** Who calls: `either` is the user, if there is a key, else the operator. */
+/** The caller: `either` is the user if there is a key, or else the operator. */
 export type Caller = "user" | "operator" | "either"
 
 export interface ManageRequest {
   readonly method?: "GET" | "POST" | "PATCH" | "DELETE"
-  /** With its leading slash, below the address of the service. */
+  /** With a leading slash, relative to the address of the service. */
   readonly path: string
   readonly as: Caller
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: Schema.Json | undefined
   readonly idempotencyKey?: string | undefined
-  /** Milliseconds for an attempt, 60,000 unless given. */
+  /** Milliseconds for an attempt; default 60,000. */
   readonly timeout?: number | undefined
 }
 
 type Decoder = Schema.ConstraintDecoder<unknown>
 type Client = GatewayClient["Service"]
 
-/** A service, as all commands call it: through the client, with its retries. docs/client.md */
+/** A service, called by all commands through the client with its retries. docs/client.md */
 export class Management extends Context.Service<
   Management,
   {
     /** Without a slash at the end. */
     readonly url: string
-    /** What the client does; its errors are told with a remedy. */
+    /** Runs the client; its errors get a remedy. */
     readonly use: <A, R>(
       as: Caller,
       work: (client: Client) => Effect.Effect<A, ClientError, R>
@@ -45,7 +45,7 @@ export class Management extends Context.Service<
     ) => Effect.Effect<{ readonly document: Schema.Json; readonly value: S["Type"] }, CommandFault>
   }
 >()("gateway/cli/Management") {
-  /** At `--url`, with `--key` and `--token`, or as the environment says. docs/cli.md#settings */
+  /** At `--url`, with `--key` and `--token`, or from the environment. docs/cli.md#settings */
   static readonly layer = Layer.effect(
     Management,
     Effect.gen(function* () {
@@ -67,8 +67,8 @@ const secretOf = Effect.fnUntraced(function* (
     : yield* Effect.mapError(readSecret(name, "set a secret"), ({ message }) => wrongUsage(message))
   if (Option.isSome(found) && !/^[\x21-\x7e]+$/u.test(Redacted.value(found.value))) {
     return yield* wrongUsage(
-      `${name} is empty or has a character that no key has`,
-      "Look for a space or a line's end in it"
+      `${name} is empty or contains an invalid character`,
+      "Check it for a space or a line break"
     )
   }
   return found
@@ -80,7 +80,7 @@ const text = (name: string) => Config.option(Config.NonEmptyString(name))
 export const address = Effect.gen(function* () {
   const given = yield* Url
   const named = Option.isSome(given) ? given : yield* text("GATEWAY_URL")
-  // A wrong value is the service's fault, which `doctor` names
+  // A wrong value is a fault of the service, which `doctor` reports
   const port = Option.getOrElse(
     Option.filter(yield* text("PORT"), (it) => /^\d{1,5}$/u.test(it)),
     () => "8080"
@@ -88,7 +88,7 @@ export const address = Effect.gen(function* () {
   const url = Option.getOrElse(named, () => `http://127.0.0.1:${port}`)
   if (!/^https?:\/\/[^\s/?#]+[^\s?#]*$/u.test(url) || !URL.canParse(url)) {
     return yield* wrongUsage(
-      `${JSON.stringify(url)} is no address of a service`,
+      `${JSON.stringify(url)} is not an address of a service`,
       "Set GATEWAY_URL or --url to an address such as http://127.0.0.1:8080"
     )
   }
@@ -99,7 +99,7 @@ export const address = Effect.gen(function* () {
   return url.replace(/\/+$/u, "")
 }).pipe(Effect.catchTag("ConfigError", ({ message }) => wrongUsage(message)))
 
-/** Somebody waits at the terminal: three attempts, within a second or two. */
+/** A user waits at the terminal, so make three attempts within a second or two. */
 const maxRetries = 2
 
 const clientOf = (baseUrl: string, secret: Option.Option<Redacted.Redacted>) =>
@@ -125,7 +125,7 @@ const make = (url: string, user: Known, operator: Known): Management["Service"] 
     const { as, method = "GET", path, ...options } = request
     const body = yield* use(as, (client) => client.request(`${method} /${path.slice(1)}`, options))
     return yield* Effect.mapError(decodeJson(body ?? null), () =>
-      foreign(url, `${path} answered something else than JSON`)
+      foreign(url, `${path} did not respond with JSON`)
     )
   })
   return Management.of({
@@ -136,7 +136,7 @@ const make = (url: string, user: Known, operator: Known): Management["Service"] 
       Effect.flatMap(send(request), (document) =>
         Schema.decodeEffect(schema)(document).pipe(
           Effect.map((value) => ({ document, value })),
-          Effect.mapError(() => foreign(url, `${request.path} has another form`))
+          Effect.mapError(() => foreign(url, `${request.path} has an unexpected form`))
         )
       )
   })
@@ -146,7 +146,7 @@ const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 const keyRemedy = "Set GATEWAY_KEY to an API key with the scopes of the command, or give --key"
 const tokenRemedy =
-  "Set ADMIN_TOKEN to the token that the service has, or give --token; an embedded service keeps its own in DATA_DIR/admin-token"
+  "Set ADMIN_TOKEN to the token of the service, or give --token; an embedded service stores its token in DATA_DIR/admin-token"
 
 /** The client, and the variable of its credential. */
 const clientFor = (as: Caller, user: Known, operator: Known) => {
@@ -159,8 +159,8 @@ const clientFor = (as: Caller, user: Known, operator: Known) => {
     })
   }
   return as === "operator"
-    ? wrongUsage("The command is the operator's, and there is no token", tokenRemedy)
-    : wrongUsage("The command is a user's, and there is no API key", keyRemedy)
+    ? wrongUsage("This command is for the operator, and no token is set", tokenRemedy)
+    : wrongUsage("This command is for a user, and no API key is set", keyRemedy)
 }
 
 /** ADR 0218 */
@@ -176,13 +176,13 @@ const credentialCodes = new Set([1001, 1002, 1003, 1004])
 
 const problemIn = Schema.decodeUnknownOption(Schema.Json)
 
-/** What the service refused, with its remedy; or that there was none. */
+/** The refusal of the service with its remedy, or that the service was not reached. */
 const faultOf = (url: string, credential: string, error: ClientError): Reason => {
   const { code, detail, faults, status, title, traceId } = error
   if (error._tag === "ConnectionError") {
     return {
       message: `${url} cannot be reached (${systemCodeOf(error) ?? error.detail})`,
-      remedy: "Start the service with `gateway serve`, or set GATEWAY_URL or --url to where it is"
+      remedy: "Start the service with `gateway serve`, or set GATEWAY_URL or --url to its address"
     }
   }
   if (code === undefined || error.problem === undefined) {
@@ -190,8 +190,8 @@ const faultOf = (url: string, credential: string, error: ClientError): Reason =>
     return foreignReason(
       url,
       isSuccess
-        ? "what it sent has another form"
-        : `it answered ${status === 0 ? "with a redirect" : status}`
+        ? "its response has an unexpected form"
+        : `it responded with ${status === 0 ? "a redirect" : status}`
     )
   }
   const lines = [
@@ -207,7 +207,7 @@ const faultOf = (url: string, credential: string, error: ClientError): Reason =>
 }
 
 const foreignReason = (url: string, what: string): Reason => ({
-  message: `${url} is no gateway of this version: ${what}`,
+  message: `${url} is not a gateway of this version: ${what}`,
   remedy: "Set GATEWAY_URL or --url to the address of the service"
 })
 

@@ -6,7 +6,7 @@ import type { AccountSetting } from "../domain/Provider.ts"
 import { accountsWith, adapters } from "../vendors/Adapters.ts"
 import { regionOf } from "../vendors/dashscope/DashScopeModels.ts"
 
-/** The models of the catalog that none of these accounts of one provider has. */
+/** The catalog's models that none of these accounts of one provider has. */
 export const missingAt = (
   entries: ReadonlyArray<CatalogEntry>,
   accounts: ReadonlyArray<AccountSetting>
@@ -24,7 +24,7 @@ export const missingAt = (
 }
 
 /**
- * Logs at the start which models of the catalog an account does not have, and which of them no account has. docs/reference/vendors.md#dashscope-regions
+ * Logs at startup which of the catalog's models an account lacks, and which no account has. docs/reference/vendors.md#dashscope-regions
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -35,7 +35,7 @@ export const layer = Layer.effectDiscard(
       if (missing === "") continue
       const place = regionOf(account) ?? new URL(account.baseUrl).hostname
       yield* Effect.logWarning(
-        `Account ${account.id} gets no jobs of ${missing}: ${place} does not have them`
+        `Account ${account.id} gets no jobs for ${missing}: ${place} does not have them`
       )
     }
     const unserved = missingAt(all, accounts)

@@ -1,7 +1,7 @@
 import { Logger } from "effect"
 import { inspect, styleText } from "node:util"
 
-/** Characters that move the cursor, start a line or turn its direction. */
+/** Characters that move the cursor, start a line or change its direction. */
 const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
 const escapeOf = (character: string): string =>
@@ -9,7 +9,7 @@ const escapeOf = (character: string): string =>
 
 const escaped = (text: string): string => text.replaceAll(controls, escapeOf)
 
-/** A text on its line, a value as Node shows it, which may take several. */
+/** A text on one line, or a value as shown by Node, possibly on several. */
 const shown = (value: unknown): string =>
   typeof value === "string"
     ? escaped(value)
@@ -27,8 +27,8 @@ const colors: { readonly [level in string]?: "red" | "yellow" | "green" } = {
 const levelText = (level: string): string => styleText(["bold", colors[level] ?? "gray"], level)
 
 /**
- * An entry for people: one line, below it, indented, causes and annotations. Text from outside can
- * neither begin a line nor steer the terminal. docs/reference/configuration.md#logging
+ * An entry for people: one line, with causes and annotations indented below it. External text can neither start a
+ * line nor control the terminal. docs/reference/configuration.md#logging
  */
 export const formatPretty: Logger.Logger<unknown, string> = Logger.map(
   Logger.formatStructured,
@@ -39,7 +39,7 @@ export const formatPretty: Logger.Logger<unknown, string> = Logger.map(
     const head = `[${timestamp.slice(11, 23)}] ${levelText(level)} (${fiberId})${labels.join("")}:`
     return [
       isText ? `${head} ${styleText(["bold", "cyan"], escaped(first))}` : head,
-      // The lines of a stack are the process's own; what they quote cannot leave the indentation
+      // The lines of a stack come from the process; text quoted in them cannot leave the indentation
       ...(cause === undefined ? [] : [indented(cause.split("\n").map(escaped).join("\n"))]),
       ...(isText ? rest : [first, ...rest]).map((value) => indented(shown(value))),
       ...Object.entries(annotations).map(([name, value]) =>
@@ -49,5 +49,5 @@ export const formatPretty: Logger.Logger<unknown, string> = Logger.map(
   }
 )
 
-/** One line of JSON; what JSON leaves as it is, is escaped too. */
+/** One line of JSON; also escapes characters that JSON does not. */
 export const formatJson: Logger.Logger<unknown, string> = Logger.map(Logger.formatJson, escaped)

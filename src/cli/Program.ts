@@ -24,7 +24,7 @@ import { plainText } from "./terminal/Table.ts"
 
 /** docs/cli.md */
 export const gateway = Command.make("gateway").pipe(
-  Command.withDescription("Runs a Generation Gateway, and works with one"),
+  Command.withDescription("Run a Generation Gateway, or work with one"),
   Command.withSubcommands([
     {
       group: "Service",
@@ -36,7 +36,7 @@ export const gateway = Command.make("gateway").pipe(
   Command.withGlobalFlags(settings)
 )
 
-/** Faults of usage go to stderr and point to the help, which is not printed unasked. */
+/** Usage errors go to stderr and point to the help, which is printed only on request. */
 const presenter: CliOutput.Presenter = {
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -52,11 +52,11 @@ const presenter: CliOutput.Presenter = {
 
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 
-/** What went wrong, on stderr; with `--json` the document of the error, on stdout. docs/cli.md#json */
+/** The error on stderr, or with `--json` its document on stdout. docs/cli.md#json */
 const report = (isJson: boolean) =>
   Effect.fnUntraced(function* (fault: CommandFault) {
     const { code = exitCode.failed, isPrinted, message, problem = null, remedy } = fault
-    // A refusal quotes what others have named
+    // A refusal may quote names given by others
     yield* Console.error(`Error: ${message.split("\n").map(plainText).join("\n")}`)
     if (remedy !== undefined) yield* Console.error(`Remedy: ${plainText(remedy)}`)
     if (!isJson || isPrinted === true) return

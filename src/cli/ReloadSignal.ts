@@ -2,13 +2,12 @@ import { Effect, Layer, Queue } from "effect"
 import { CatalogVersions } from "../process/CatalogVersions.ts"
 
 /**
- * SIGHUP reads `CATALOG_FILE` anew, for all processes. A file with a fault is logged, and the adopted catalog
- * stays. docs/catalog.md#reload
+ * SIGHUP reloads `CATALOG_FILE` for all processes. A faulty file is logged, and the adopted catalog stays. docs/catalog.md#reload
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const versions = yield* CatalogVersions
-    // Signals that come during a reload are one more reload
+    // Signals during a reload cause one more reload
     const signals = yield* Queue.sliding<NodeJS.Signals>(1)
     const notify = (signal: NodeJS.Signals) => {
       Queue.offerUnsafe(signals, signal)
@@ -27,7 +26,7 @@ export const layer = Layer.effectDiscard(
       )
     }).pipe(
       Effect.catchCause((cause) =>
-        Effect.logError("SIGHUP: the catalog was not reloaded, the adopted one stays", cause)
+        Effect.logError("SIGHUP: the catalog was not reloaded; the adopted one stays", cause)
       )
     )
     yield* Queue.take(signals).pipe(Effect.andThen(reload), Effect.forever, Effect.forkScoped)

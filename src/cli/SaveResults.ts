@@ -9,15 +9,15 @@ export const resultsOf = ({ audios, images, videos }: TaskResult): ReadonlyArray
   images ?? videos ?? audios ?? []
 
 /**
- * Downloads the media of a task into a folder, named by the task. A file that is there already is written again: the
- * name is the task's, so it is the same medium.
+ * Downloads the media of a task into a folder, named after the task. An existing file is overwritten: it has the
+ * task's name, so it is the same medium.
  */
 export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const http = yield* HttpClient.HttpClient
   const usable = Effect.mapError(({ message }: { readonly message: string }) =>
-    failed(`${folder}: ${message}`, "Name a folder that can be written with --out")
+    failed(`${folder}: ${message}`, "Use --out to name a writable folder")
   )
   yield* usable(files.makeDirectory(folder, { recursive: true }))
   return yield* Effect.forEach(resultsOf(task), (url, at) =>
@@ -28,7 +28,7 @@ export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder
       const name = `${task.task_info.id}-${at + 1}.${extensionOf(type)}`
       const bytes = new Uint8Array(yield* response.arrayBuffer)
       const file = path.join(folder, name)
-      // Whole or not at all
+      // Completely or not at all
       yield* usable(files.writeFile(`${file}.part`, bytes))
       yield* usable(files.rename(`${file}.part`, file))
       return file
@@ -39,5 +39,5 @@ export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder
 const notThere = (url: string, why: string) =>
   failed(
     `The result cannot be downloaded (${why}): ${url.split("?")[0]}`,
-    "Results are kept for 24 hours; check BASE_URL of the service, which the address begins with"
+    "Results are kept for 24 hours; check BASE_URL of the service, with which the address starts"
   )

@@ -4,8 +4,7 @@ import { Listener, refuseOpen } from "../http/server/Listener.ts"
 import { Drain } from "../process/Drain.ts"
 
 /**
- * Drains the process when it was asked to stop, before anything else ends. It has to be the last layer
- * that is built. docs/operating.md#stopping, ADR 0155.
+ * Drains the process after a stop signal, before anything else ends. It has to be the last layer to be built. docs/operating.md#stopping, ADR 0155.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -16,18 +15,18 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** After the grace, or a second signal: for the actors, the records and the store. */
+/** Time for actors, records and the store after the grace period or a second signal. */
 const closingMillisMax = 5000
 
 /**
- * What cannot be interrupted, or waits for a store that is silent, must not keep the process; the next owner finds it
- * in the store.
+ * Work that cannot be interrupted, or waits for a silent store, must not keep the process alive; its next owner finds
+ * it in the store.
  */
 const endWithin = (millis: number) =>
   setTimeout(() => globalThis.process.exit(0), millis + closingMillisMax).unref()
 
 const cutTotal = Metric.counter("gateway_shutdown_cut_total", {
-  description: "Work that the end of the process cut off, by kind.",
+  description: "Work interrupted by the end of the process, by kind.",
   incremental: true
 })
 
@@ -49,7 +48,9 @@ const makeDrain = Effect.gen(function* () {
     for (const [kind, count] of kinds) {
       yield* Metric.update(Metric.withAttributes(cutTotal, { kind }), count)
     }
-    yield* Effect.logWarning("The end of the process cuts off work").pipe(Effect.annotateLogs(cut))
+    yield* Effect.logWarning("The end of the process interrupts work").pipe(
+      Effect.annotateLogs(cut)
+    )
   })
 
   const drained = Effect.gen(function* () {
@@ -58,7 +59,7 @@ const makeDrain = Effect.gen(function* () {
     const grace = Duration.sum(shutdownDelay, shutdownGrace)
     yield* drain.graceUntil(performance.now() + Duration.toMillis(grace))
     listener.begin()
-    yield* Effect.logInfo("The process drains")
+    yield* Effect.logInfo("Draining the process")
     yield* atMost(Effect.never, shutdownDelay)
     yield* listener.stopListening
     yield* atMost(Effect.andThen(listener.idle, drain.idle), shutdownGrace)
@@ -69,7 +70,7 @@ const makeDrain = Effect.gen(function* () {
   return { drained }
 })
 
-/** The first signal began the drain; another one is in a hurry. */
+/** The first signal started the drain; another one hurries it. */
 const hurryAtSignal = (hurry: Effect.Effect<void>) =>
   Effect.sync(() => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {

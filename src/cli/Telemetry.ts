@@ -3,11 +3,11 @@ import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
 import { Otlp } from "effect/observability"
 import { AppConfig } from "../config/Config.ts"
 
-/** Exports at a time, so that a collector that responds late or never does not fill the memory. */
+/** Concurrent exports, so that a slow or silent collector does not fill the memory. */
 const exportsMax = 16
 const exportMillis = 10_000
 
-/** Fails an export in a way that the exporter does not retry; it then pauses for a minute. ADR 0121. */
+/** Fails an export with an error that the exporter does not retry; it then pauses for a minute. ADR 0121. */
 export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient => {
   const slots = Semaphore.makeUnsafe(exportsMax)
   return HttpClient.transform(client, (sent, request) =>

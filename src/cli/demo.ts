@@ -8,8 +8,8 @@ import { runScenario } from "./demo/Scenario.ts"
 import { startTarget, runningTarget } from "./demo/Target.ts"
 
 /**
- * `npm run demo`: tasks, webhooks and wallet through the HTTP interface, against a service of its own or
- * against the one that `GATEWAY_URL` names. Exit status 0 only if every check passed. ADR 0012.
+ * `npm run demo`: tasks, webhooks and wallet through the HTTP interface, against a service that it starts or
+ * the one at `GATEWAY_URL`. Exit status 0 only if every check passed. ADR 0012.
  */
 const demo = Effect.gen(function* () {
   const report = yield* Report

@@ -690,7 +690,7 @@ export interface TextToVideoSpark {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -715,7 +715,7 @@ export interface KeyframeToVideoPlus {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -736,7 +736,7 @@ export interface ImageEdit {
   readonly prompt_extend?: boolean
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -753,7 +753,7 @@ export interface TextToImageMax {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -766,7 +766,7 @@ export interface ImageEditPro {
   readonly aspect_ratio?: "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9"
   /** Preset of the longest side */
   readonly resolution?: "1K" | "2K"
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -787,7 +787,7 @@ export interface ImageEditMax {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -806,7 +806,7 @@ export interface TextToImagePreview {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -831,7 +831,7 @@ export interface ImageToVideoSpark {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 
@@ -887,7 +887,7 @@ export interface VideoEditPlus {
   readonly seed?: number
   /** `false` disables content safety inspection */
   readonly safety_filter?: boolean | null
-  /** Pairs of texts that are returned with the task and can be filtered by */
+  /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
 

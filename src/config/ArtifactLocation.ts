@@ -20,11 +20,11 @@ export const artifactLocation = (dataDir: string): Effect.Effect<ArtifactLocatio
     if (!/^[a-z][a-z0-9+.-]+:/iu.test(place)) return { _tag: "Directory", directory: place }
     const [, bucket = "", prefix = ""] =
       /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/iu.exec(place) ?? []
-    if (bucket === "") return yield* fault("ARTIFACT_STORE", `"${place}" is no bucket`, remedy)
+    if (bucket === "") return yield* fault("ARTIFACT_STORE", `"${place}" is not a bucket`, remedy)
     return { _tag: "S3", bucket, prefix: prefix.replaceAll(/^\/+|\/+$/gu, ""), ...(yield* aws) }
   })
 
-/** The first variable that is set wins, where there are several names. */
+/** If there are several names, the first variable that is set wins. */
 const aws = Effect.gen(function* () {
   const text = (name: string) =>
     read(name, Config.option(Config.NonEmptyString(name)), "set a text")

@@ -28,7 +28,7 @@ import { vendorAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
 
-/** How long simulated jobs take: a time between the two. */
+/** How long simulated jobs take: a random time between the two. */
 export interface DelayRange {
   readonly min: Duration.Duration
   readonly max: Duration.Duration
@@ -59,43 +59,43 @@ export class AppConfig extends Context.Service<
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
-    /** None: everybody reads `/metrics`, without names. ADR 0237 */
+    /** Without it anyone may read `/metrics`, which then names nobody. ADR 0237 */
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation
     readonly egressAllow: string
     /** A provider without an account is served by the simulator. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
-    /** `safety_filter: false` is sent on to DashScope, which must have allowed it for the account. */
+    /** `safety_filter: false` is passed on to DashScope, which must have allowed it for the account. */
     readonly dashScopeInspectionOptOut: boolean
     /** Longest silence of an upstream, before its response and within it. */
     readonly upstreamTimeout: Duration.Duration
-    /** How long a stream that its client left is read on for its usage figures. */
+    /** How long an abandoned stream is still read for its usage figures. */
     readonly abandonedStreamTimeout: Duration.Duration
     /** How long a request for images in OpenAI's shape waits for its task. */
     readonly imagesWait: Duration.Duration
     readonly simulatorDelay: DelayRange
-    /** From the signal to stop until the process no longer listens. */
+    /** From the stop signal until the process no longer listens. */
     readonly shutdownDelay: Duration.Duration
-    /** After that, for requests, submits and deliveries under way. */
+    /** After that, for running requests, submits and deliveries. */
     readonly shutdownGrace: Duration.Duration
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
     readonly retention: RetentionSettings
     readonly maxBodyBytes: number
-    /** Inference requests of a key in a minute; 0: no limit. */
+    /** Inference requests of a key per minute; 0 means no limit. */
     readonly rateLimitPerMinute: number
-    /** The same of all keys of a user together. */
+    /** The same for all keys of a user together. */
     readonly userRateLimitPerMinute: number
-    /** Management requests of a user in a minute; 0: no limit. */
+    /** Management requests of a user per minute; 0 means no limit. */
     readonly manageRateLimitPerMinute: number
-    /** Unfinished tasks of a key; 0: no limit. */
+    /** Unfinished tasks of a key; 0 means no limit. */
     readonly concurrentTasksPerKey: number
-    /** The same of all keys of a user together. */
+    /** The same for all keys of a user together. */
     readonly concurrentTasksPerUser: number
-    /** Bytes of the inputs that are kept for a user; 0: no limit. */
+    /** Bytes of stored inputs of a user; 0 means no limit. */
     readonly keptInputBytesPerUser: number
-    /** The spend limit that a console key is made with; 0: none. */
+    /** The initial spend limit of a console key; 0 means none. */
     readonly consoleCreditsPerMonth: number
     readonly signIn: SignInSettings
     readonly serviceName: string
@@ -117,7 +117,7 @@ export class AppConfig extends Context.Service<
     )
   )
 
-  /** Reads the given variables in place of the environment, for tests. */
+  /** Reads the given variables instead of the environment, for tests. */
   static readonly layerOf = (env: Readonly<Record<string, string | undefined>>) =>
     Layer.effect(
       AppConfig,
@@ -168,7 +168,7 @@ const addresses = (port: number) =>
           Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9-]{0,31}$/u)),
           "SERVICE_NAME"
         ).pipe(Config.withDefault("Service")),
-        "set 1 to 32 letters, digits or hyphens, beginning with a letter"
+        "set 1 to 32 letters, digits or hyphens, starting with a letter"
       ),
       egressAllow: yield* read(
         "EGRESS_ALLOW",
@@ -218,7 +218,7 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("SIMULATOR_DELAY").pipe(Config.withDefault("2 seconds to 6 seconds")),
     delayRemedy
   )
-  // Media and the holds of calls expire after 24 hours, so nothing may wait for longer
+  // Media and holds of calls expire after 24 hours, so nothing may wait longer
   const duration = (name: string, preset = Duration.hours(1)) =>
     read(name, Config.Duration(name).pipe(Config.withDefault(preset)), durationRemedy).pipe(
       Effect.filterOrFail(
@@ -261,7 +261,7 @@ const countFromString = Schema.NumberFromString.check(
   Schema.isBetween({ minimum: 0, maximum: countMax })
 )
 
-/** Connections of a process's pool. docs/reference/processes.md#connections */
+/** Connections in the pool of a process. docs/reference/processes.md#connections */
 const poolDefault = 10
 const poolMin = 2
 const poolMax = 1000
@@ -282,12 +282,12 @@ const delayRange = (text: string): Effect.Effect<DelayRange, ConfigFault> => {
   const max = decodeDuration(second ?? first)
   return Option.isSome(min) && Option.isSome(max) && rest.length === 0
     ? Effect.succeed({ min: min.value, max: Duration.max(min.value, max.value) })
-    : Effect.fail(fault("SIMULATOR_DELAY", `"${text}" is no duration`, delayRemedy))
+    : Effect.fail(fault("SIMULATOR_DELAY", `"${text}" is not a duration`, delayRemedy))
 }
 
 const sizeRemedy = "set a size, such as 128 MiB, or a number of bytes"
 
-/** Bytes, `least` or more. */
+/** Bytes, at least `least`. */
 const byteCount = Effect.fnUntraced(function* (name: string, preset: string, least: number) {
   const given = Config.NonEmptyString(name).pipe(Config.withDefault(preset))
   const text = yield* read(name, given, sizeRemedy)
@@ -295,6 +295,6 @@ const byteCount = Effect.fnUntraced(function* (name: string, preset: string, lea
     Option.flatMap(ByteSize.toNumber),
     Option.filter((bytes) => bytes >= least),
     Effect.fromOption,
-    Effect.mapError(() => fault(name, `"${text}" is no size`, sizeRemedy))
+    Effect.mapError(() => fault(name, `"${text}" is not a size`, sizeRemedy))
   )
 })

@@ -6,12 +6,12 @@ const otlpEndpoint = Effect.gen(function* () {
   const remedy = "set the address of a collector, such as http://localhost:4318"
   const url = yield* read(name, Config.option(Config.URL(name)), remedy)
   if (Option.exists(url, ({ protocol }) => !/^https?:$/u.test(protocol))) {
-    return yield* fault(name, "is not spoken to over HTTP", remedy)
+    return yield* fault(name, "is not an HTTP address", remedy)
   }
   return Option.map(url, ({ href }) => href.replace(/\/+$/u, ""))
 })
 
-/** What is logged, how, and where it is sent. */
+/** Level, format and destination of logs. */
 export const logSettings = Effect.gen(function* () {
   return {
     logLevel: yield* read(

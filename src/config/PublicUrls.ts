@@ -6,21 +6,21 @@ const baseRemedy =
   "set an absolute http or https URL without a query, such as https://gateway.example.com"
 
 /**
- * The public address, with which artifact links begin, without a trailing slash.
+ * The public address, at the start of artifact links, without a trailing slash.
  * docs/reference/configuration.md#address
  */
 export const baseUrl = (port: number) =>
   Effect.gen(function* () {
     const url = yield* read("BASE_URL", Config.option(Config.URL("BASE_URL")), baseRemedy)
     if (Option.exists(url, (it) => !isBase(it))) {
-      return yield* fault("BASE_URL", "cannot stand before a path", baseRemedy)
+      return yield* fault("BASE_URL", "cannot be the start of a URL", baseRemedy)
     }
     return Option.match(url, { onNone: () => `http://localhost:${port}`, onSome: withoutSlash })
   })
 
 /**
  * Where vendors send callbacks to, without a trailing slash. The URL of a callback contains its token,
- * so plain HTTP is accepted on the loopback only, for tests. ADR 0107.
+ * so plain HTTP is accepted only on the loopback, for tests. ADR 0107.
  */
 export const publicUrl = Effect.gen(function* () {
   const remedy = "set an absolute https URL that the vendors can reach, without a query"

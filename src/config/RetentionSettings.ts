@@ -2,11 +2,11 @@ import { Config, Duration, Effect, Option } from "effect"
 import { auditDays, deliveryLogDays, retentionDaysMax, retentionDaysMin } from "../domain/Limits.ts"
 import { fault, read } from "./Setting.ts"
 
-/** How long what is kept. docs/reference/privacy.md#retention */
+/** Retention times. docs/reference/privacy.md#retention */
 export interface RetentionSettings {
-  /** Of finished tasks; `None`: for ever. */
+  /** Of finished tasks; `None` means forever. */
   readonly tasks: Option.Option<Duration.Duration>
-  /** Of the prompts and inputs of tasks; `None`: as long as the task. */
+  /** Of prompts and inputs of tasks; `None` means as long as the task. */
   readonly bodies: Option.Option<Duration.Duration>
   /** Of the delivery log and of receipts of calls. */
   readonly log: Duration.Duration
@@ -15,7 +15,7 @@ export interface RetentionSettings {
 
 const max = Duration.days(retentionDaysMax)
 
-/** `min`: what is younger is still in use, or shares its partition with it. */
+/** `min`: younger data are still in use, or share a partition with data in use. */
 const setting = (name: string, min: Duration.Duration) => {
   const remedy = `set a duration from ${Duration.format(min)} to ${retentionDaysMax} days, such as 90 days`
   return read(name, Config.option(Config.Duration(name)), remedy).pipe(

@@ -15,7 +15,7 @@ export const masterKeysOf = (text: string): Arr.NonEmptyReadonlyArray<string> =>
   return [first, ...others]
 }
 
-/** One or several of 32 bytes of Base64. */
+/** One or more keys of 32 bytes as Base64. */
 export const isMasterKey = (text: string): boolean =>
   masterKeysOf(text).every((base64) =>
     Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
@@ -23,7 +23,7 @@ export const isMasterKey = (text: string): boolean =>
 const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
 
 /**
- * Both secrets are generated with the embedded store, and `required` with an external one.
+ * Both secrets are generated with the embedded store and required with an external one.
  * docs/reference/configuration.md#secrets
  */
 export const checkSecrets = (

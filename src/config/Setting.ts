@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Config, Effect, FileSystem, Option, Redacted, Schema } from "effect"
 
 /**
- * A wrong variable in one line: name, fault, remedy. It stops the start.
+ * A wrong variable in one line: name, fault, remedy. Startup fails with it.
  * docs/reference/configuration.md#rules-of-values
  */
 export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
@@ -20,7 +20,7 @@ export const read = <A>(name: string, config: Config.Config<A>, remedy: string) 
   })
 
 /**
- * A secret: the value of `name`, or the content of the file that `name_FILE` names.
+ * A secret: the value of `name`, or the content of the file named by `name_FILE`.
  * docs/reference/configuration.md#secrets-in-files
  */
 export const readSecret = (name: string, remedy: string) =>
@@ -30,7 +30,7 @@ export const readSecret = (name: string, remedy: string) =>
     const file = yield* read(variable, Config.option(Config.NonEmptyString(variable)), fileRemedy)
     if (Option.isNone(file)) return given
     if (Option.isSome(given)) {
-      return yield* fault(variable, `${name} is set too`, "set one of the two")
+      return yield* fault(variable, `${name} is also set`, "set one of the two")
     }
     return Option.some(yield* readSecretFile(variable, file.value))
   })
@@ -43,10 +43,10 @@ const readSecretFile = (variable: string, file: string) =>
     const text = yield* Effect.mapError(readFileString(file), ({ message }) =>
       fault(variable, message, fileRemedy)
     )
-    // Editors, and echo, end the last line
+    // Editors and echo end the last line
     const secret = text.replace(/[\r\n]+$/u, "")
     if (secret === "") return yield* fault(variable, `${file} is empty`, fileRemedy)
-    // No header can have a line's end, so that every request would fail. A list of keys may go on behind a comma
+    // A header cannot contain a line end, so every request would fail. A list of keys may continue after a comma
     if (/[^,\s][^\S\r\n]*[\r\n]/u.test(secret)) {
       return yield* fault(variable, `${file} has more than one line`, fileRemedy)
     }

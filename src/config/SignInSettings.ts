@@ -5,11 +5,11 @@ import { foldAddress } from "../domain/EmailAddress.ts"
 import { isLoopback } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 
-/** The provider that people may sign in with. docs/reference/configuration.md#sign-in */
+/** The provider for signing in. docs/reference/configuration.md#sign-in */
 export interface OidcSettings {
   readonly issuer: URL
   readonly clientId: string
-  /** None: a public client. */
+  /** Absent for a public client. */
   readonly clientSecret: Option.Option<Redacted.Redacted>
   /** Verified e-mail addresses, lower case, that sign in as the operator. */
   readonly operators: ReadonlyArray<string>
@@ -20,7 +20,7 @@ export type ProxyNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 export interface SignInSettings {
   readonly oidc: Option.Option<OidcSettings>
-  /** Whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: ReadonlyArray<ProxyNetwork>
 }
 
@@ -74,12 +74,12 @@ const trustedProxies = Effect.gen(function* () {
         const address = ipaddr.parse(entry)
         return [address, address.kind() === "ipv4" ? 32 : 128]
       },
-      catch: () => fault("TRUSTED_PROXIES", `"${entry}" is no address`, remedy)
+      catch: () => fault("TRUSTED_PROXIES", `"${entry}" is not an address`, remedy)
     })
   )
 })
 
-/** How people sign in. */
+/** Sign-in settings. */
 export const signInSettings = Effect.gen(function* () {
   return { oidc: yield* oidc, trustedProxies: yield* trustedProxies } satisfies SignInSettings
 })

@@ -6,7 +6,7 @@ import { isBase, withoutSlash } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
-/** What is wrong with a list of keys; it quotes no key. */
+/** The fault of a list of keys, without quoting a key. */
 interface KeysFault {
   readonly fault: string
 }
@@ -16,7 +16,7 @@ const keysRemedy =
 
 const baseRemedy = "set an absolute http or https URL without a query"
 
-/** Without a trailing slash; `undefined` when the text is no URL that paths can be appended to. */
+/** Without a trailing slash; `undefined` if paths cannot be appended to the text as a URL. */
 const parseBase = (text: string): string | undefined => {
   const url = URL.parse(text.trim())
   return url !== null && isBase(url) ? withoutSlash(url) : undefined
@@ -42,7 +42,7 @@ const parseAccounts = (
       return Result.fail({ fault: `key ${accounts.length + 1} ${account.failure}` })
     }
     if (accounts.some(({ id }) => id === account.success.id)) {
-      return Result.fail({ fault: `key ${accounts.length + 1} stands there twice` })
+      return Result.fail({ fault: `key ${accounts.length + 1} is listed twice` })
     }
     accounts.push(account.success)
   }
@@ -56,12 +56,13 @@ const parseAccount = (
 ): Result.Result<AccountSetting, string> => {
   const [key = "", ...settings] = part.split(";").map((it) => it.trim())
   if (key === "") return Result.fail("is empty")
-  if (!/^[\x21-\x7e]+$/u.test(key)) return Result.fail("has characters that no header may hold")
+  if (!/^[\x21-\x7e]+$/u.test(key))
+    return Result.fail("has characters that are not allowed in a header")
   const read: { -readonly [name in keyof Settings]: Settings[name] } = {}
   for (const setting of settings) {
     const at = Math.max(0, setting.indexOf("="))
     const parse = readers.get(setting.slice(0, at).trim())
-    if (parse === undefined) return Result.fail("has an unknown setting behind it")
+    if (parse === undefined) return Result.fail("is followed by an unknown setting")
     const parsed = parse(setting.slice(at + 1).trim())
     if (typeof parsed === "string") return Result.fail(parsed)
     Object.assign(read, parsed)
@@ -84,17 +85,17 @@ interface Settings extends Partial<
   readonly name?: string
 }
 
-/** A whole number from 1. */
+/** A whole number, 1 or more. */
 const count = (text: string, max: number): number | undefined =>
   /^\d{1,6}$/u.test(text) && Number(text) >= 1 && Number(text) <= max ? Number(text) : undefined
 
-/** Parsers by the name of the setting: a parser returns what it sets, or what is wrong. */
+/** Parsers by the name of the setting: a parser returns the setting or its fault. */
 const readers = new Map<string, (value: string) => Settings | string>([
   [
     "weight",
     (value) => {
       const weight = count(value, weightMax)
-      return weight === undefined ? `has no weight of 1 to ${weightMax}` : { weight }
+      return weight === undefined ? `needs a weight from 1 to ${weightMax}` : { weight }
     }
   ],
   [
@@ -102,7 +103,7 @@ const readers = new Map<string, (value: string) => Settings | string>([
     (value) => {
       const concurrent = count(value, concurrentMax)
       return concurrent === undefined
-        ? `has no concurrent of 1 to ${concurrentMax}`
+        ? `needs a concurrent from 1 to ${concurrentMax}`
         : { concurrent }
     }
   ],
@@ -110,32 +111,32 @@ const readers = new Map<string, (value: string) => Settings | string>([
     "polls",
     (value) => {
       const polls = count(value, pollsMax)
-      return polls === undefined ? `has no polls of 1 to ${pollsMax} a second` : { polls }
+      return polls === undefined ? `needs polls from 1 to ${pollsMax} per second` : { polls }
     }
   ],
   [
     "name",
-    (name) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/u.test(name) ? { name } : "has no usable name")
+    (name) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/u.test(name) ? { name } : "has an invalid name")
   ],
   [
     "base",
     (value) => {
       const baseUrl = parseBase(value)
-      return baseUrl === undefined ? "has no usable base" : { baseUrl }
+      return baseUrl === undefined ? "has an invalid base" : { baseUrl }
     }
   ],
   [
     "region",
     (value) => {
       const region = regions.find((it) => it === value)
-      return region === undefined ? `has no region of ${regions.join(", ")}` : { region }
+      return region === undefined ? `needs a region of ${regions.join(", ")}` : { region }
     }
   ],
   [
     "jwks",
     (value) => {
       const jwksUrl = parseBase(value)
-      return jwksUrl === undefined ? "has no usable jwks" : { jwksUrl }
+      return jwksUrl === undefined ? "has an invalid jwks" : { jwksUrl }
     }
   ]
 ])
@@ -150,7 +151,7 @@ const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
   )
   const base = Option.map(text, parseBase)
   if (Option.isSome(base) && base.value === undefined) {
-    return yield* fault(`${variable}_BASE_URL`, "is no URL that can be a base", baseRemedy)
+    return yield* fault(`${variable}_BASE_URL`, "cannot be used as a base URL", baseRemedy)
   }
   if (Option.isNone(keys)) return []
   const parsed = parseAccounts(provider, Redacted.value(keys.value), Option.getOrUndefined(base))

@@ -5,7 +5,7 @@ import type { FunctionFile } from "./SchemaFiles.ts"
 import { recordFunctions, runFile } from "./SchemaState.ts"
 import type { SchemaState } from "./SchemaState.ts"
 
-/** The files that the database does not have as they are. */
+/** The files that differ from the database. */
 export const changedFunctions = (functions: ReadonlyArray<FunctionFile>, state: SchemaState) =>
   functions.filter(
     ({ name, sha256 }) =>
@@ -17,7 +17,7 @@ export const labelOf = ({ name }: { readonly name: string }): string => `functio
 const signatureRemedy =
   "Give a function whose signature changes a new name, and keep the old one for one release"
 
-/** Creates and replaces the functions of these files, in the transaction of the migrations. */
+/** Creates and replaces the functions of these files in the transaction of the migrations. */
 export const applyFunctions = Effect.fnUntraced(function* (files: ReadonlyArray<FunctionFile>) {
   const sql = yield* SqlClient
   if (files.length === 0) return []
@@ -52,7 +52,7 @@ const bodies = Effect.gen(function* () {
   return new Map(yield* Effect.orDie(decodeBodies(rows)))
 })
 
-/** Functions of before that have another body now, or call one that has. */
+/** Previous functions whose body has changed, or that call a changed one. */
 const namesOfChange = (
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>
@@ -75,9 +75,9 @@ const Waiting = Schema.Array(
 )
 
 /**
- * Cancels the calls of these functions that wait for a lock: nearly all wait for this transaction, and would go on with
- * a body of before in the schema of after. Their processes call again, as after a statement that took too long (ADR 0158).
- * What a role may cancel, and whose statements it sees, is a matter of grants (ADR 0252).
+ * Cancels calls of these functions that wait for a lock: nearly all wait for this transaction, and would continue with
+ * the old body in the new schema. Their processes call again, as after a statement timeout (ADR 0158). Grants decide
+ * what a role may see and cancel (ADR 0252).
  */
 const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   if (names.length === 0) return
@@ -97,7 +97,7 @@ const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   const others = new Set(waiting.flatMap((it) => (it.cancelled === null ? [it.role] : [])))
   if (others.size === 0) return
   yield* Effect.logWarning(
-    `Statements of the role ${[...others].join(", ")} wait for the new schema and cannot be cancelled: calls among them may fail. Grant that role to the one that migrates`
+    `Statements of the role ${[...others].join(", ")} wait for the new schema and cannot be cancelled: calls among them may fail. Grant that role to the migrating role`
   )
 })
 

@@ -3,9 +3,9 @@ import { Context, DateTime, Effect, Option } from "effect"
 import { makeAuditId } from "../domain/Ids.ts"
 import { toDate } from "./Rows.ts"
 
-/** The entry of the audit log for the request that is being served. */
+/** The audit log entry of the current request. */
 export interface PendingEntry {
-  /** The operation, as OpenAPI names it. */
+  /** The operation's name in OpenAPI. */
   readonly type: string
   readonly actor: {
     readonly type: "operator" | "api_key" | "session"
@@ -13,32 +13,32 @@ export interface PendingEntry {
     readonly userId: string | null
   }
   readonly ipAddress: string | null
-  /** Whose data are changed or read, as far as the request names it. */
+  /** Whose data are changed or read, if the request says so. */
   userId: string | null
   readonly resourceId: string | null
   readonly changes: Readonly<Record<string, unknown>>
   readonly traceId: string | null
-  /** A store has written the entry, or there is none to write: nothing was changed, nobody was looked at. */
+  /** A store has written the entry, or there is none to write, because nothing was changed or viewed. */
   isDone: boolean
 }
 
-/** What a change was about, where the request does not name it. */
+/** The subject of a change, if the request does not name it. */
 export interface AuditSubject {
-  /** The actor too, of a sign-in. */
+  /** Also the actor, for a sign-in. */
   readonly actor?: PendingEntry["actor"]
   readonly userId?: string
   readonly resourceId?: string
 }
 
-/** Set by the management API while it serves a request that is audited. ADR 0168. */
+/** Set by the management API while it serves an audited request. ADR 0168. */
 export const PendingAudit = Context.Reference<Option.Option<PendingEntry>>(
   "gateway/db/PendingAudit",
   { defaultValue: () => Option.none() }
 )
 
 /**
- * Writes the pending entry in the transaction of the change, so that there is none without the other.
- * `None`: nothing was changed, so nothing is written. Without a pending entry the change runs as it is.
+ * Writes the pending entry in the transaction of the change, so that neither exists without the other.
+ * With `None` nothing was changed, so nothing is written. Without a pending entry the change runs unaudited.
  */
 export const audited =
   <A>(sql: PgClient.PgClient, subjectOf: (outcome: A) => Option.Option<AuditSubject>) =>
@@ -63,19 +63,19 @@ const onPending = (set: (entry: PendingEntry) => void) =>
     if (Option.isSome(pending)) set(pending.value)
   })
 
-/** What the operator reads belongs to this user, whom the request does not name. */
+/** The operator reads data of this user, whom the request does not name. */
 export const readsOf = (userId: string) =>
   onPending((entry) => {
     entry.userId = userId
     entry.isDone = false
   })
 
-/** The request changes nothing, though its method writes. */
+/** The request changes nothing, although its method is for writes. */
 export const changesNothing = onPending((entry) => {
   entry.isDone = true
 })
 
-/** The change always happened, to what the request names. */
+/** The change always happened, to the resource named by the request. */
 export const named = () => Option.some<AuditSubject>({})
 
 /** One entry. */

@@ -10,8 +10,8 @@ import { rowsOf, toDate } from "./Rows.ts"
 import { sqlState, storeFailures } from "./StoreFailures.ts"
 
 /**
- * Calls that arrive together are committed together, and two commits are under way at once: while one
- * waits for the disk, the next is worked on. ADR 0060.
+ * Calls that arrive together are committed together, and two commits run concurrently: while one
+ * waits for the disk, the next is prepared. ADR 0060.
  */
 export const groupCommit = { itemsMax: 128, runsMax: 2, splitBatch: true } as const
 
@@ -28,10 +28,10 @@ export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
   return calls.map((call, n) => outcomeOf(byIndex.get(n), call))
 }
 
-/** How often a batch that lost a deadlock is tried again. */
+/** Retries of a batch that lost a deadlock. */
 const deadlockRetries = 3
 
-/** Tries again after a deadlock or a serialization failure: nothing of the statement was done. */
+/** Retries after a deadlock or a serialization failure, which undid the statement. */
 export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(self, { times: deadlockRetries, while: isDeadlock })
 
@@ -66,7 +66,7 @@ export interface Alerting {
   readonly now: DateTime.Utc
 }
 
-/** A row of a settled batch; an alert when it has all three. */
+/** A row of a settled batch; an alert if it has all three. */
 interface Crossing {
   readonly userId: UserId | null
   readonly available: Credits | null
@@ -86,7 +86,7 @@ const isExceptional = (error: unknown) =>
   SqlError.isSqlError(error) &&
   Option.exists(sqlState(error), (state) => exceptionalStates.test(state))
 
-/** One statement; a transaction of several only when an alert belongs to the charges. */
+/** One statement; a transaction of several only if the charges cause an alert. */
 export const settle = <Row extends Crossing, E>(
   sql: PgClient.PgClient,
   { alert, now }: Alerting,

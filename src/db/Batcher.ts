@@ -6,17 +6,17 @@ import { afterMillis } from "../domain/RealTime.ts"
 export interface BatcherOptions<Item, Outcome, E> {
   /** Runs many items at once; returns their outcomes in the order of the items. */
   readonly run: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Outcome>, E>
-  /** Items of one run at most. */
+  /** Most items in one run. */
   readonly itemsMax: number
-  /** Runs under way at once at most. */
+  /** Most concurrent runs. */
   readonly runsMax: number
   /** Shortest time between the starts of two runs, so that more items share a run. */
   readonly intervalMillis?: number
-  /** The interval is no longer than that for each item of the run before, so that few items wait less. */
+  /** The interval is at most this long for each item of the previous run, so that few items wait less. */
   readonly intervalMillisPerItem?: number
   /**
-   * A batch that dies is run again item by item, so that only the broken item fails. For a `run` that
-   * does nothing at all when it dies.
+   * A batch that dies is rerun item by item, so that only the broken item fails. For a `run` that
+   * has no effect when it dies.
    */
   readonly splitBatch?: boolean
 }
@@ -30,7 +30,7 @@ interface Entry<Item, Outcome, E> {
 }
 
 interface Listener {
-  /** Items up to this one are waited for, and so many of them are open. */
+  /** Items up to this one are awaited; this many of them are open. */
   readonly upTo: number
   open: number
   readonly resume: () => void
@@ -73,7 +73,7 @@ export class Batcher<Item, Outcome, E> {
     options: BatcherOptions<Item, Outcome, E>
   ): Effect.fn.Return<Batcher<Item, Outcome, E>, never, Scope.Scope> {
     let close = () => {}
-    // The runs end before: the fibers are of the same scope, and were added to it later
+    // The runs end first: their fibers were added to the same scope later
     yield* Effect.addFinalizer(() => Effect.sync(() => close()))
     const fork = yield* Effect.updateContext(FiberSet.makeRuntime(), withoutServices<Scope.Scope>)
     const batcher = new Batcher(options, fork, false)
@@ -82,8 +82,8 @@ export class Batcher<Item, Outcome, E> {
   })
 
   /**
-   * Outlives callers and scopes: every item is run, also one whose caller is interrupted, or that is
-   * added while the services end.
+   * Outlives callers and scopes: every item is run, even if its caller is interrupted or it is added while
+   * the services end.
    */
   static readonly makeDetached = Effect.fnUntraced(function* <Item, Outcome, E>(
     options: BatcherOptions<Item, Outcome, E>
@@ -104,7 +104,7 @@ export class Batcher<Item, Outcome, E> {
     this.#add(item, undefined)
   }
 
-  /** Waits until every item that was added before has been run. */
+  /** Waits until every item added so far has been run. */
   readonly settled: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.#open === 0) return resume(Effect.void)
     const listener = { upTo: this.#added, open: this.#open, resume: () => resume(Effect.void) }
@@ -131,7 +131,7 @@ export class Batcher<Item, Outcome, E> {
     Effect.gen({ self: this }, function* () {
       const { intervalMillis = 0, intervalMillisPerItem = intervalMillis, itemsMax } = this.#options
       while (true) {
-        // Items that are added in the same turn join the batch
+        // Items added in the same turn join the batch
         yield* Effect.yieldNow
         if (intervalMillis > 0 && this.#waiting.length > 0) {
           yield* this.#interval(Math.min(intervalMillis, intervalMillisPerItem * this.#latest))
@@ -143,7 +143,7 @@ export class Batcher<Item, Outcome, E> {
         for (const entry of batch) entry.state = "running"
         yield* this.#run(batch, restore)
       }
-      // In the same step as the look above, so that no item is left behind
+      // In the same step as the check above, so that no item is left behind
       this.#runs -= 1
     })
   )
@@ -166,7 +166,7 @@ export class Batcher<Item, Outcome, E> {
   #end(entry: Entry<Item, Outcome, E>, outcome: Effect.Effect<Outcome, E>): void {
     entry.state = "done"
     this.#open -= 1
-    // Before the caller goes on: what it adds at once belongs to later listeners
+    // Before the caller continues: items that it adds at once belong to later listeners
     if (this.#listeners.length > 0) this.#notify(entry.n)
     entry.resume?.(outcome)
   }
@@ -193,10 +193,10 @@ export class Batcher<Item, Outcome, E> {
     })
   }
 
-  /** Real time, whatever the clock of a test says: it only spares work. */
+  /** Real time, even under a test clock, because it only saves work. */
   #interval(millis: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      // A timer may fire early: it counts from the beginning of its turn of the loop
+      // A timer may fire early, because it counts from the start of its turn of the event loop
       const look = () => {
         const wait = this.#startedAt + millis - performance.now()
         if (wait > 0) afterMillis(Math.ceil(wait), look)
@@ -214,13 +214,13 @@ export class Batcher<Item, Outcome, E> {
 
 export interface BatchRun<Batch, A, E> {
   readonly run: (batch: Batch) => Effect.Effect<A, E>
-  /** The parts that are run alone when the batch dies; fewer than two: it is not split. */
+  /** The parts to run alone if the batch dies; with fewer than two it is not split. */
   readonly split: (batch: Batch) => ReadonlyArray<Batch>
-  /** Is run once for each part of the batch. */
+  /** Runs once for each part of the batch. */
   readonly onExit: (batch: Batch, exit: Exit.Exit<A, E>) => Effect.Effect<void>
 }
 
-/** Runs a batch; one that dies is split, and its parts are run alone, so that a broken one fails alone. */
+/** Runs a batch; if it dies, its parts run alone, so that only a broken one fails. */
 export const runBatch = <Batch, A, E>(
   batch: Batch,
   options: BatchRun<Batch, A, E>
@@ -232,7 +232,7 @@ export const runBatch = <Batch, A, E>(
       : options.onExit(batch, exit)
   })
 
-/** The store is there and cannot take this: neither a failure of the store nor an interruption. */
+/** The store is available but cannot accept this: neither a store failure nor an interruption. */
 export const isDefect = <A, E>(exit: Exit.Exit<A, E>): exit is Exit.Failure<A, E> =>
   Exit.isFailure(exit) && !Exit.hasFails(exit) && !Exit.hasInterrupts(exit)
 

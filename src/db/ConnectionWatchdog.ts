@@ -2,27 +2,27 @@ import { connect } from "node:net"
 import type { Socket } from "node:net"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 
-/** How long a statement may take, and how long the server may be silent. ADR 0124. */
+/** Longest statement, and longest silence of the server. ADR 0124. */
 export interface Timeouts {
-  /** The server ends a statement that takes longer. Milliseconds. */
+  /** The server ends longer statements. Milliseconds. */
   readonly statementMillis: number
-  /** A connection without traffic for so long is reset. Milliseconds. */
+  /** A connection without traffic for this long is reset. Milliseconds. */
   readonly silenceMillis: number
 }
 
 /**
  * TCP notices a server behind a cut network after a quarter of an hour. The server ends a statement before
- * its connection is reset, so that a statement that is repeated on another connection no longer runs.
+ * its connection is reset, so that a statement repeated on another connection no longer runs on the first.
  */
 export const defaultTimeouts: Timeouts = { statementMillis: 30_000, silenceMillis: 45_000 }
 
 /**
- * The pool closes a connection that was idle for so long, at the latest after twice that time: before it
+ * The pool closes a connection idle for this long, at the latest after twice that time, which is before it
  * counts as silent.
  */
 export const idleMillis = ({ silenceMillis }: Timeouts): number => silenceMillis * 0.4
 
-/** Shorter than sql-pg's own limit, so that this code sees that the server did not respond. */
+/** Shorter than sql-pg's own limit, so that this code notices when the server does not respond. */
 const connectMillisOf = ({ connectSeconds }: DatabaseAddress): number => connectSeconds * 800
 
 /** Longest wait for the response to a probe of a silent server. */
@@ -31,12 +31,12 @@ const probeMillis = 1000
 /** Asks for TLS; every Postgres responds with one letter. */
 const sslRequest = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47)
 
-/** What a server that encrypts the connection responds. */
+/** The response of a server that encrypts the connection. */
 const encrypts = 0x53
 
 /**
- * Opens connections that are reset when the server falls silent. From then on new ones fail at once, so that
- * no caller waits behind them, until the server responds to a probe.
+ * Opens connections that are reset when the server falls silent. New ones then fail at once, so that no caller
+ * waits for them, until the server responds to a probe.
  */
 export const openWatched = (
   address: DatabaseAddress,
@@ -57,12 +57,12 @@ export const openWatched = (
       socket.destroy(new Error("The connection timed out"))
     }
     let isEncrypted = false
-    /** Bytes that were sent before the newest response; of an encrypted connection only TLS knows. */
+    /** Bytes sent before the latest response; only TLS knows them for an encrypted connection. */
     let answered = 0
     const reset = () => {
-      // One that nobody used says nothing: this process was paused, or the clock of its pool stands
+      // An unused connection says nothing: this process was paused, or the clock of its pool stands still
       if (isEncrypted || socket.bytesWritten > answered) isSilent = true
-      // Not closed: what still waits to be sent must not be run later, for it is repeated elsewhere
+      // Reset, not closed: pending statements must not run later, because they are repeated elsewhere
       if (isPath) socket.destroy()
       else socket.resetAndDestroy()
     }

@@ -9,13 +9,13 @@ import { makeFolder } from "./MakeFolder.ts"
 /**
  * Takes `DATA_DIR` for this process until the scope closes. PGlite does not lock its folder, and two
  * processes in it silently lose committed rows. The lock is that of an empty SQLite database: the
- * kernel releases it when the process ends, however it ends, and all containers of a machine see it.
+ * kernel releases it however the process ends, and all containers of a machine see it.
  */
 export const lockDataDir = Effect.fn("DataDirLock.lock")(function* (
   dataDir: string
 ): Effect.fn.Return<void, DatabaseUnavailable, Scope.Scope> {
   const folder = resolve(dataDir)
-  // Names the holder to a process that is refused. The lock alone decides.
+  // Names the holder to a refused process. Only the lock decides.
   const pidFile = join(folder, "gateway.pid")
   yield* Effect.acquireRelease(acquire(folder, pidFile), (lock) => Effect.sync(() => lock.close()))
   yield* Effect.acquireRelease(
@@ -29,7 +29,7 @@ const acquire = (folder: string, pidFile: string) =>
   Effect.try({
     try: () => {
       makeFolder(folder)
-      // SQLite does not name the fault of the system
+      // SQLite does not report the system's error
       accessSync(`${folder}/.`, constants.W_OK)
       return openLocked(join(folder, "lock.sqlite"))
     },
@@ -40,8 +40,8 @@ const acquire = (folder: string, pidFile: string) =>
   })
 
 /**
- * The file stays empty, because nothing is committed. It is never removed: a process that had opened
- * it already would lock a file that the next process does not find. Nothing else may open it, because
+ * The file stays empty, because nothing is committed. It is never removed: a process that has already opened
+ * it would lock a file that the next process does not find. Nothing else may open it, because
  * a close drops all locks of this process on the file.
  */
 const openLocked = (file: string): DatabaseSync => {
@@ -50,7 +50,7 @@ const openLocked = (file: string): DatabaseSync => {
     lock.exec("PRAGMA busy_timeout = 0")
     lock.exec("PRAGMA journal_mode = MEMORY")
     lock.exec("BEGIN IMMEDIATE")
-    // A file that this user may only read is opened for reading, and is then not locked at all
+    // A file that this user may only read is opened for reading, and then not locked at all
     lock.exec("PRAGMA user_version = 1")
     return lock
   } catch (cause) {
@@ -73,7 +73,7 @@ const inUse = (folder: string, holder: string) =>
   new DatabaseUnavailable({
     variable: "DATA_DIR",
     fault: `the folder ${folder} is in use by ${holder}`,
-    remedy: "Stop that process, or give this one a folder of its own, or set DATABASE_URL"
+    remedy: "Stop that process, give this one another folder, or set DATABASE_URL"
   })
 
 const holderIn = (file: string): string => {
@@ -81,14 +81,14 @@ const holderIn = (file: string): string => {
     const pid = /\d+/u.exec(readFileSync(file, "utf8"))
     if (pid !== null) return `the process ${pid[0]}`
   } catch {
-    // The holder has not written it yet
+    // The holder has not written its id yet
   }
   return "another process"
 }
 
 /**
- * Earlier programs do not know this lock. They hold `gateway.lock`, and set its time every 2 seconds;
- * one whose time stands for 8 seconds was left behind.
+ * Earlier programs do not know this lock. They hold `gateway.lock` and update its time every 2 seconds;
+ * a file not updated for 8 seconds was left behind.
  */
 const refuseBesidePredecessor = Effect.fnUntraced(function* (folder: string) {
   const file = join(folder, "gateway.lock")

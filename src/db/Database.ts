@@ -19,8 +19,8 @@ import { checkServer } from "./ServerCheck.ts"
 export type Database = PgClient.PgClient | SqlClient
 
 /**
- * Plans are by index (ADR 0112): a table that is used as a queue may be empty when a statement is planned,
- * and a plan that scans it would be kept. JIT would compile statements that such a plan makes look costly.
+ * Plans use indexes (ADR 0112): a table used as a queue may be empty when a statement is planned,
+ * and a plan that scans it would be kept. JIT would compile statements that such plans make look costly.
  */
 export const planning = { enable_seqscan: "off", jit: "off" } as const
 
@@ -63,7 +63,7 @@ interface SessionOptions {
   readonly timeouts?: Timeouts | "endless"
 }
 
-/** A migration that waits for the one of another process would not notice that the server is gone. */
+/** A migration waiting for that of another process would not notice that the server is gone. */
 const keepAliveAfter = Duration.seconds(30)
 
 /** Settings of each connection to a Postgres server. */
@@ -80,13 +80,13 @@ export const sessionOf = (
   startupParameters: {
     TimeZone: "UTC",
     ...planning,
-    // A process that is paused or disconnected between two statements must not keep a wallet locked
+    // A process paused or disconnected between two statements must not keep a wallet locked
     idle_in_transaction_session_timeout: `${idleTransactionMillis}`,
     ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
   }
 })
 
-/** A Postgres server at `DATABASE_URL`; connects once, so that a wrong value stops the start. */
+/** A Postgres server at `DATABASE_URL`; connects once, so that startup fails with a wrong value. */
 export const layerPostgres = (
   options: SessionOptions & {
     readonly url: Redacted.Redacted
@@ -127,7 +127,7 @@ export const layerEmbedded = (
     })
   )
 
-/** A PGlite that is open already, without maintenance. */
+/** An open PGlite, without maintenance. */
 export const layerSession = <E>(
   session: Effect.Effect<PgliteSession, E, Scope.Scope>
 ): Layer.Layer<Database, E | SqlError> => PgClient.layerFrom(Effect.flatMap(session, sessionClient))

@@ -5,12 +5,12 @@ import { rowOf, Time } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
 /**
- * The clock by which processes judge each other: leases and heartbeats. Times at which something falls due
- * are those of `Clock`. Default: `Clock`, for a store that one process alone opens, and for tests. ADR 0176.
+ * The clock by which processes judge each other: leases and heartbeats. Due times
+ * follow `Clock`. Default: `Clock`, for a store opened by one process only, and for tests. ADR 0176.
  */
 export const DatabaseClock = Context.Reference<{
   readonly now: Effect.Effect<DateTime.Utc, StoreUnavailable>
-  /** The time for a statement that has to know it; `None`: the statement asks the server. */
+  /** The time as a parameter of a statement; `None` if the statement asks the server. */
   readonly asParameter: Effect.Effect<Option.Option<DateTime.Utc>>
 }>("gateway/db/DatabaseClock", { defaultValue: () => local })
 
@@ -18,7 +18,7 @@ const local = { now: DateTime.now, asParameter: Effect.asSome(DateTime.now) }
 
 const Now = Schema.Struct({ now: Time })
 
-/** The clock of the server, if there is a direct connection. */
+/** The server's clock, if there is a direct connection. */
 export const layer = Layer.effect(
   DatabaseClock,
   Effect.map(

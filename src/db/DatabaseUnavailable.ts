@@ -24,20 +24,20 @@ export interface DatabaseAddress {
   readonly port: string
   readonly user: string
   readonly database: string
-  /** Longest time to connect, in seconds; 0: no limit. libpq's `connect_timeout`, default 5. */
+  /** Longest time to connect, in seconds; 0 means no limit. libpq's `connect_timeout`, default 5. */
   readonly connectSeconds: number
 }
 
 const unavailable = (fault: string, remedy: string): DatabaseUnavailable =>
   new DatabaseUnavailable({ variable: "DATABASE_URL", fault, remedy })
 
-/** The URL's parts, or its fault. The text of the URL is never repeated. */
+/** The URL's parts, or its fault, which never quotes the URL. */
 export const parseDatabaseUrl = (text: string): DatabaseAddress | DatabaseUnavailable => {
   const example = "Write it as postgres://user:password@host:5432/database"
   const url = URL.parse(text)
   if (url === null) return unavailable("it is not a URL", example)
   if (url.protocol !== "postgres:" && url.protocol !== "postgresql:") {
-    return unavailable("it does not begin with postgres:// or postgresql://", example)
+    return unavailable("it does not start with postgres:// or postgresql://", example)
   }
   const decoded = [url.username, url.password, url.pathname.slice(1)].map(decode)
   if (decoded.includes(undefined)) {
@@ -74,7 +74,7 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
     return unavailable(`nothing listens at ${at}`, "Start Postgres there or correct host and port")
   }
   if (has("ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA")) {
-    return unavailable(`the host ${address.host} is not known`, "Correct the host name")
+    return unavailable(`the host ${address.host} is unknown`, "Correct the host name")
   }
   if (has("3D000")) {
     const remedy = "Create it with createdb or correct the name"
@@ -83,11 +83,11 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
   if (error.reason._tag === "AuthenticationError" || has(insufficientPrivilege)) {
     return unavailable(
       `the server at ${at} refuses the user "${address.user}"`,
-      "Correct user and password, or allow the user in"
+      "Correct the user and password, or grant the user access"
     )
   }
   if (has("53300", "57P03") || isRefusedMore(error)) {
-    const fault = `the server at ${at} takes no connection now`
+    const fault = `the server at ${at} accepts no connections now`
     return unavailable(fault, "Wait until it has started, or raise its max_connections")
   }
   if (hasNoServer(error)) {
@@ -100,31 +100,31 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
       "Add enable_seqscan, jit, idle_in_transaction_session_timeout and statement_timeout to its ignore_startup_parameters, and set them for the role"
     )
   }
-  // A statement of another client has the name already, or ours is gone
+  // Another client's statement has the name, or ours is gone
   if (has("42P05", "26000")) return lostStatements(address)
   const why = has("ETIMEDOUT") || messages(error).some((text) => text.includes("timed out"))
   return why
-    ? unavailable(`${at} does not answer`, "Correct host and port, or open the firewall")
+    ? unavailable(`${at} does not respond`, "Correct host and port, or open the firewall")
     : unavailable(
         `the server at ${at} cannot be used (${error.reason.message})`,
         "Check that it is Postgres 15 or newer, and its sslmode"
       )
 }
 
-/** A server, or PgBouncer by its `max_client_conn`, takes no more clients. */
+/** The server, or PgBouncer because of `max_client_conn`, accepts no more clients. */
 const isRefusedMore = (error: unknown): boolean =>
   errorCodes(error).includes("53300") ||
   messages(error).some((text) => text.includes("no more connections allowed"))
 
-/** PgBouncer has accepted the client, and had no server for its first statement. */
+/** PgBouncer accepted the client but had no server for its first statement. */
 const hasNoServer = (error: unknown): boolean =>
   messages(error).some((text) => text.includes("query_wait_timeout"))
 
-/** Why a connection beside those that work cannot be had, for the log. */
+/** Why no further connection is available, for the log. */
 export const connectionTrouble = (error: unknown): string => {
-  if (isRefusedMore(error)) return "Postgres, or a pooler before it, takes no more connections"
+  if (isRefusedMore(error)) return "Postgres, or a pooler before it, accepts no more connections"
   if (hasNoServer(error) || messages(error).some((text) => /timed out|fallen silent/u.test(text))) {
-    return "no answer came: Postgres is away, or a pooler in session mode has too few server connections"
+    return "no response: Postgres is unavailable, or a pooler in session mode has too few server connections"
   }
   return messages(error).at(-1) ?? "it was closed"
 }
@@ -148,7 +148,7 @@ const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
 /** SQLSTATE of a statement that the role may not run. */
 const insufficientPrivilege = "42501"
 
-/** The role of the URL may not read or change the schema; undefined: the failure is another one. */
+/** The role of the URL may not read or change the schema; undefined for any other failure. */
 export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => {
   const said = causes(error).findLast(
     (cause) => "code" in cause && cause.code === insufficientPrivilege
@@ -156,12 +156,12 @@ export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => 
   return said === undefined
     ? undefined
     : unavailable(
-        `its role lacks a right (${said.message})`,
-        "Connect as the role that owns the database and its tables, or grant the role what it lacks"
+        `its role lacks a permission (${said.message})`,
+        "Connect as the role that owns the database and its tables, or grant the missing permission"
       )
 }
 
-/** What a start waits for: a server that starts, stops or is full, or one that may be about to start. */
+/** Failures to wait for at startup: a server that starts, stops or is full, or may be about to start. */
 export const waitReason = (error: unknown): "busy" | "absent" | undefined => {
   const codes = errorCodes(error)
   const has = (...wanted: ReadonlyArray<string>) => wanted.some((code) => codes.includes(code))
@@ -169,7 +169,7 @@ export const waitReason = (error: unknown): "busy" | "absent" | undefined => {
   return has("ECONNREFUSED", "ECONNRESET", "ENOENT") ? "absent" : undefined
 }
 
-/** The settings of a session that a pooler has not passed on. docs/reference/processes.md#poolers */
+/** Session settings that a pooler has not passed on. docs/reference/processes.md#poolers */
 export const ignoredSettings = ({ host, port, user }: DatabaseAddress): DatabaseUnavailable =>
   unavailable(
     `the pooler at ${host}:${port} has not passed on the settings of the session`,

@@ -8,42 +8,42 @@ import { connectionTrouble } from "./DatabaseUnavailable.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
 /**
- * One connection of this process beside the pool: for the heartbeat, which must never wait behind other
+ * One connection of this process outside the pool: for the heartbeat, which must never wait for other
  * statements, and for notifications of other processes. ADR 0176, ADR 0178.
  */
 export interface DirectConnection {
   /**
-   * Runs a short statement that may be repeated; on the pool while the connection is lost. Columns have
-   * names of one word, because only the pool changes names.
+   * Runs a short, repeatable statement; uses the pool while the connection is down. Columns have one-word
+   * names, because only the pool transforms names.
    */
   readonly query: (
     statement: string,
     parameters: ReadonlyArray<unknown>
   ) => Effect.Effect<ReadonlyArray<object>, StoreUnavailable>
-  /** Called with the payload of each notification. Those sent while the connection was lost are lost. */
+  /** Called with the payload of each notification. Notifications sent while the connection is down are lost. */
   readonly onNotification: (handler: (payload: string) => void) => void
-  /** Whether it is open, and listens. */
+  /** Whether it is open and listening. */
   readonly isOpen: () => boolean
 }
 
-/** `None`: the embedded store, whose one connection is the pool, and whose one process needs no other. */
+/** `None` for the embedded store, which has one connection and one process. */
 export const DirectConnection = Context.Reference<Option.Option<DirectConnection>>(
   "gateway/db/DirectConnection",
   { defaultValue: () => Option.none() }
 )
 
-/** Notifications between processes are sent on this channel. */
+/** The channel of notifications between processes. */
 export const notificationChannel = "gateway"
 
-/** Statements on it are short and are sent every 2 seconds, so that silence is noticed soon. */
+/** Short statements every 2 seconds, so that silence is noticed soon. */
 const timeouts: Timeouts = { statementMillis: 3000, silenceMillis: 4000 }
 
-/** Longest wait for the pool, in place of the connection. */
+/** Longest wait for the pool when it replaces the connection. */
 const poolTimeout = Duration.seconds(2)
 
 const reconnectDelay = Duration.millis(500)
 
-/** Opens the connection before it returns, and again whenever it is lost. */
+/** Opens the connection before it returns, and reopens it whenever it is lost. */
 export const layer = (url: Redacted.Redacted) =>
   Layer.effect(
     DirectConnection,
@@ -56,7 +56,7 @@ export const layer = (url: Redacted.Redacted) =>
       let isLost = false
 
       const connected = Effect.gen(function* () {
-        // Pinned, because a listener would keep all other statements waiting
+        // Pinned, because a listener would block all other statements
         const connection = yield* Effect.flatMap(PgConnection.make(session), ({ pin }) => pin)
         const notifications = yield* connection.listen(notificationChannel)
         yield* Effect.acquireRelease(
@@ -74,12 +74,12 @@ export const layer = (url: Redacted.Redacted) =>
       }).pipe(Effect.scoped)
       yield* connected.pipe(
         Effect.catchCause((cause) => {
-          // Once in an outage
+          // Once per outage
           const log = isLost ? Effect.logDebug : Effect.logWarning
           isLost = true
           const why = connectionTrouble(Cause.squash(cause))
           return log(
-            `The direct connection is lost: ${why}. Heartbeats use the pool, and changes of other processes are noticed later`,
+            `The direct connection is lost: ${why}. Heartbeats use the pool, and changes by other processes are noticed later`,
             cause
           )
         }),

@@ -2,16 +2,16 @@ import type { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
 
-/** How often it is checked what there is to do. */
+/** How often to check for work. */
 const checkEvery = "10 seconds"
-/** A checkpoint is due after so much WAL … */
+/** A checkpoint is due after this much WAL … */
 const walBytesMax = 48 * 1024 * 1024
-/** … or so long after the first write that no checkpoint covers. */
+/** … or this long after the first write since the last checkpoint. */
 const checkpointMillisMax = 5 * 60 * 1000
-/** As of autovacuum: more dead rows than this plus a share of the table. */
+/** Like autovacuum: more dead rows than this plus a share of the table. */
 const deadRowsMin = 500
 const deadRowsShare = 0.1
-/** Transaction ids have 32 bits and wrap around: freeze long before (autovacuum: 200 million). */
+/** Transaction ids have 32 bits and wrap around, so freeze long before (autovacuum: 200 million). */
 const frozenAgeMax = 100_000_000
 
 /**

@@ -15,9 +15,9 @@ import { PgliteSession } from "./PgliteStream.ts"
 export interface EmbeddedOptions {
   /** `DATA_DIR`; the store is in its folder `postgres`. `memory` stores nothing. */
   readonly dataDir: string
-  /** Whether each commit is followed by fsync; without it a power cut may lose the last commits. */
+  /** Whether each commit is synced to the disk; otherwise a power cut may lose the last commits. */
   readonly durable: boolean
-  /** A dump (`dumpDataDir`) that a new store is made from, instead of by `initdb`. */
+  /** A dump (`dumpDataDir`) from which a new store is made, instead of with `initdb`. */
   readonly template?: Blob
 }
 
@@ -33,7 +33,7 @@ export const openEmbedded = Effect.fn("Embedded.open")(function* (
   }
   yield* lockDataDir(options.dataDir)
   const cut = cutRestore(options.dataDir)
-  // A new store would stand beside media and a key of another one
+  // A new store would get the media and the key of another one
   if (cut !== undefined) return yield* new DatabaseUnavailable({ variable: "DATA_DIR", ...cut })
   const folder = join(options.dataDir, "postgres")
   if (!existsSync(folder)) yield* makeStore(folder, options)
@@ -49,8 +49,8 @@ const start = (options: PGliteOptions) =>
   )
 
 /**
- * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed, or PGlite has aborted
- * (PANIC), and nothing may be written any more.
+ * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed or PGlite has aborted
+ * (PANIC), so nothing may be written any more.
  */
 class DurableNodeFS extends NodeFS {
   failure: Error | undefined
@@ -70,7 +70,7 @@ class DurableNodeFS extends NodeFS {
       !Predicate.hasProperty(module.NODEFS, "stream_ops") ||
       !Predicate.isObject(module.NODEFS.stream_ops)
     ) {
-      throw new Error("This version of PGlite has no NODEFS to give an fsync to")
+      throw new Error("This version of PGlite has no NODEFS to extend with fsync")
     }
     Object.assign(module.NODEFS.stream_ops, {
       fsync: (stream: { readonly nfd: number }): number => {
@@ -78,7 +78,7 @@ class DurableNodeFS extends NodeFS {
           fsyncSync(stream.nfd)
           return 0
         } catch (cause) {
-          this.failure ??= new Error("The disk refuses fsync; commits are not safe", { cause })
+          this.failure ??= new Error("The disk refuses fsync, so commits are not safe", { cause })
           return ioError
         }
       }

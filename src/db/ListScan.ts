@@ -6,15 +6,15 @@ import { listScanRowsMax } from "../domain/Limits.ts"
 import { rowOf, rowsOf } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
-/** Rows of a list, and where to go on when the scan ended before its rows did. */
+/** Rows of a list, and where to continue if the scan ended first. */
 export interface ScannedPage<Row> {
   readonly rows: ReadonlyArray<Row>
-  /** The key of the last row that was read, when more may follow; only with less rows than the limit. */
+  /** The key of the last row read, if more may follow; only with fewer rows than the limit. */
   readonly end: string | null
 }
 
 export interface ListScan<S extends Schema.Constraint> {
-  /** Whose list it is, if it is one user's. */
+  /** The user, if the list belongs to one. */
   readonly user?: UserId
   readonly row: S
   /** Of a table named `t`. */
@@ -23,11 +23,11 @@ export interface ListScan<S extends Schema.Constraint> {
   /** Selects candidates by an index, in descending order of the key. */
   readonly candidates: Statement.Fragment
   /**
-   * The same of the newest day that the list can begin with, all of which come before the others: a page that they
-   * fill reads the partitions of few days.
+   * The same for the newest day of the list, whose rows come before all others: a page that they fill reads the
+   * partitions of few days.
    */
   readonly newest?: Statement.Fragment
-  /** Conditions on a table named `t` that no index serves. */
+  /** Conditions on the table `t` without an index. */
   readonly filters: ReadonlyArray<Statement.Fragment>
   readonly limit: number
 }
@@ -35,8 +35,8 @@ export interface ListScan<S extends Schema.Constraint> {
 const End = Schema.Struct({ scanEnd: Schema.NullOr(Schema.String) })
 
 /**
- * A page of a filtered list. Reads at most `listScanRowsMax` candidates, so that a filter that matches
- * little costs no more than any other. One statement, because a row that is written between two would move
+ * A page of a filtered list. Reads at most `listScanRowsMax` candidates, so that a filter with few
+ * matches costs no more than any other. One statement, because a row written between two would move
  * the end of the page. docs/reference/http.md#lists, ADR 0165.
  */
 export const scanList =
@@ -61,7 +61,7 @@ export const scanList =
         rowsOf(row),
         Effect.map((rows) => ({ rows, end: null }))
       )
-    // Candidates that another user's key or endpoint selects are that user's: none of their ids is shown
+    // Candidates selected by another user's key or endpoint belong to that user: their ids are not shown
     const isOwn = user === undefined ? sql`true` : sql`t.user_id = ${user}`
     const scan = sql`
       SELECT t.${name}::text AS scan_end FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t
@@ -79,7 +79,7 @@ export const scanList =
     )
     const all = filters.length === 0 ? rowsOfPage(pageOf(candidates)) : scanned
     if (newest === undefined) return storeFailures(all)
-    // No more rows than the page has: a filter that matches little reads hardly more than without
+    // No more rows than the page has: a filter with few matches reads hardly more than no filter
     return rowsOfPage(pageOf(newest, limit)).pipe(
       Effect.filterOrElse(
         (found) => found.rows.length >= limit,
@@ -89,7 +89,7 @@ export const scanList =
     )
   }
 
-/** A day before the first row of a list can have been made, in Unix milliseconds. */
+/** A time before the first possible row of a list, in Unix milliseconds. */
 export const newestSince = (first: number): number => first - 86_400_000
 
 /** The lowest id of version 7 of this time. */
@@ -98,11 +98,11 @@ export const idAt = (millis: number): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
-/** The time that an id of version 7 begins with. */
+/** The time at the start of a version 7 id. */
 export const idMillis = (id: string): number =>
   Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 
-/** The condition of a filter that is given. */
+/** The condition of a filter, if it is given. */
 export const when = <A>(
   value: A | undefined,
   condition: (value: A) => Statement.Fragment

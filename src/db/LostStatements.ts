@@ -9,8 +9,8 @@ const decodeFields = Schema.decodeUnknownOption(
 
 /**
  * The server no longer has a prepared statement (after `DISCARD ALL`, behind a pooler), or a migration has
- * changed its columns, or the connection is still in the transaction that such a statement has aborted. The
- * routine of the server tells it from what a function raises.
+ * changed its columns, or the connection is still in a transaction aborted by such a statement. The server's
+ * routine distinguishes it from errors raised by functions.
  */
 export const isLostStatement = (error: unknown): boolean =>
   SqlError.isSqlError(error) &&
@@ -22,16 +22,15 @@ export const isLostStatement = (error: unknown): boolean =>
       (code === "25P02" && /^exec_[a-z]+_message$/u.test(routine))
   )
 
-/** Each finds at least one connection that has lost statements. */
+/** Each try finds at least one connection that has lost statements. */
 const attemptsMax = 10
 
-/** Longest wait for the connections of the pool that are in use. */
+/** Longest wait for connections of the pool that are in use. */
 const cleanTimeout = Duration.seconds(1)
 
 /**
- * sql-pg prepares a lost statement again by itself, save in a transaction. There the transaction is repeated,
- * for it has changed nothing. Its connection must not go back to the pool as it is: sql-pg's own ROLLBACK
- * may be lost too.
+ * Outside a transaction, sql-pg itself prepares a lost statement again. A transaction is repeated, because it has
+ * changed nothing. Its connection must not return to the pool unchanged: sql-pg's own ROLLBACK may be lost too.
  */
 export const retryLostStatements = (
   sql: PgClient.PgClient,
@@ -39,7 +38,7 @@ export const retryLostStatements = (
 ): PgClient.PgClient => {
   const { withTransaction } = sql
   const rollback = Effect.ignore(sql.unsafe("ROLLBACK").unprepared)
-  // All at once, so that each is another one
+  // All at once, so that each gets a different one
   const cleanPool = Effect.forEach(
     Array.from({ length: maxConnections }),
     () =>
@@ -59,7 +58,7 @@ export const retryLostStatements = (
       return Effect.catchCauseIf(
         withTransaction(work),
         (cause) => isLost(cause) && !(ended !== undefined && isLost(ended)),
-        // Its own COMMIT or ROLLBACK was lost: it is aborted, and still open
+        // Its COMMIT or ROLLBACK was lost: the transaction is aborted and still open
         (cause) => Effect.andThen(cleanPool, Effect.failCause(ended ?? cause))
       )
     })

@@ -30,7 +30,7 @@ interface SchemaFiles {
 
 type SchemaFailure = MigrationError | DatabaseUnavailable | SqlError
 
-/** A right that the role lacks becomes an error that names it, so that the operator can grant it. */
+/** A missing permission becomes an error that names it, so that the operator can grant it. */
 const namingRights = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | DatabaseUnavailable, R> =>
@@ -46,14 +46,14 @@ const readFiles = Effect.fnUntraced(function* (options: MigrationsOptions | unde
 /** Runs before the migrations of a store that has a schema. */
 const upgradeFile = "upgrade.sql"
 
-/** Any number that nothing else in the database uses as an advisory lock. */
+/** A number that nothing else in the database uses as an advisory lock. */
 const advisoryLock = 7_305_004_117
 
-/** Longest wait of a statement for a lock. Everybody else who needs that table waits behind it. */
+/** Longest wait of a statement for a lock. All others who need that table wait behind it. */
 const lockTimeoutSeconds = 3
 
 /**
- * Pauses between tries of a migration that found a table locked. They grow, because each try stops money while it
+ * Pauses between tries of a migration that finds a table locked. They grow, because each try blocks money while it
  * waits for the lock, and a dump may take an hour.
  */
 const busySchedule = Schedule.min([
@@ -61,14 +61,14 @@ const busySchedule = Schedule.min([
   Schedule.spaced("30 seconds")
 ])
 
-/** Longer than any pause between tries. A migrator that is silent for longer has died and loses its turn. */
+/** Longer than any pause between tries. A migrator that is silent this long is dead and loses its turn. */
 const turnIdleSeconds = 90
 
 /**
- * Applies what is missing in one transaction: migrations in order, then the function files that changed. Processes of
+ * Brings the schema up to date in one transaction: migrations in order, then the function files that changed. Processes of
  * the previous release see the old schema with the old functions or the new ones with the new, never a mixture
  * (ADR 0158). An advisory lock lets one process try at a time. A table that another session keeps locked is retried
- * with pauses, so that the service never queues behind the migration for long. Returns the names of what was applied.
+ * with pauses, so that the service never queues behind the migration for long. Returns the names of the applied files.
  */
 export const migrate = (
   options?: MigrationsOptions
@@ -89,7 +89,7 @@ const migrateWith = Effect.fn("Migrations.migrate")(function* (
   return yield* sql.withTransaction(Effect.andThen(takeTurn, tries))
 })
 
-/** Only one process tries at a time, because each try stops money while it waits for a lock (ADR 0252). */
+/** Only one process tries at a time, because each try blocks money while it waits for a lock (ADR 0252). */
 const takeTurn = Effect.gen(function* () {
   const sql = yield* SqlClient
   // Overrides settings of the role or the database
@@ -100,7 +100,7 @@ const takeTurn = Effect.gen(function* () {
   yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.unprepared
 })
 
-const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It is tried again`
+const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It will be tried again`
 
 /** A lock time-out or a deadlock. */
 const isBusy = (error: MigrationError | SqlError): boolean => {
@@ -136,7 +136,7 @@ const inspectWith = Effect.fn("Migrations.inspect")(function* (
 export const layer = (options?: MigrationsOptions): Layer.Layer<never, SchemaFailure, SqlClient> =>
   Layer.effectDiscard(migrate(options))
 
-/** Lets the usual start, with nothing to apply, take no lock. Fails for a store that `check` refuses. */
+/** Lets the usual startup, with nothing to apply, proceed without a lock. Fails for a store that `check` refuses. */
 const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   if (!(yield* hasState)) return false
   const state = yield* readState
@@ -147,7 +147,7 @@ const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   )
 })
 
-/** Applies what is missing, in the caller's transaction. */
+/** Applies missing files in the caller's transaction. */
 const apply = Effect.fnUntraced(function* (files: SchemaFiles) {
   const sql = yield* SqlClient
   yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockTimeoutSeconds}s'`).unprepared
@@ -200,8 +200,7 @@ const check = Effect.fnUntraced(function* (files: SchemaFiles, state: SchemaStat
   )
   if (newer !== undefined) {
     const fault = "the database has a newer version of it"
-    const remedy =
-      "Start a newer version; a file that was changed back on purpose needs a new comment"
+    const remedy = "Start a newer version; a file that was reverted on purpose needs a new comment"
     return yield* migrationFault(labelOf(newer), fault, remedy)
   }
 })

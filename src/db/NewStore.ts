@@ -9,8 +9,8 @@ import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { startParams } from "./PgliteOptions.ts"
 
 /**
- * Makes a store in another folder and renames that when it is complete, so that a start that is killed
- * leaves no incomplete store.
+ * Makes a store in another folder and renames it when it is complete, so that a killed startup leaves no
+ * incomplete store.
  */
 export const makeStore = (
   folder: string,
@@ -35,7 +35,7 @@ export const unusable = (cause: unknown) =>
 const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, DatabaseUnavailable> =>
   Effect.tryPromise({ try: run, catch: unusable })
 
-/** Of a name of its own: after a kill -9 `initialize` may still write to the folder of the start before. */
+/** Has a unique name: after a kill -9 `initialize` may still write to the folder of the previous start. */
 const makeNewFolder = async (folder: string): Promise<string> => {
   const parent = dirname(folder)
   const prefix = `${basename(folder)}.new`
@@ -74,7 +74,7 @@ const fill = (folder: string, template: Blob) =>
     await pglite.close()
   })
 
-/** Forces a file, or the names in a folder, to the disk. */
+/** Syncs a file, or the names in a folder, to the disk. */
 export const syncPath = async (path: string) => {
   const file = await open(path, "r")
   try {
@@ -84,10 +84,10 @@ export const syncPath = async (path: string) => {
   }
 }
 
-/** Files that are synced at once: a disk writes many in hardly more time than one. */
+/** Files synced at once: a disk writes many in hardly more time than one. */
 const syncsAtOnce = 32
 
-/** Forces all of a folder to the disk. */
+/** Syncs a folder with its contents to the disk. */
 export const syncTree = (folder: string): Effect.Effect<void, DatabaseUnavailable> =>
   Effect.flatMap(
     attempt(() => readdir(folder, { recursive: true })),

@@ -2,7 +2,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { setFlagsFromString } from "node:v8"
 
 /**
- * PGlite's own parameters, with fsync if durable. Emscripten's `fdatasync` does nothing, so the WAL
+ * PGlite's parameters, with fsync if durable. Emscripten's `fdatasync` does nothing, so the WAL
  * uses `fsync`. Small buffers save 140 MB of memory, small WAL limits save disk.
  */
 export const startParams = (durable: boolean): Array<string> => [
@@ -12,7 +12,7 @@ export const startParams = (durable: boolean): Array<string> => [
     "wal_sync_method=fsync",
     "min_wal_size=32MB",
     "max_wal_size=64MB",
-    // Its alarm of each 10 seconds goes on after the start, and keeps the process of a test alive
+    // Its alarm every 10 seconds continues after startup and keeps the process of a test alive
     "log_startup_progress_interval=0",
     // As on a server: `planning` in Database.ts
     "enable_seqscan=off",
@@ -24,8 +24,8 @@ export const startParams = (durable: boolean): Array<string> => [
 export const initDbStartParams = ["--wal-segsize=1"]
 
 /**
- * Keeps V8's optimizing compiler away from WebAssembly, from here on: one function of Postgres, its
- * interpreter of expressions, would take it 600 MB for seconds right after the start. ADR 0154.
+ * Disables V8's optimizing compiler for WebAssembly from here on: for one function of Postgres, its
+ * expression interpreter, it would take 600 MB for seconds right after startup. ADR 0154.
  */
 export const compileOnceOnly = (): void => {
   for (const flag of ["--liftoff-only", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]) {

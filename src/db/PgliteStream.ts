@@ -5,7 +5,7 @@ import { Duplex } from "node:stream"
  * to `execProtocolRawStream`.
  *
  * PGlite has one session. A startup message takes it over and resets it, so that a connection never
- * sees state of the connection before; a stream that has lost the session is destroyed. PGlite runs each
+ * sees state of the previous connection; a stream that has lost the session is destroyed. PGlite runs each
  * batch synchronously, so a cancel request always comes too late and only ends its own connection.
  */
 export class PgliteStream extends Duplex {
@@ -67,7 +67,7 @@ export class PgliteStream extends Duplex {
     return true
   }
 
-  /** Runs each complete batch; the rest waits for its end. */
+  /** Runs each complete batch; an incomplete one waits for its end. */
   #runBatches(): Error | undefined {
     let start = 0
     let offset = 0
@@ -106,7 +106,7 @@ interface BatchResponse {
   readonly failure: Promise<Error> | undefined
 }
 
-/** What a session needs of a PGlite. */
+/** The part of PGlite used by a session. */
 export interface PgliteEngine {
   readonly isInTransaction: () => boolean
   readonly execProtocolRawStream: (
@@ -151,10 +151,10 @@ export class PgliteSession {
     const brokenBefore = this.#broken()
     if (brokenBefore !== undefined) return failed(brokenBefore)
     const parts: Array<Uint8Array> = []
-    // A copy: the memory behind `bytes` is PGlite's own and is used again
+    // A copy: the memory behind `bytes` belongs to PGlite and is reused
     const onRawData = (bytes: Uint8Array) => void parts.push(Buffer.from(bytes))
     const done = this.#pglite.execProtocolRawStream(batch, { syncToFs: false, onRawData })
-    // It ran synchronously: the promise only has what it threw
+    // It ran synchronously: the promise has only its error
     const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
     const broken = this.#broken()
     if (broken === undefined && (!ready || endsReady(bytes))) {
@@ -177,7 +177,7 @@ const toError = (cause: unknown): Error =>
 const uint32 = (bytes: Uint8Array, offset: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset + offset, 4).getUint32(0)
 
-/** Request codes, in the place of a startup message's version. */
+/** Request codes, in the position of a startup message's version. */
 const codes = { cancel: 80877102, ssl: 80877103, gssapi: 80877104 }
 
 const messages = {
@@ -209,8 +209,8 @@ const query = (sql: string): Buffer => {
 }
 
 /**
- * `DISCARD ALL` without its `DISCARD PLANS`, whose effect no connection sees: to plan the functions anew takes a sixth
- * of the start of a gateway on a store that is open already.
+ * `DISCARD ALL` without `DISCARD PLANS`, which no connection notices: replanning the functions takes a sixth of a
+ * gateway's startup on an open store.
  */
 export const forgetSession =
   "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; DEALLOCATE ALL; UNLISTEN *; " +

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { readFile, readdir } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 
-/** The schema cannot be brought to this program's state; the message says what to do. */
+/** The schema cannot be brought up to date; the message says what to do. */
 export class MigrationError extends Schema.TaggedError<MigrationError>()("MigrationError", {
   migration: Schema.String,
   fault: Schema.String,

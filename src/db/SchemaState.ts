@@ -10,7 +10,7 @@ const Applied = Schema.Struct({
   id: Schema.NullOr(Schema.Int),
   name: Schema.String,
   sha256: Schema.String,
-  /** Of functions: hashes of earlier versions. A program that has one of these is older. */
+  /** For functions: hashes of earlier versions. A program with one of these is older. */
   earlier: Schema.NullOr(Schema.Array(Schema.String))
 })
 const Rows = Schema.Array(Applied)
@@ -27,13 +27,13 @@ export interface AppliedFunctions {
   readonly earlier: ReadonlyArray<string>
 }
 
-/** What the database says of itself. */
+/** The state recorded in the database. */
 export interface SchemaState {
   readonly migrations: ReadonlyArray<AppliedMigration>
   readonly functions: ReadonlyArray<AppliedFunctions>
 }
 
-/** Whether the tables of `readState` are there: the younger one, which a former database lacks. */
+/** Whether the tables of `readState` exist; checks the younger one, which older databases lack. */
 export const hasState = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [row] = yield* sql`SELECT to_regclass('schema_functions') IS NOT NULL AS found`.values

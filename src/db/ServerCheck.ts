@@ -11,10 +11,10 @@ import {
 } from "./DatabaseUnavailable.ts"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 
-/** The oldest Postgres that is supported. docs/reference/configuration.md#store */
+/** The oldest supported Postgres. docs/reference/configuration.md#store */
 const serverVersionMin = 150_000
 
-/** A server that says that it starts, stops or is full is waited for; one that is not there, a moment. */
+/** Waits long for a server that starts, stops or is full, and briefly for one that does not exist. */
 const waitMillis = { busy: 120_000, absent: 5000 } as const
 const waitStep = Duration.millis(250)
 
@@ -58,8 +58,8 @@ const checkSession = Effect.fnUntraced(function* (
 
 /**
  * Whether a session keeps its prepared statements while another session is in a transaction: a pooler
- * in transaction mode then gives it another server. sql-pg repeats a lost statement unprepared, and only
- * a prepared one stands in the view.
+ * in transaction mode then gives it another server. sql-pg repeats a lost statement unprepared, and the view
+ * shows only prepared ones.
  */
 const checkStatements = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
@@ -109,7 +109,7 @@ const whileRestarting = <A, E>(
       return Effect.andThen(
         isNew
           ? Effect.logWarning(
-              `Postgres at ${address.host}:${address.port} takes no connection now; the start waits for it`
+              `Postgres at ${address.host}:${address.port} accepts no connections now; waiting for it`
             )
           : Effect.void,
         Effect.delay(next, waitStep)

@@ -20,7 +20,7 @@ export const storeTrouble = ({ cause }: StoreUnavailable): string => {
   return Option.match(
     Option.filter(state, (code) => /^[0-9A-Z]{5}$/u.test(code)),
     {
-      onNone: () => (typeof cause === "string" ? cause : "Postgres does not answer"),
+      onNone: () => (typeof cause === "string" ? cause : "Postgres does not respond"),
       onSome: (code) => `${lacks.get(code) ?? "Postgres refuses writes"} (SQLSTATE ${code})`
     }
   )

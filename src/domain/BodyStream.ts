@@ -10,7 +10,7 @@ export interface BodyFaults<E> {
 }
 
 /**
- * The bytes of a response as they come. What has arrived is taken without a timer; Effect's own
+ * The bytes of a response as they arrive. Bytes that have arrived are taken without a timer; Effect's own
  * `fromAsyncIterable` and `timeoutOrElse` cost two fibers and a queue for each body. The caller destroys
  * the body.
  */
@@ -20,7 +20,7 @@ export const bodyStream = <E>(
 ): Stream.Stream<Uint8Array, E> =>
   Stream.fromPull(
     Effect.sync(() => {
-      // An event while nobody waits is not lost
+      // An event that nobody awaits yet is not lost
       let isStirred = false
       let wake: (() => void) | undefined
       const stir = () => {

@@ -3,10 +3,10 @@ import type { Option, Redacted } from "effect"
 /** A bucket with its credentials: `ARTIFACT_STORE=s3://bucket/prefix` and the usual AWS variables. */
 export interface BucketAccess {
   readonly bucket: string
-  /** Without slashes at its ends; may be empty. */
+  /** Without leading or trailing slashes; may be empty. */
   readonly prefix: string
   readonly region: string
-  /** Another service than AWS that speaks S3; addressed by path. */
+  /** An S3-compatible service other than AWS; addressed by path. */
   readonly endpoint: Option.Option<string>
   readonly accessKeyId: string
   readonly secretAccessKey: Redacted.Redacted

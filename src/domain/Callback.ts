@@ -1,4 +1,4 @@
-/** A vendor's callback about a job, as received. The gateway reads its signature only. ADR 0107. */
+/** A vendor's callback about a job, as received. The gateway reads only its signature. ADR 0107. */
 export interface InboundCallback {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Credits } from "./Credits.ts"
 
 /**
- * Why a model of an alias did not do a task or call. Nothing was bought there.
+ * Why a model of an alias did not run a task or call. Nothing was bought from it.
  * docs/reference/aliases.md#reasons
  */
 export const SkipReason = Schema.Literals([
@@ -19,18 +19,18 @@ export const SkipReason = Schema.Literals([
 ])
 export type SkipReason = typeof SkipReason.Type
 
-/** A model of an alias, as it is fixed when the task is accepted. ADR 0224. */
+/** A model of an alias, fixed when the task is accepted. ADR 0224. */
 export const Candidate = Schema.Struct({
   vendor: Schema.String,
   model: Schema.String,
-  /** What the task costs by this model; null: it takes no part, and was not priced. */
+  /** The task's price with this model; null if the model is not a candidate and has no price. */
   price: Schema.NullOr(Schema.BigIntFromString.pipe(Schema.decodeTo(Credits))),
-  /** Null: it was not passed over, or not yet. */
+  /** Null if the model was not skipped so far. */
   skipped: Schema.NullOr(
     Schema.Struct({
       reason: SkipReason,
       at: Schema.DateTimeUtcFromString,
-      /** The submit that the vendor refused; null: nothing was sent. */
+      /** The submit that the vendor refused; null if nothing was sent. */
       attempt: Schema.NullOr(Schema.Int)
     })
   )
@@ -39,7 +39,7 @@ export type Candidate = typeof Candidate.Type
 
 export const encodeCandidates = Schema.encodeSync(Schema.Array(Candidate))
 
-/** A task as far as an alias concerns it. */
+/** The parts of a task that concern an alias. */
 export interface Aliased {
   readonly vendor: string
   readonly model: string
@@ -51,17 +51,17 @@ export interface Aliased {
 const candidateAt = ({ candidate, candidates }: Pick<Aliased, "candidate" | "candidates">) =>
   candidates?.[candidate ?? -1]
 
-/** The model that a task is at. */
+/** The model that currently runs a task. */
 export const modelAt = (task: Omit<Aliased, "price">) => {
   const { model, vendor } = candidateAt(task) ?? task
   return { vendor, model }
 }
 
-/** What it costs by the model that it is at: of an alias it may be less than is held. */
+/** The price with the current model; for an alias it may be less than the hold. */
 export const priceAt = (task: Pick<Aliased, "candidate" | "candidates" | "price">): Credits =>
   candidateAt(task)?.price ?? task.price
 
-/** The place of the model after the one that the task is at; `undefined`: that is the last one. */
+/** The index of the model after the current one; `undefined` if that is the last. */
 export const nextPlace = ({
   candidate,
   candidates
@@ -71,7 +71,7 @@ export const nextPlace = ({
   return place < 0 ? undefined : place
 }
 
-/** The models that were passed over, in the order in which they were to be tried. */
+/** The skipped models, in the order of trying. */
 export const skippedOf = ({ candidates }: Pick<Aliased, "candidates">) =>
   (candidates ?? []).flatMap(({ model, skipped, vendor }) =>
     skipped === null ? [] : [{ vendor, model, ...skipped }]

@@ -3,7 +3,7 @@ import { balanceCreditsMax } from "./Limits.ts"
 
 /**
  * Money in micro-credits, always an integer: 1 credit is 1,000,000 micro-credits, 100 credits are
- * 1 US dollar. Strings with two decimals outside. docs/reference/wallet.md#amounts
+ * 1 US dollar. On the wire: strings with two decimals. docs/reference/wallet.md#amounts
  */
 export const Credits = Schema.BigInt.pipe(Schema.brand("Credits"))
 export type Credits = typeof Credits.Type
@@ -21,8 +21,8 @@ const centsOf = (amount: bigint): bigint =>
   amount / cent - (amount < 0n && amount % cent !== 0n ? 1n : 0n)
 
 /**
- * By how much a balance changes as it is shown, before and after: what a ledger shows of a change, so that its
- * rows add up. Of a change with two decimals that is the change. ADR 0256
+ * The change of the displayed balance, so that the rows of a displayed ledger add up. It equals a change that has
+ * two decimals. ADR 0256
  */
 export const shownChange = (before: bigint, after: bigint): Credits =>
   make((centsOf(after) - centsOf(before)) * cent)
@@ -35,7 +35,7 @@ export const format = (amount: Credits): string => {
   return `${sign}${absolute / 100n}.${(absolute % 100n).toString().padStart(2, "0")}`
 }
 
-/** Every decimal that is not zero, two at least: a price is shown as it is charged. */
+/** All significant decimals, at least two: a price is shown exactly as charged. */
 export const formatExact = (amount: Credits): string => {
   const absolute = amount < 0n ? -amount : amount
   const decimals = (absolute % microPerCredit)
@@ -49,7 +49,7 @@ const decimal = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/
 
 const max = balanceCreditsMax * microPerCredit
 
-/** The most that a wallet can be asked for: more than it can hold, so that a larger amount is refused likewise. */
+/** The largest amount to ask a wallet for: more than it can hold, so that a larger amount is refused in the same way. */
 export const bounded = (amount: bigint): Credits => make(amount > max ? max + 1n : amount)
 
 /** Reads a decimal string of credits with up to six decimals. */
@@ -85,10 +85,10 @@ const amountShownBy = (show: (amount: Credits) => string) =>
 /** An amount on the wire: a decimal string such as `"7.50"`, at most two decimals shown. */
 export const CreditsFromString = amountShownBy(format)
 
-/** The same with all its decimals. */
+/** The same with all decimals. */
 export const ExactCreditsFromString = amountShownBy(formatExact)
 
-/** An amount that somebody sends and that is kept: it is shown as it was sent. ADR 0256 */
+/** An amount that a client sends and the gateway stores: displayed as it was sent. ADR 0256 */
 export const SentCredits = CreditsFromString.check(
   Schema.makeFilter<bigint>((amount) => amount % cent === 0n || "Expected at most two decimals")
 )

@@ -7,7 +7,7 @@ interface Entry {
   readonly expire: () => void
 }
 
-/** Calls `expire` after the timeout, unless the function that it returns is called before. */
+/** Calls `expire` after the timeout, unless the returned function is called before. */
 export type Deadline = (clock: Clock.Clock, expire: () => void) => () => void
 
 /**

@@ -49,7 +49,7 @@ export const BalanceLow = Schema.Struct({
 export const EventEnvelope = Schema.Union([TaskCreated, TaskSucceeded, TaskFailed, BalanceLow])
 export type EventEnvelope = typeof EventEnvelope.Type
 
-/** An event ready to be stored: its id and the bytes that are sent. */
+/** An event to store: its id and the bytes to send. */
 export interface EventBody {
   readonly id: EventId
   readonly body: Uint8Array

@@ -2,23 +2,23 @@ import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { LinkedList } from "./LinkedList.ts"
 
-/** The caller has its share, and as many of its requests as may wait do so. */
+/** The caller has its share, and the maximum number of its requests waits. */
 export class ShareExhausted extends Schema.TaggedError<ShareExhausted>()("ShareExhausted", {}) {}
 
 export interface ShareBounds {
-  /** Places that are taken at once. */
+  /** The number of places. */
   readonly capacity: number
-  /** The part of all places that a caller gets while nobody else holds one, from 0 to 1. */
+  /** The part of all places that a caller gets while no other caller holds one, from 0 to 1. */
   readonly aloneMax: number
-  /** Places that a caller gets at most. */
+  /** Most places of one caller. */
   readonly perCallerMax?: number
-  /** Requests of one caller that wait for a place; the next one is refused. */
+  /** Most waiting requests of one caller; the next one is refused. */
   readonly queueMax: number
 }
 
 /**
- * Whether a caller may take places, of which it then holds so many and so many stay free. Without a place
- * before it may always take what there is.
+ * Whether a caller may take places, given how many it would then hold and how many would stay free. A caller
+ * without a place may always take free ones.
  */
 export const isWithinShare = (
   aloneMax: number,
@@ -56,7 +56,7 @@ export class FairShares {
   readonly #perCallerMax: number
   readonly #queueMax: number
   readonly #callers = new Map<string, Caller>()
-  /** Callers with waiting requests; the one that was served last is at the end. */
+  /** Callers with waiting requests; the most recently served one is last. */
   readonly #waiting = new Set<Caller>()
   #capacity: number
   #taken = 0
@@ -68,7 +68,7 @@ export class FairShares {
     this.#queueMax = queueMax
   }
 
-  /** Places that are taken. */
+  /** Taken places. */
   get taken(): number {
     return this.#taken
   }
@@ -78,18 +78,18 @@ export class FairShares {
     return this.#callers.size
   }
 
-  /** Requests of a caller that wait. */
+  /** Waiting requests of a caller. */
   queuedBy(name: string): number {
     return this.#callers.get(name)?.queued ?? 0
   }
 
-  /** What is taken beyond a smaller capacity is not reclaimed. */
+  /** Places taken beyond a reduced capacity are not reclaimed. */
   set capacity(capacity: number) {
     this.#capacity = capacity
     this.#serve()
   }
 
-  /** Takes places now; false: the caller has its share, or others come first. Give them back by `give`. */
+  /** Takes places now; false if the caller has its share or others come first. Return them with `give`. */
   take(name: string, places = 1): boolean {
     if (this.#waiting.size > 0) return this.#takeBeforeWaiting(name, places)
     const known = this.#callers.get(name)
@@ -98,7 +98,7 @@ export class FairShares {
     return true
   }
 
-  /** Gives back what was taken. */
+  /** Returns taken places. */
   give(name: string, places = 1): void {
     const caller = this.#callers.get(name)
     if (caller === undefined) return
@@ -109,8 +109,8 @@ export class FairShares {
   }
 
   /**
-   * Takes places as soon as they are the caller's share, and then calls `enter`, maybe at once. Returns
-   * what gives up the wait; undefined: too many of its requests wait.
+   * Takes places as soon as they are within the caller's share, and then calls `enter`, possibly at once.
+   * Returns a function that cancels the wait, or undefined if too many of the caller's requests wait.
    */
   wait(name: string, places: number, enter: () => void): (() => void) | undefined {
     if (this.take(name, places)) {
@@ -127,12 +127,12 @@ export class FairShares {
       if (!node.isIn) return
       this.#dequeue(caller, node)
       this.#forget(name, caller)
-      // It may have kept others from what it waited for
+      // It may have blocked others
       this.#serve()
     }
   }
 
-  /** Runs an effect that holds places meanwhile, and waits for them before it. */
+  /** Waits for places, then runs an effect that holds them. */
   readonly within =
     (name: string, places = 1) =>
     <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | ShareExhausted, R> =>
@@ -148,14 +148,14 @@ export class FairShares {
         )
       )
 
-  /** Holds a place until the scope ends; refused at once where none is the caller's. */
+  /** Holds a place until the scope ends; refused at once if the caller has no share left. */
   readonly hold = (name: string): Effect.Effect<void, ShareExhausted, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.suspend(() => (this.take(name) ? Effect.void : exhausted)),
       () => Effect.sync(() => this.give(name))
     )
 
-  /** For a caller that must wait. */
+  /** For a caller that has to wait. */
   #entered(name: string, places: number): Effect.Effect<void, ShareExhausted> {
     return Effect.callback((resume) => {
       let hasEntered = false
@@ -165,14 +165,14 @@ export class FairShares {
       })
       if (giveUp === undefined) return resume(exhausted)
       return Effect.sync(() => {
-        // Interrupted between the place and the fiber that would have used it
+        // Interrupted after taking the place and before the fiber used it
         if (hasEntered) this.give(name, places)
         else giveUp()
       })
     })
   }
 
-  /** In the order in which a waiting request would be served, which is then taken out again. */
+  /** Takes places if a waiting request would be served now: enqueues one, serves, and removes it if it still waits. */
   #takeBeforeWaiting(name: string, places: number): boolean {
     const caller = this.#callers.get(name) ?? this.#add(name)
     let isTaken = false

@@ -70,16 +70,16 @@ const timeSorted = (nowMillis: number): string => {
   return `${hexOf(nowMillis)}7${random.slice(0, 3)}${variantOf(random.charAt(3))}${random.slice(4)}`
 }
 
-/** As `timeSorted`, with dashes; built in one expression, because every call needs one. */
+/** Like `timeSorted`, with dashes; built in one expression, because every call needs an id. */
 const uuid = (nowMillis: number): string => {
   const random = randomHex(19)
   const time = hexOf(nowMillis)
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variantOf(random.charAt(3))}${random.slice(4, 7)}-${random.slice(7)}`
 }
 
-/** Ids are made with the caller's time, so that an id and its row agree on it. */
+/** Ids take the caller's time, so that an id and its row have the same time. */
 export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(nowMillis))
-/** Lower than the id of every task that is made at this time or later. */
+/** Lower than the id of every task created at this time or later. */
 export const firstTaskId = (millis: number): TaskId => {
   const time = hexOf(millis)
   return TaskId.make(`${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`)
@@ -96,8 +96,8 @@ export const makeEndpointId = (nowMillis: number): EndpointId =>
 export const makeEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_${timeSorted(nowMillis)}`)
 /**
- * Of the event of a task's outcome: it ends as the task's id does, so that a second one, of a store that went back in
- * time, names the first. docs/reference/webhooks.md#a-second-outcome
+ * The id of a task's outcome event. It ends like the task's id, so that a second outcome event, from a store that
+ * went back in time, identifies the first. docs/reference/webhooks.md#a-second-outcome
  */
 export const makeOutcomeEventId = (task: TaskId, nowMillis: number): EventId =>
   EventId.make(`evt_${hexOf(nowMillis)}${task.replaceAll("-", "").slice(-20)}`)
@@ -112,8 +112,8 @@ export const makeAuditId = (nowMillis: number): AuditId =>
 export const auditTimeMillis = (id: AuditId): number => Number.parseInt(id.slice(4, 16), 16)
 
 /**
- * The time in a delivery id: its `created_at`, and so its day partition. `None` for an id that was not
- * made here.
+ * The time in a delivery id: its `created_at`, and so its day partition. `None` for an id that
+ * this service did not make.
  */
 export const deliveryTimeMillis = (id: DeliveryId): Option.Option<number> => {
   const time = /^whd_([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]

@@ -22,7 +22,7 @@ const keysParsed = (value: unknown): number => {
 }
 
 /**
- * Whether an object of a JSON text with so many keys has one twice. Of such keys `JSON.parse` keeps one, so the
+ * Whether an object in a JSON text with this number of keys repeats a key. `JSON.parse` keeps one of them, so the
  * text has more keys than its value.
  */
 export const hasDuplicateKeys = (keysWritten: number, value: unknown): boolean =>

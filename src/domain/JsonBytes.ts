@@ -24,7 +24,7 @@ const afterSpace = (bytes: Buffer, from: number): number => {
 const isOpening = (byte: number | undefined): boolean => byte === 0x7b || byte === 0x5b
 const isClosing = (byte: number | undefined): boolean => byte === 0x7d || byte === 0x5d
 
-/** The index behind the value that starts at `start`. */
+/** The index after the value that starts at `start`. */
 const endOfValue = (bytes: Buffer, start: number): number => {
   let depth = 0
   for (let at = start; at < bytes.length; at += 1) {
@@ -45,8 +45,8 @@ const isWord = (bytes: Buffer, open: number, end: number, word: string): boolean
   end - open <= 6 * word.length + 1 && JSON.parse(bytes.toString("utf8", open, end + 1)) === word
 
 /**
- * The bytes of a JSON object with another value of one of its members, which stands there once or not at all. All
- * else is as it was: a parser would round large numbers.
+ * The bytes of a JSON object with a new value for one member, which occurs once or not at all. All other bytes stay:
+ * a parser would round large numbers.
  */
 export const withMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
@@ -65,7 +65,7 @@ export const withMember = (given: Uint8Array, key: string, value: unknown): Uint
   return given
 }
 
-/** The bytes of a JSON object with a member more, which stands before all others. */
+/** The bytes of a JSON object with one more member, in first position. */
 export const withFirstMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
   const start = bytes.indexOf("{") + 1

@@ -9,16 +9,16 @@ import type { Sliced } from "./Slices.ts"
 
 /** A parsed JSON body whose long strings are still bytes. */
 export interface JsonDocument {
-  /** The JSON text with a short mark in place of each long string. */
+  /** The JSON text with a short mark for each long string. */
   readonly outline: string
   /** The value of the outline. */
   readonly value: unknown
-  /** Keys that are written in the text. */
+  /** Number of keys in the text. */
   readonly keys: number
   readonly longTexts: ReadonlyArray<LongText>
 }
 
-/** No client can guess it, so that no string of a body is taken for a mark. */
+/** Unguessable, so that no string of a body is mistaken for a mark. */
 const nonce = `${randomBytes(12).toString("base64url")}:`
 
 /** Whether a string of an outline stands for a long one. */
@@ -28,10 +28,10 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 const invalidUtf8 = "The body is not valid UTF-8"
 const invalidJson = "The body is not valid JSON"
 
-/** Long strings that are looked at in one turn: each costs about a microsecond. */
+/** Long strings checked in one turn of the event loop: each costs about a microsecond. */
 const textsAtOnce = 2048
 
-/** Parses a body that the scanner has read to its end. Fails with what is wrong with it. */
+/** Parses a body that the scanner has read completely. Fails with a description of the fault. */
 export function* parseDocument(
   bytes: Uint8Array,
   { keys, longTexts: ranges }: JsonScanner
@@ -82,23 +82,23 @@ const parseOutline = (
 const startsWithMark = (bytes: Uint8Array): boolean =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 
-/** The bytes without a byte order mark, of which one is skipped on every route. */
+/** The bytes without a byte order mark; every route skips one. */
 export const withoutMark = (bytes: Uint8Array): Uint8Array =>
   startsWithMark(bytes) ? bytes.subarray(3) : bytes
 
-/** Documents of large bodies, which several steps of a call look at. */
+/** Documents of large bodies, which several steps of a call read. */
 const documents = new WeakMap<Uint8Array, JsonDocument>()
 
-/** The document of these bytes is known: nobody parses them again. */
+/** Remembers the document of these bytes, so that they are not parsed again. */
 export const keepDocument = (bytes: Uint8Array, document: JsonDocument): void => {
   documents.set(bytes, document)
 }
 
-/** The document of a body, parsed at once if it was not kept. */
+/** The document of a body; parsed now if it was not remembered. */
 export const documentOf = (bytes: Uint8Array): Result.Result<JsonDocument, string> => {
   const kept = documents.get(bytes)
   if (kept !== undefined) return Result.succeed(kept)
-  // Its reader has skipped one
+  // The reader has already skipped one
   if (startsWithMark(bytes)) return Result.fail(invalidJson)
   const scanner = new JsonScanner()
   const fault = scanner.add(bytes)
@@ -114,13 +114,13 @@ export const documentOf = (bytes: Uint8Array): Result.Result<JsonDocument, strin
 }
 
 /**
- * The value of a document with its strings: the shortest ones as strings, as far as one turn of the event loop
- * decodes them, all others as `LongText`.
+ * The value of a document with its strings: the shortest as strings, as many as one turn of the event loop can
+ * decode, all others as `LongText`.
  */
 export function* valueWithTexts({ longTexts, value }: JsonDocument): Sliced<unknown> {
   if (longTexts.length === 0) return value
   const texts: Array<string | LongText> = [...longTexts]
-  // Numbers sort without a comparison function, which would take a turn for itself
+  // Numbers sort without a comparison function, which would take a whole turn
   const order = Float64Array.from(longTexts, (it, index) => it.rawBytes * indexBase + index).sort()
   let decoded = 0
   let seen = 0
@@ -142,7 +142,7 @@ export function* valueWithTexts({ longTexts, value }: JsonDocument): Sliced<unkn
 /** A power of two above the number of long texts in a body. */
 const indexBase = 2 ** 20
 
-/** In place: the value was parsed for this. Returns the member `root`. */
+/** Mutates the value, which was parsed for this. Returns the member `root`. */
 const replaceMarks = (
   holder: { readonly root: unknown },
   texts: ReadonlyArray<string | LongText>

@@ -10,15 +10,15 @@ const closeList = 0x5d
 const openObject = 0x7b
 const closeObject = 0x7d
 
-/** What a part costs a parser, relative to a number in a list: measured. docs/reference/http.md#complex-json */
+/** The measured cost of parsing a part, relative to a number in a list. docs/reference/http.md#complex-json */
 const weightOf = { comma: 1, list: 4, colon: 6, text: 8, object: 16 } as const
 
-/** So many bytes of a text are looked at one by one, because a native search costs as much. */
+/** This many bytes of a text are checked one by one, because a native search costs as much. */
 const nearBytes = 32
 
 /**
- * Counts the structure of a JSON text while its bytes arrive, and notes where its long texts are. Reads texts
- * that are not JSON too, which the parser refuses. A body is refused at the chunk that passes a limit.
+ * Counts the structure of a JSON text as its bytes arrive, and notes where its long texts are. It also reads texts
+ * that are not JSON; the parser refuses them. A body is refused at the chunk that exceeds a limit.
  */
 export class JsonScanner {
   /** Keys of all objects. */
@@ -33,7 +33,7 @@ export class JsonScanner {
   /** The next byte of a text follows a backslash. */
   #isEscaped = false
 
-  /** What is wrong with the body, if a limit is passed. */
+  /** The fault of the body, once it exceeds a limit. */
   add(chunk: Uint8Array): string | undefined {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     let at = 0
@@ -47,7 +47,7 @@ export class JsonScanner {
     return this.#outlineBytes() > jsonOutlineBytesMax ? tooManyBytes : undefined
   }
 
-  /** Bytes outside of long texts. A text that has not ended counts when it is known to be short. */
+  /** Bytes outside long texts. An unfinished text counts once it is known to be short. */
   #outlineBytes(): number {
     return (this.#textStart ?? this.#offset) - this.#longBytes
   }
@@ -89,7 +89,7 @@ export class JsonScanner {
     this.#weight += weight
   }
 
-  /** To the byte behind the text, or the end of the chunk. */
+  /** To the byte after the text, or the end of the chunk. */
   #readText(bytes: Buffer, start: number): number {
     let from = this.#isEscaped ? start + 1 : start
     this.#isEscaped = false
@@ -122,7 +122,7 @@ const indexOfQuote = (bytes: Buffer, from: number): number => {
   return near === bytes.length ? -1 : bytes.indexOf(quote, near)
 }
 
-/** Whether the bytes end with a backslash that is not escaped itself. */
+/** Whether the bytes end with an unescaped backslash. */
 const endsEscaping = (bytes: Buffer, from: number, end: number): boolean => {
   let at = end
   while (at > from && bytes[at - 1] === backslash) at -= 1
@@ -131,4 +131,4 @@ const endsEscaping = (bytes: Buffer, from: number, end: number): boolean => {
 
 const tooComplex = `The JSON of the body is too complex: it has more than ${jsonWeightMax} points (an object counts ${weightOf.object}, a string ${weightOf.text}, a member ${weightOf.text + weightOf.colon} and its value, a list ${weightOf.list}, a comma ${weightOf.comma})`
 const tooDeep = `The JSON of the body is nested too deeply: at most ${jsonDepthMax} levels`
-const tooManyBytes = `The JSON of the body is too large: at most ${jsonOutlineBytesMax} bytes outside of strings of ${longTextBytesMin} bytes or more`
+const tooManyBytes = `The JSON of the body is too large: at most ${jsonOutlineBytesMax} bytes outside strings of ${longTextBytesMin} bytes or more`

@@ -1,8 +1,8 @@
 /**
- * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of streams that were left in `StreamLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`. Without a link the number is a
- * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`, what callers share in `ShareLimits.ts`. Without a link the number is a
- * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`, of JSON in `JsonLimits.ts`. Without a link the number is a
- * choice of this project; the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
+ * The limits of the service, unit last. Others: sessions in `SignInLimits.ts`, abandoned streams in
+ * `StreamLimits.ts`, metadata and other shapes in `ShapeLimits.ts`, shares of callers in `ShareLimits.ts`, JSON in
+ * `JsonLimits.ts`. A number without a link is a choice of this project, with the reason in its comment.
+ * docs/reference/keys-and-limits.md#table-of-limits
  */
 
 /** docs/reference/requirements.md#r-limit-11 */
@@ -13,10 +13,10 @@ export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
 
-/** Of texts without a limit of their own: a row has to fit one message of the database (ADR 0125). */
+/** For texts without a specific limit: a row has to fit one message of the database (ADR 0125). */
 export const textCodePointsMax = 100_000
 
-/** What is stored of a vendor's error message, in UTF-16 units. */
+/** Stored length of a vendor's error message, in UTF-16 units. */
 export const failureCharactersMax = 4000
 
 /** docs/reference/models.md#image-edit */
@@ -61,7 +61,7 @@ export const mediaRedirectsMax = 3
 /** Downloads of one task's media at a time: a task with ten images leaves capacity for others. */
 export const taskDownloadsMax = 4
 
-/** Faults of a body that are listed; of the others only the number is reported. */
+/** Listed faults of a body; the rest are only counted. */
 export const faultsMax = 100
 
 /** A body with more fields, or a list with more items, is refused before it is decoded. */
@@ -88,7 +88,7 @@ export const webhookPayloadBytesMax = 64 * 1024
 /** docs/reference/webhooks.md#rate-limit */
 export const deliveriesPerEndpointPerMinuteMax = 600
 
-/** Attempts that run to one endpoint at once: a slow receiver slows down only its own deliveries (ADR 0203). */
+/** Concurrent attempts to one endpoint: a slow receiver delays only its own deliveries (ADR 0203). */
 export const deliveriesPerEndpointAtOnceMax = 16
 
 /** docs/reference/webhooks.md#test-event */
@@ -96,16 +96,16 @@ export const testEventsPerEndpointPerDayMax = 100
 export const testEventsPerUserPerDayMax =
   webhookEndpointsPerUserMax * testEventsPerEndpointPerDayMax
 
-/** For a whole attempt. docs/reference/requirements.md#r-retry-3 */
+/** For an entire attempt. docs/reference/requirements.md#r-retry-3 */
 export const webhookTimeoutSeconds = 30
 
 /** docs/reference/requirements.md#r-sign-7 */
 export const signatureSkewSecondsMax = 300
 
-/** What is stored of a receiver's response. docs/reference/webhooks.md#delivery-log */
+/** Stored part of a receiver's response. docs/reference/webhooks.md#delivery-log */
 export const webhookResponseBytesMax = 16 * 1024
 
-/** After a rotation the old secret signs too for this long. docs/reference/requirements.md#r-webhook-14 */
+/** After a rotation the old secret also signs for this long. docs/reference/requirements.md#r-webhook-14 */
 export const secretOverlapHours = 24
 
 /** docs/reference/tasks.md#idempotency */
@@ -113,24 +113,24 @@ export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
 
 /**
- * Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and of one caller, a
- * quarter of it (ADR 0140).
+ * Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and a quarter of it for one
+ * caller (ADR 0140).
  */
 export const largestBodiesMax = 4
 export const largestBodiesPerCallerMax = 1
 
-/** A large body that arrives slower, in bytes a second over these seconds, is given up: 408. */
+/** A large body that arrives more slowly than this many bytes per second, over these seconds, gets 408. */
 export const slowSenderBytesMin = 64 * 1024
 export const slowSenderSeconds = 10
 
-/** A body up to this size does not wait for memory; one without a length takes as much at first. */
+/** A body up to this size does not wait for memory; one without a length initially takes this much. */
 export const smallBodyBytesMax = 1024 * 1024
 
 /** docs/reference/http.md#lists */
 export const pageSizeDefault = 20
 export const pageSizeMax = 100
 
-/** Rows that one page of a filtered list reads at most (ADR 0165). */
+/** Most rows read for one page of a filtered list (ADR 0165). */
 export const listScanRowsMax = 10_000
 
 /** Lifetime of artifacts and of result URLs. docs/reference/tasks.md#artifacts */
@@ -145,18 +145,18 @@ export const heartbeatSeconds = 2
 
 /**
  * Calls and reservations of a process whose heartbeat is older are released. Longer than `ownerDeadSeconds`,
- * so that a process that was paused still settles what it has answered (ADR 0177).
+ * so that a paused process still settles calls that it has answered (ADR 0177).
  */
 export const callLeaseSeconds = 30
 export const callRescueSeconds = 5
 
 /** A larger difference between the clocks of a process and of the database is logged. */
 export const clockSkewSecondsMax = 2
-/** Ledger entries of a time are looked for so far around it: clocks of processes may differ. */
+/** Ledger entries of a time are searched this far around it, because the clocks of processes may differ. */
 export const ledgerSkewMinutes = 1
 
 /**
- * A result that is hosted by a vendor is copied up to this size.
+ * Largest vendor-hosted result that is copied.
  * docs/reference/vendors.md#results-of-vendors
  */
 export const resultBytesMax = 256 * 1024 * 1024
@@ -164,7 +164,7 @@ export const resultBytesMax = 256 * 1024 * 1024
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 
-/** A waiting request reads its task again this often, because a hint of another process may be lost (ADR 0031). */
+/** A waiting request rereads its task this often, because a hint of another process may be lost (ADR 0031). */
 export const taskRecheckSeconds = 1
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
@@ -179,81 +179,82 @@ export const deliveryLogDays = 30
 /** Retention of the audit log, without `AUDIT_RETENTION`. docs/reference/audit.md#how-long-it-is-kept */
 export const auditDays = 365
 
-/** Bounds of all retention times: days are dropped whole, and a hundred years end before year 9999. */
+/** Bounds of all retention times: whole days are dropped, and a hundred years end before year 9999. */
 export const retentionDaysMin = 1
 export const retentionDaysMax = 36_500
 
 /**
- * How often deletions of users are looked for, which with the wait for a heartbeat is 5 seconds; rows that one statement erases; and how long after its
- * deletion a request of the user may still be under way: longer than the listener gives a request.
+ * How often a process scans for deleted users (5 seconds including the wait for a heartbeat); rows erased by one
+ * statement; and how long after the deletion a request of the user may still run, which is longer than the
+ * listener allows a request.
  * docs/reference/privacy.md#deletion-of-a-user
  */
 export const erasureSeconds = 3
 export const erasureRowsMax = 500
 export const erasureGraceMinutes = 10
 
-/** Rows that the export of a user's data reads at once. */
+/** Rows per read in the export of a user's data. */
 export const userExportRowsMax = 200
 
-/** Tasks that one statement deletes or scrubs, and statements of one round: a million tasks an hour. */
+/** Tasks deleted or scrubbed by one statement, and statements per round: a million tasks an hour. */
 export const retentionTasksMax = 1000
 export const retentionBatchesMax = 1000
 
-/** Day partitions are made this long before their day begins. */
+/** Day partitions are created this long before their day begins. */
 export const partitionDaysAhead = 7
 
-/** Deliveries that one `recover` queues again. docs/reference/webhooks.md#redelivery */
+/** Deliveries requeued by one `recover`. docs/reference/webhooks.md#redelivery */
 export const recoverDeliveriesMax = 1000
 
 /** How often a process compares the tasks it runs with the tasks it owns in the store (ADR 0020). */
 export const ownershipReconcileSeconds = 5
 
-/** An attempt that began earlier is lost, even if its process is alive (ADR 0020). */
+/** An attempt older than this is lost, even if its process is alive (ADR 0020). */
 export const attemptLostSeconds = 120
 
 /**
- * Pause between two rounds of the wallet audit; rows that one statement reads.
+ * Pause between rounds of the wallet audit; rows read by one statement.
  * docs/reference/wallet.md#wallet-audit
  */
 export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
-/** How often the counts of spend limits are compared with holds and usage. */
+/** How often spend limits are compared with holds and usage. */
 export const budgetAuditSeconds = 300
 
 /**
- * How often withheld balance alerts are looked for, and how many one transaction reports.
+ * How often a process scans for withheld balance alerts, and how many one transaction reports.
  * docs/reference/wallet.md#balance-alert
  */
 export const withheldAlertSeconds = 5
 export const withheldAlertsMax = 100
 
-/** Credits that a wallet can hold, as `wallet_top_up` checks: in micro-credits they fit a `bigint`. */
+/** Most credits in a wallet, checked by `wallet_top_up`: in micro-credits they fit a `bigint`. */
 export const balanceCreditsMax = 9_000_000_000_000n
 
-/** Rows that the CSV export of a ledger reads at once. */
+/** Rows per read in the CSV export of a ledger. */
 export const ledgerExportRowsMax = 1000
 
-/** Days of one vendor's bill, and items of each kind that a report of it shows. */
+/** Most days of one vendor's bill, and items of each kind in a report of it. */
 export const billDaysMax = 62
 export const billItemsMax = 1000
 
-/** Rows of usage that an export reads at a time. */
+/** Rows per read in an export of usage. */
 export const usageExportRowsMax = 1000
 
-/** Users whose usage a rebuild reads at a time, and days of one request: a day takes milliseconds. */
+/** Users per read when usage is rebuilt, and days per request: a day takes milliseconds. */
 export const usageRebuildUsersMax = 1000
 export const usageRebuildDaysMax = 31
 
-/** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */
+/** While tasks wait for slots, the store is read this often for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1
-/** A process that knows of no waiting task looks this often, for those of a process that has died. */
+/** A process without waiting tasks scans this often for those of a dead process. */
 export const slotServeSecondsMax = 5
 
 /**
- * Tasks of one queue (the submits of a model, the polls of an account) that a process has in hand at once.
- * Its other due tasks wait in the store, for this process or another. ADR 0149.
+ * Most tasks of one queue (the submits of a model, the polls of an account) in the hands of a process. Other due
+ * tasks of the queue wait in the store, for this process or another. ADR 0149.
  */
 export const stepsPerQueueMax = 500
 
@@ -268,25 +269,25 @@ export const callbackKeysRetrySeconds = 60
 export const callbackKeysBytesMax = 64 * 1024
 
 /**
- * After a key was read, calls may draw on its reservation for this long (ADR 0116). A revocation returns
- * after this time, so that no call can draw once it has returned.
+ * Calls may draw on a key's reservation for this long after the key was read (ADR 0116). A revocation returns
+ * after this time, so that no call draws on the key afterwards.
  */
 export const reservationMillis = 100
 
-/** The longest time for which the old secret of a rotated key works too: as long as a session lives. */
+/** The longest time for which the old secret of a rotated key stays valid: as long as a session. */
 export const keyGraceDays = 7
 
-/** Text that names where a price was read. */
+/** Length of the text that names the source of a price. */
 export const sourceCharactersMax = 500
 
-/** How often a process says which vendor accounts it has (ADR 0186). */
+/** How often a process records its vendor accounts (ADR 0186). */
 export const accountKeepSeconds = 10
 
-/** No process has such an account any more: several times the interval. */
+/** After this time no process has the account any more: several times the interval. */
 export const accountLeftSeconds = 30
 
-/** The key of such an account is kept for so long: a process that was paused may still have it. */
+/** The key of such an account is kept this long, because a paused process may still use it. */
 export const accountForgottenSeconds = 600
 
-/** Catalogs that a process keeps for tasks that were accepted with them. */
+/** Catalogs that a process keeps for tasks accepted with them. */
 export const catalogsKeptMax = 20

@@ -8,8 +8,8 @@ export interface ListNode<A> {
 
 /**
  * A doubly linked list in insertion order, with removal from anywhere. A `Set` has that order too,
- * but a set that fills and empties continuously is reallocated, and its old tables keep their
- * members from the collection of short-lived objects. ADR 0123.
+ * but a set that fills and empties continuously is reallocated, and its old tables keep dead
+ * members alive for the scavenger. ADR 0123.
  */
 export class LinkedList<A> {
   #first: ListNode<A> | undefined
@@ -28,7 +28,7 @@ export class LinkedList<A> {
     return node
   }
 
-  /** A second removal of the same node does nothing. */
+  /** Removing the same node again does nothing. */
   remove(node: ListNode<A>): void {
     if (!node.isIn) return
     node.isIn = false

@@ -10,10 +10,10 @@ const pieceBytes = 16 * sliceBytes
 /** `\ud83d\ude00`: the longest character. */
 const characterBytesMax = 12
 
-/** Of a character in UTF-8, behind its first byte. */
+/** A UTF-8 character has at most so many bytes after its first one. */
 const continuationBytesMax = 3
 
-/** Where the UTF-8 character before `at` ends. Looks back by one character at most: the bytes may be no UTF-8. */
+/** The end of the UTF-8 character before `at`. Steps back by one character at most: the bytes may not be UTF-8. */
 const startOfCharacter = (bytes: Uint8Array, at: number): number => {
   let start = at
   const least = at - continuationBytesMax
@@ -21,7 +21,7 @@ const startOfCharacter = (bytes: Uint8Array, at: number): number => {
   return start
 }
 
-/** No escape that begins before this place ends behind it. */
+/** No escape starts before this place and ends after it. */
 const betweenEscapes = (bytes: Buffer, from: number, to: number): number => {
   const near = to - characterBytesMax
   let start = bytes.lastIndexOf(backslash, near)
@@ -38,7 +38,7 @@ const escapeBytes = (bytes: Buffer, at: number): number => {
   return isPair ? 12 : 6
 }
 
-/** The end of a piece: at most `to`, and in no character. */
+/** The end of a piece: at most `to`, and not inside a character. */
 const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
   if (to >= bytes.length) return bytes.length
   let end = betweenEscapes(bytes, from, to)
@@ -49,7 +49,7 @@ const endOfPiece = (bytes: Buffer, from: number, to: number): number => {
   }
 }
 
-/** The contents of a JSON string in pieces that are contents of strings themselves. */
+/** The contents of a JSON string in pieces that are valid string contents themselves. */
 function* piecesOf(raw: Buffer): Generator<Buffer> {
   for (let at = 0; at < raw.length;) {
     const end = endOfPiece(raw, at, at + pieceBytes)
@@ -58,7 +58,7 @@ function* piecesOf(raw: Buffer): Generator<Buffer> {
   }
 }
 
-/** The characters of a piece. Throws when it is not the content of a JSON string. */
+/** The characters of a piece. Throws if it is not valid content of a JSON string. */
 const parsePiece = (piece: Buffer): string => {
   const text: unknown = JSON.parse(`"${strictUtf8.decode(piece)}"`)
   return String(text)
@@ -76,8 +76,8 @@ const isParsed = (piece: Buffer): boolean => {
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * A long string of a body, as it arrived: in JSON the bytes between its quotes, with escapes. No value of JSON is
- * one, so that every decoder that expects a string refuses it. It is read in slices.
+ * A long string of a body, as it arrived: in JSON the bytes between its quotes, with escapes. It is not a JSON
+ * value, so decoders that expect a string refuse it. It is read in slices.
  */
 export class LongText {
   readonly #raw: Buffer
@@ -105,7 +105,7 @@ export class LongText {
   /** Its characters as UTF-8. */
   *bytes(): Sliced<Uint8Array> {
     if (!this.#mayEscape || !this.#raw.includes(backslash)) return this.#raw
-    // Escapes are never shorter than what they stand for
+    // Escapes are never shorter than their characters
     const bytes = Buffer.allocUnsafeSlow(this.#raw.length)
     let length = 0
     for (const piece of piecesOf(this.#raw)) {
@@ -115,7 +115,7 @@ export class LongText {
     return bytes.subarray(0, length)
   }
 
-  /** Its characters, where there are few enough for one turn. */
+  /** Its characters, if they are few enough for one turn. */
   text(): string {
     return parsePiece(this.#raw)
   }

@@ -5,7 +5,7 @@ import {
   metadataValueCharactersMax
 } from "./ShapeLimits.ts"
 
-/** What a client attaches to a task: it is returned and filtered by, and not read. docs/reference/tasks.md#metadata */
+/** Data that a client attaches to a task: returned and usable as a filter, but not interpreted. docs/reference/tasks.md#metadata */
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({
   identifier: "Metadata"
 })
@@ -14,7 +14,7 @@ export type Metadata = typeof Metadata.Type
 /** The JSON Schema of `metadata` in the body of a create. */
 export const metadataJsonSchema = {
   type: "object",
-  description: "Pairs of texts that are returned with the task and can be filtered by",
+  description: "Pairs of strings that are returned with the task and can be used as filters",
   maxProperties: metadataKeysMax,
   propertyNames: { minLength: 1, maxLength: metadataKeyCharactersMax },
   additionalProperties: { type: "string", maxLength: metadataValueCharactersMax }

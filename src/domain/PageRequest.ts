@@ -1,6 +1,6 @@
 import type { Option } from "effect"
 
-/** Which page of a list is read: at most `limit` rows, newest first, that come before this id. */
+/** A page of a list: at most `limit` rows before this id, newest first. */
 export interface PageRequest {
   readonly before: Option.Option<string>
   readonly limit: number

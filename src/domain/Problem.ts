@@ -3,7 +3,7 @@ import { TaskId } from "./Ids.ts"
 import { TaskError, TaskStatus } from "./Task.ts"
 
 /**
- * HTTP status and title of each code; `forbidden` is the status of a problem that says so.
+ * HTTP status and title of each code; `forbidden` is the status of a problem with that flag.
  * docs/reference/errors.md#problem-codes
  */
 export const problemCodes = {
@@ -47,7 +47,7 @@ export const problemCodes = {
 
 export type ProblemCode = keyof typeof problemCodes
 
-/** 4xx that may end by waiting. */
+/** 4xx that may be resolved by waiting. */
 const passing: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
 /** Whether the same request would be refused again. docs/reference/errors.md#headers-of-errors */
@@ -67,7 +67,7 @@ const ProblemCodeSchema = Schema.Literals([
   5000, 5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
 
-/** A task that exists, whatever became of the request. docs/reference/shapes.md#waiting-for-a-task */
+/** A task that exists even though the request failed. docs/reference/shapes.md#waiting-for-a-task */
 const TaskReference = Schema.Struct({
   id: TaskId,
   /** Its GET. */
@@ -82,15 +82,15 @@ const TaskReference = Schema.Struct({
  */
 export class Problem extends Schema.TaggedError<Problem>()("Problem", {
   code: ProblemCodeSchema,
-  /** The message, fit for a client: no secrets, no inner detail. */
+  /** The message for the client: contains neither secrets nor internals. */
   detail: Schema.String,
   /** All faults of the body, with code 2001. */
   errors: Schema.optionalKey(Schema.Array(FieldFault)),
   /** Seconds, sent as `Retry-After`. */
   retryAfterSeconds: Schema.optionalKey(Schema.Int),
-  /** With code 1003: the secret still opens the key, but not for this request. */
+  /** With code 1003: the secret is still valid, but not for this request. */
   forbidden: Schema.optionalKey(Schema.Literal(true)),
-  /** Credits that the spend limit of the key leaves, with code 1102. */
+  /** Credits left of the key's spend limit, with code 1102. */
   remaining: Schema.optionalKey(Schema.String),
   /** With codes 2017 to 2019: the task behind the request, which must not be sent again. */
   task: Schema.optionalKey(TaskReference),

@@ -1,7 +1,7 @@
 import type { Redacted } from "effect"
 
 /**
- * Companies that the service has accounts with, and the prefix of their variables.
+ * Companies where the service has accounts, and the prefix of their variables.
  * docs/reference/configuration.md#vendor-accounts
  */
 export const providerVariables = {
@@ -41,7 +41,7 @@ export type Region = (typeof regions)[number]
 
 /** One account with a provider; several share new work by weight. ADR 0070. */
 export interface AccountSetting {
-  /** Stored with attempts and calls, shown in metrics: a name, or a fingerprint of the key; no secret. */
+  /** Stored with attempts and calls and shown in metrics: a name, or a fingerprint of the key; not secret. */
   readonly id: string
   readonly provider: Provider
   readonly key: Redacted.Redacted
@@ -49,12 +49,12 @@ export interface AccountSetting {
   readonly baseUrl: string
   /** Share of new work, a positive integer. */
   readonly weight: number
-  /** Jobs of tasks that may run at the vendor at once, over all processes; absent: the documented limit. */
+  /** Most concurrent jobs at the vendor, over all processes; absent: the documented limit. */
   readonly concurrent?: number
-  /** Polls of jobs a second, over all processes; absent: the default of the vendor. */
+  /** Polls per second, over all processes; absent: the vendor's default. */
   readonly polls?: number
-  /** Of a DashScope account; absent: that of the host of `baseUrl`, if it is one of the vendor's. */
+  /** Of a DashScope account; absent: derived from the host of `baseUrl`, if it is the vendor's. */
   readonly region?: Region
-  /** Where fal publishes the keys that its callbacks are signed with; absent: fal's own. */
+  /** Where fal publishes the keys that sign its callbacks; absent: fal's default. */
   readonly jwksUrl?: string
 }

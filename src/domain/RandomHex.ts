@@ -5,7 +5,7 @@ const poolBytes = 4096
 let pool = ""
 let used = 0
 
-/** Random hex digits, each used once. */
+/** Random hex digits, used once. */
 export const randomHex = (digits: number): string => {
   if (used + digits > pool.length) {
     pool = Buffer.from(SecureRandom.randomBytesUnsafe(poolBytes)).toString("hex")

@@ -1,11 +1,11 @@
 let waits = 0
 
-/** Waits of `afterMillis` that have not ended. A test whose clock stands waits for them. */
+/** Unfinished waits of `afterMillis`. A test whose clock stands still awaits them. */
 export const realWaits = (): number => waits
 
 /**
- * A short wait in real time, whatever the clock of a test says: it only spares work. Milliseconds. The
- * function that it returns ends the wait without the call.
+ * A short wait in real milliseconds, even under a test clock, because it only saves work. The returned function
+ * cancels it.
  */
 export const afterMillis = (millis: number, then: () => void): (() => void) => {
   let isWaiting = true

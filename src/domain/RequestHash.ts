@@ -4,6 +4,6 @@ export interface RequestHash {
   readonly requestHash: Uint8Array
 }
 
-/** The stored hash is that of this request. */
+/** Whether the stored hash is that of this request. */
 export const isRepeat = (stored: Uint8Array, { requestHash }: RequestHash): boolean =>
   Buffer.compare(stored, requestHash) === 0

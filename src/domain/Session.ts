@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { DateTime } from "effect"
 import type { ApiKeyId, SessionId, UserId } from "./Ids.ts"
 
-/** How somebody signed in. docs/reference/sessions.md#sign-in */
+/** How a user signed in. docs/reference/sessions.md#sign-in */
 export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
 export type SignInMethod = typeof SignInMethod.Type
 
@@ -15,7 +15,7 @@ export interface Session {
   readonly name: string | null
   readonly method: SignInMethod
   readonly apiKeyId: ApiKeyId | null
-  /** Of the key that was exchanged; `isPrevious`: its secret was replaced and works until its grace ends. */
+  /** The exchanged key; `isPrevious`: its secret was replaced and is valid until its grace period ends. */
   readonly isLimited: boolean
   readonly isPrevious: boolean
   readonly address: string | null

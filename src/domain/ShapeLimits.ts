@@ -1,33 +1,33 @@
-/** Limits of what a create attaches, of the shapes of OpenAI's API, and of MCP. docs/reference/keys-and-limits.md#table-of-limits */
+/** Limits of a create's metadata, of the shapes of OpenAI's API, and of MCP. docs/reference/keys-and-limits.md#table-of-limits */
 
-/** With the longest texts, escaped, an event still fits a delivery. docs/reference/tasks.md#metadata */
+/** With the longest texts, escaped, an event still fits into a delivery. docs/reference/tasks.md#metadata */
 export const metadataKeysMax = 16
 export const metadataKeyCharactersMax = 64
 export const metadataValueCharactersMax = 512
 
-/** Of all images of a response together: above it they are returned by URL only. docs/reference/shapes.md#images */
+/** Total size of the images in a response; larger ones are returned by URL only. docs/reference/shapes.md#images */
 export const inlineImageBytesMax = 64 * 1024 * 1024
 
-/** Of a batch, which only MCP 2025-03-26 has. docs/reference/mcp.md#versions */
+/** Requests in a batch, which exists only in MCP 2025-03-26. docs/reference/mcp.md#versions */
 export const mcpBatchMax = 10
 
 /** A page of `list_models`: a model with its schema has 2 to 6 KB, which a language model reads. */
 export const mcpModelsDefault = 10
 export const mcpModelsMax = 50
 
-/** The official clients give a request up after 60 seconds. docs/reference/mcp.md#tools */
+/** The official clients give up a request after 60 seconds. docs/reference/mcp.md#tools */
 export const mcpWaitSecondsMax = 45
 
-/** Of all images of a result together: in Base64 below the 5 MB that models take. docs/reference/mcp.md#results */
+/** Total size of the images in a result: in Base64 below the 5 MB that models accept. docs/reference/mcp.md#results */
 export const mcpImageBytesMax = 3 * 1024 * 1024
 
-/** That `explain_delivery` explains: the events of a task go to five endpoints. */
+/** Deliveries explained by `explain_delivery`: the events of a task go to five endpoints. */
 export const mcpDeliveriesMax = 20
 
-/** Models of an alias, and the largest weight of one. docs/catalog.md#aliases */
+/** Most models of an alias, and the largest weight. docs/catalog.md#aliases */
 export const aliasModelsMax = 8
 export const aliasWeightMax = 1000
 
-/** Parts of a form, and bytes of the headers of one. docs/reference/shapes.md#forms */
+/** Most parts of a form, and bytes of headers per part. docs/reference/shapes.md#forms */
 export const formPartsMax = 200
 export const formHeaderBytesMax = 16 * 1024

@@ -1,21 +1,21 @@
-/** Limits of what a process divides among its callers. docs/reference/keys-and-limits.md#shares */
+/** Limits of resources that a process divides among its callers. docs/reference/keys-and-limits.md#shares */
 
 /**
- * Downloads of media at a time in one process: bounds their memory (ADR 0040). Of one user at most this
- * part, so that another one's never wait for it, and so many that wait: its other tasks are tried again
- * after this time.
+ * Concurrent media downloads in one process, which bounds their memory (ADR 0040). One user gets at most this part,
+ * so that other users' downloads never wait for it, and this many that wait; its other tasks are retried after
+ * this time.
  */
 export const mediaDownloadsMax = 16
 export const mediaDownloadsShareMax = 0.75
 export const mediaDownloadsWaitingMax = 100
 export const mediaDownloadsRetrySeconds = 10
 
-/** A download that brings less, in bytes a second over these seconds, is given up. */
+/** A download slower than this many bytes per second, over these seconds, is aborted. */
 export const slowMediaBytesMin = 32 * 1024
 export const slowMediaSeconds = 5
 
 /**
- * Media of all submits under way in a process, and the part of one user. A single task with more runs
+ * Bytes of media of all running submits in a process, and the part of one user. A single task with more runs
  * alone (ADR 0122).
  */
 export const submitMediaBytesMax = 256 * 1024 * 1024
@@ -23,11 +23,11 @@ export const submitMediaShareMax = 0.5
 export const submitMediaWaitingMax = 100
 
 /**
- * Event streams of tasks and requests that wait for one, in a process; each reads its task every second.
- * One user alone has this part. docs/reference/keys-and-limits.md#shares
+ * Event streams of tasks, and requests that wait for a task, in a process; each reads its task every second.
+ * A single user gets this part. docs/reference/keys-and-limits.md#shares
  */
 export const openResponsesMax = 2000
 export const openResponsesShareMax = 0.25
 
-/** To parse and price a body of this size takes a noticeable part of a turn of the event loop. */
+/** Parsing and pricing a body of this size takes a noticeable part of an event-loop turn. */
 export const heavyBodyBytesMin = 64 * 1024

@@ -1,4 +1,4 @@
-// Fixed limits of sessions and of signing in.
+// Fixed limits of sessions and sign-in.
 
 /** docs/reference/sessions.md#life-of-a-session */
 export const sessionIdleHours = 12
@@ -10,15 +10,15 @@ export const sessionsPerOwnerMax = 100
 export const signInLinkMinutes = 10
 
 /**
- * Streams of a user's tasks and deliveries: how often each looks, at how many of each, and how many a user
- * may have open in a process. docs/reference/http.md#events-of-a-user
+ * Streams of a user's tasks and deliveries: how often each reads the store, how many of each it reads, and how many
+ * streams a user may have open in a process. docs/reference/http.md#events-of-a-user
  */
 export const userStreamSeconds = 1
 export const userStreamItemsMax = 100
 export const userStreamsMax = 10
 
 /**
- * A stream of events reads so many ledger entries a look; with more it looks again after the pause.
+ * A stream of events reads this many ledger entries at a time; if there are more, it reads again after the pause.
  * docs/reference/http.md#events-of-a-user
  */
 export const userStreamEntriesMax = 500
@@ -32,9 +32,9 @@ export const signInMinutes = 15
 export const signInsPerAddressMax = 60
 export const signInsPerAccountMax = 10
 
-/** Of the body of a sign-in, which anybody may send. */
+/** Size of a sign-in body, which anyone may send. */
 export const signInBytesMax = 16 * 1024
 
-/** Hashes of passwords that run at a time in a process, and that wait; each takes 19 MiB (ADR 0173). */
+/** Password hashes that run, and that wait, in a process; each takes 19 MiB (ADR 0173). */
 export const passwordHashesAtOnceMax = 2
 export const passwordHashesWaitingMax = 32

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 /** A computation that yields between slices, so that the event loop is free in between. */
 export type Sliced<A> = Generator<void, A>
 
-/** Bytes or characters that one slice looks at: two milliseconds on a slow machine. */
+/** Bytes or characters per slice: two milliseconds on a slow machine. */
 export const sliceBytes = 64 * 1024
 
 /** Runs a sliced computation; other fibers and the event loop run between its slices. */
@@ -17,7 +17,7 @@ export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A> =>
     return next
   })
 
-/** Runs a sliced computation whose input is small to its end in one turn. */
+/** Runs a sliced computation with a small input to completion in one turn. */
 export const atOnce = <A>(steps: Sliced<A>): A => {
   for (;;) {
     const step = steps.next()

@@ -2,7 +2,7 @@ import { DateTime, Schema } from "effect"
 import * as Credits from "./Credits.ts"
 import { Problem } from "./Problem.ts"
 
-/** When what an API key may spend begins anew: by the calendar in UTC. docs/reference/keys-and-limits.md#spend-limit */
+/** When an API key's spend limit resets: by the calendar in UTC. docs/reference/keys-and-limits.md#spend-limit */
 export const SpendReset = Schema.Literals(["daily", "weekly", "monthly", "never"])
 export type SpendReset = typeof SpendReset.Type
 
@@ -15,7 +15,7 @@ export const resetAfter = (reset: SpendReset, time: DateTime.Utc): DateTime.Utc 
   return DateTime.add(DateTime.startOf(time, part, { weekStartsOn: 1 }), { [`${part}s`]: 1 })
 }
 
-/** A hold that the spend limit of its key refused. */
+/** A hold refused by the spend limit of its key. */
 export interface OverSpendLimit {
   readonly _tag: "OverSpendLimit"
   readonly reset: SpendReset
@@ -24,7 +24,7 @@ export interface OverSpendLimit {
   readonly at: DateTime.Utc
 }
 
-/** How the store names the refusal. */
+/** The store's name for the refusal. */
 export const SpendRefusal = Schema.Literals([
   "budget_daily",
   "budget_weekly",
@@ -45,11 +45,11 @@ export const overSpendLimit = (
   at: DateTime.Utc
 ): OverSpendLimit => ({ _tag: "OverSpendLimit", reset: resets[refusal], left, at })
 
-/** Code 1102, with what is left and when it begins anew. */
+/** Code 1102, with the remaining credits and the time of the reset. */
 export const spendLimitProblem = ({ at, left, reset }: OverSpendLimit): Problem => {
   const remaining = Credits.format(left)
   const until = resetAfter(reset, at)
-  const detail = `This API key may spend ${remaining} credits more`
+  const detail = `This API key may spend ${remaining} more credits`
   if (until === null) return new Problem({ code: 1102, detail, remaining })
   const seconds = Math.ceil((DateTime.toEpochMillis(until) - DateTime.toEpochMillis(at)) / 1000)
   return new Problem({

@@ -1,6 +1,6 @@
 /**
- * A stream that its client left is read on for so many bytes at most; with so many of them in a process a user
- * begins no other call there. docs/reference/passthrough.md#streams-left-by-their-client
+ * Most bytes read of a stream after its client has left, and the number of such streams in a process at which a
+ * user's new calls are refused there. docs/reference/passthrough.md#streams-left-by-their-client
  */
 export const abandonedStreamBytesMax = 8 * 1024 * 1024
 export const abandonedStreamsPerUserMax = 256

@@ -17,7 +17,7 @@ export const TaskError = Schema.Struct({
 }).annotate({ identifier: "TaskError" })
 export type TaskError = typeof TaskError.Type
 
-/** A text with a `format` in JSON Schema, which is not checked here. */
+/** A text with a `format` in JSON Schema; the format is not checked here. */
 const formatted = (format: string) =>
   Schema.String.check(
     Schema.makeFilter<string>(() => undefined, { toJsonSchema: () => ({ format }) })
@@ -31,7 +31,7 @@ const yearLast = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
  * A `date-time` of JSON Schema on a day that exists. Its year has four digits in UTC too, so that every
- * accepted time can be written back.
+ * accepted time can be formatted again.
  */
 const isTime = (text: string): boolean => {
   const [, year, month, day] = rfc3339.exec(text) ?? []

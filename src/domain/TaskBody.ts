@@ -3,7 +3,7 @@ import type { TaskId } from "./Ids.ts"
 import type { Metadata } from "./Metadata.ts"
 import type { TaskError, ResultKind, TaskResult, TaskStatus } from "./Task.ts"
 
-/** The columns of a task that clients see: of a `TaskRow`, or of a row about to be written. */
+/** The columns of a task that clients see, from a `TaskRow` or a row about to be written. */
 export interface TaskFacts {
   readonly id: TaskId
   readonly status: TaskStatus
@@ -14,7 +14,7 @@ export interface TaskFacts {
   readonly metadata: Metadata | null
 }
 
-/** The result array is present when the task is completed, and only then; metadata when it was given. */
+/** The result array is present only when the task is completed, metadata only when it was sent. */
 const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc) => Time) => ({
   task_info: {
     id: task.id,
@@ -31,11 +31,11 @@ const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc)
 export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult =>
   shape(task, kind, identity)
 
-/** The response of GET as JSON: equal to the `payload`, because one function makes both. */
+/** The response of GET as JSON: equal to the `payload`, because one function builds both. */
 export const taskBody = (task: TaskFacts, kind: ResultKind): string =>
   JSON.stringify(shape(task, kind, DateTime.formatIso))
 
-/** The body of the 202; it has `status` on the `/edit` path only. docs/reference/tasks.md#create */
+/** The body of the 202; `status` is on the `/edit` path only. docs/reference/tasks.md#create */
 export const createdBody = (task: TaskFacts, action: "generation" | "edit"): string =>
   JSON.stringify({
     task_info: {

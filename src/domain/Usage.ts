@@ -1,3 +1,3 @@
-/** What the sums of usage may be grouped by, in the order of the columns. docs/reference/usage.md */
+/** Groupings of usage, in the order of the columns. docs/reference/usage.md */
 export const usageGroups = ["day", "user", "key", "vendor", "model", "sandbox"] as const
 export type UsageGroup = (typeof usageGroups)[number]

@@ -1,13 +1,13 @@
 /**
- * Text that comes from a vendor, before a client or a log receives it: without keys, identities of
- * accounts, signed URLs, inner addresses and control characters. All quantifiers are bounded, so the
+ * Cleans text from a vendor for clients and logs: removes keys, identities of accounts, signed URLs, internal
+ * addresses and control characters. All quantifiers are bounded, so the
  * time grows with the length only. docs/reference/errors.md#vendor-messages, ADR 0137.
  */
 
 export const hiddenText = "[hidden]"
 const hidden = hiddenText
 
-/** What a value may hold; brackets end it, so that `[hidden]` is no value. */
+/** Characters of a value; brackets end it, so that `[hidden]` is not a value. */
 const value = String.raw`[^\s"'&,;<>()[\]{}\\]`
 /** A digit, or more characters than a word has. */
 const notAWord = String.raw`(?=${value}{0,80}\d|${value}{24})`
@@ -37,14 +37,14 @@ const secrets: ReadonlyArray<readonly [RegExp, string]> = [
     String.raw`(${secretName}["']?(?:\s\w{1,12}){0,2}\s{0,3}:\s{0,3}["']?(?:(?:bearer|basic|key|token)\s)?)${notAWord}${value}{6,}`,
     `$1${hidden}`
   ),
-  // Keys by their beginnings: OpenAI, Anthropic, DashScope, Replicate, fal, Google, Alibaba, AWS, others
+  // Keys by their prefixes: OpenAI, Anthropic, DashScope, Replicate, fal, Google, Alibaba, AWS, others
   hide(String.raw`\b(?:sk|rk|r8|hf|gsk|xai|nvapi|sess|whsec|GOCSPX)[-_][\w*.-]{4,}`),
   hide(String.raw`\bgh[opsur]_\w{10,}|\bgithub_pat_\w{10,}|\bxox[abeoprs]-[\w-]{8,}`),
   hide(String.raw`\b(?:api|key|fal|pk|ak|ek|user|team|llm|cus)[-_](?=[\w*-]{0,80}\d)[\w*-]{6,}`),
   hide(String.raw`\bAIza[\w-]{16,}|\bAQ\.[\w-]{16,}|\bya29\.[\w.-]{8,}|\b1//0[\w-]{16,}`),
   hide(String.raw`\bLTAI\w{8,}|\bSTS\.\w{8,}|\bA(?:KIA|SIA)[A-Z0-9]{12,}`),
   hide(String.raw`\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:[0-9a-z]{12,}`),
-  // Signatures and keys without a beginning
+  // Signatures and keys without a known prefix
   hide(String.raw`(?<![\w-])[0-9a-f]{32,}(?![\w-])`),
   hide(
     String.raw`(?<![\w+/])(?=[\w+/-]{0,80}\d)(?=[\w+/-]{0,80}[a-z])[\w+-]{40,}(?:/[\w+-]{0,200}){0,20}={0,2}`
@@ -81,14 +81,14 @@ const urls = /\b([a-z][a-z0-9+.-]{1,20}):(?:\\?\/){2}([^\s"'<>`]{1,4000})/giu
 
 const punctuation = new Set(").,;:!]}")
 
-/** The index behind the last character that is no punctuation. */
+/** The index after the last character that is not punctuation. */
 const endOf = (text: string): number => {
   let end = text.length
   while (end > 0 && punctuation.has(text.charAt(end - 1))) end -= 1
   return end
 }
 
-/** A URL without user, query and fragment: these hold keys and signatures. */
+/** A URL without user, query and fragment, which may contain keys and signatures. */
 const plainUrl = (_: string, scheme: string, rest: string): string => {
   const end = endOf(rest)
   const [address = ""] = rest.slice(0, end).split(/[?#]/u, 1)
@@ -101,7 +101,7 @@ const plainUrl = (_: string, scheme: string, rest: string): string => {
   return `${plain}${rest.slice(end)}`
 }
 
-/** Characters that move a cursor, turn the direction of a line or are not seen. */
+/** Characters that move the cursor, change the text direction or are invisible. */
 const controls = /[\p{Cc}\u2028\u2029]/gu
 const unseen = /\p{Cf}/gu
 
@@ -110,7 +110,7 @@ const withoutControls = (text: string): string =>
 
 const all = [...secrets, ...identities, ...addresses]
 
-/** The text with `[hidden]` in place of what only the operator may see. */
+/** The text with `[hidden]` for everything that only the operator may see. */
 export const hideSecrets = (text: string): string => {
   const plain = withoutControls(text).replaceAll(urls, plainUrl)
   return all.reduce((hiding, [pattern, by]) => hiding.replaceAll(pattern, by), plain)
@@ -118,7 +118,7 @@ export const hideSecrets = (text: string): string => {
 
 /** The same on one line, cut to `charactersMax`. */
 export const sanitize = (text: string, charactersMax: number): string => {
-  // A secret at the cut is seen whole
+  // Hide before cutting: a secret at the cut must be seen whole
   const line = hideSecrets(text.slice(0, 4 * charactersMax))
     .replaceAll(/\s+/gu, " ")
     .trim()

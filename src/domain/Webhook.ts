@@ -32,11 +32,11 @@ export type FailureClass = typeof FailureClass.Type
 export const AttemptOutcome = Schema.Struct({
   /** HTTP status of the response, if there was one. */
   status: Schema.NullOr(Schema.Int),
-  /** `null`: success, any 2xx. */
+  /** `null` for success, any 2xx. */
   failure: Schema.NullOr(FailureClass),
   /** One line for the delivery log, without secrets. */
   detail: Schema.NullOr(Schema.String),
-  /** The response body as text, its first `webhookResponseBytesMax` bytes. */
+  /** The first `webhookResponseBytesMax` bytes of the response body as text. */
   answer: Schema.NullOr(Schema.String),
   /** IP address of the receiver. */
   remoteAddress: Schema.NullOr(Schema.String)

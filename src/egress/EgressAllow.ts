@@ -5,7 +5,7 @@ import type { Address, Network } from "./EgressAddress.ts"
 
 /** What the egress guard allows in addition to public addresses. */
 export interface EgressAllow {
-  /** Names that pass whatever they resolve to. Lower case, no trailing dot. */
+  /** Names that pass regardless of their addresses. Lower case, no trailing dot. */
   readonly hosts: ReadonlySet<string>
   /** Networks whose addresses pass for every name. */
   readonly networks: ReadonlyArray<Network>
@@ -14,7 +14,7 @@ export interface EgressAllow {
 /** The default: nothing but public addresses. */
 export const egressAllowNone: EgressAllow = { hosts: new Set(), networks: [] }
 
-/** One entry of `EGRESS_ALLOW` cannot be read; `reason` says what to write instead. */
+/** An entry of `EGRESS_ALLOW` is invalid; `reason` says what to write instead. */
 export class EgressAllowInvalid extends Schema.TaggedError<EgressAllowInvalid>()(
   "EgressAllowInvalid",
   { entry: Schema.String, reason: Schema.String }
@@ -62,9 +62,9 @@ export const allowsAddress = (allow: EgressAllow, address: Address): boolean => 
 
 type Entry = { readonly host: string } | { readonly network: Network }
 
-/** The entry, or what is wrong with it. */
+/** The entry, or its fault. */
 const parseEntry = (entry: string): Entry | string => {
-  if (entry.includes("://")) return "is a URL: write the host alone"
+  if (entry.includes("://")) return "is a URL: write only the host"
   if (entry.includes("*")) return "has a wildcard: list each host, or a CIDR such as 10.0.0.0/8"
   if (entry.includes("/")) return parseCidr(entry)
   const address = parseAddress(entry)
@@ -72,7 +72,7 @@ const parseEntry = (entry: string): Entry | string => {
     return { network: [address, address.kind() === "ipv6" ? 128 : 32] }
   }
   if (entry.startsWith("[") || entry.includes(":")) {
-    return "is neither a host nor an address: a port cannot be given, the host alone counts"
+    return "is neither a host nor an address: leave out the port"
   }
   const url = URL.parse(`https://${entry}`)
   const host = url === null ? "" : canonicalHost(url.hostname)
@@ -82,7 +82,7 @@ const parseEntry = (entry: string): Entry | string => {
   if (parseAddress(host) !== undefined) {
     return `is an address in a short form: write ${host}`
   }
-  return /[?#\\]/u.test(entry) ? "is not a host name: write the host alone" : { host }
+  return /[?#\\]/u.test(entry) ? "is not a host name: write only the host" : { host }
 }
 
 const parseCidr = (entry: string): Entry | string =>

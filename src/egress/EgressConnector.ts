@@ -30,18 +30,18 @@ export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("Co
   }
 }
 
-/** All addresses of a name; the signal gives the look-up up. The default is `makeResolve`. */
+/** All addresses of a name; the signal cancels the lookup. The default is `makeResolve`. */
 export type Resolve = (host: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>
 
 export interface ConnectorOptions {
   readonly allow: EgressAllow
   readonly resolve: Resolve
-  /** PEM certificates that are trusted in place of the system's, for tests. */
+  /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Bound of each phase: the TCP connection with its DNS look-up, and the TLS handshake. */
+  /** Bound of each phase: the TCP connection with its DNS lookup, and the TLS handshake. */
   readonly connectTimeoutMillis: number
   readonly connectionsPerOriginMax: number
-  /** Called when a connection to this origin was opened; the returned function when it was closed. */
+  /** Called when a connection to this origin opens; the returned function when it closes. */
   readonly onOpened?: ((origin: string) => () => void) | undefined
 }
 
@@ -60,7 +60,7 @@ export abstract class PeerHandler {
 /** Time for one of several addresses before the next is tried: Node's 250 ms is too short for far hosts. */
 const addressAttemptMillis = 2000
 
-/** Resolves a name and checks every address; one address that is not public refuses them all. */
+/** Resolves a name and checks every address; a single non-public address refuses them all. */
 export const resolveChecked = async (
   allow: EgressAllow,
   resolve: Resolve,
@@ -135,12 +135,12 @@ const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressAttemptMillis
   })
-  // One for all connections, because making it costs a good part of a handshake. Deno reads `ca`.
+  // One for all connections, because creating it costs a good part of a handshake. Deno reads `ca`.
   const trust = ca === undefined ? {} : { ca }
   const secureContext = createSecureContext(trust)
   const toTls = buildConnector({ timeout, allowH2: false, ...trust, secureContext })
   return (target, callback) => {
-    // The look-up hook is not called for addresses, so the host itself is checked here.
+    // The lookup hook is not called for addresses, so the host itself is checked here.
     const checked = checkHost(allow, target.hostname)
     if (Result.isFailure(checked)) return callback(checked.failure, null)
     const secure = target.protocol === "https:"
@@ -164,7 +164,7 @@ const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
   }
 }
 
-/** A second check, of the connected address, for a runtime that does not call the look-up hook. */
+/** A second check, of the connected address, for a runtime that does not call the lookup hook. */
 const checkPeer = (
   allow: EgressAllow,
   hostname: string,
@@ -195,7 +195,7 @@ const guardedLookup =
 const connectionError = (phase: "connect" | "tls", error: Error): Error => {
   if (error instanceof EgressRefused || error instanceof NameNotResolved) return error
   const timedOut = error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT"
-  // With several addresses tried Node reports an AggregateError without a text of its own.
+  // When it has tried several addresses, Node reports an AggregateError without a message.
   const detail = error instanceof AggregateError ? textOf(error.errors[0]) : textOf(error)
   return new ConnectionFailed({ phase, timedOut, detail })
 }

@@ -16,13 +16,13 @@ export interface EgressGuardOptions {
 }
 
 export interface GuardedDispatcherOptions {
-  /** PEM certificates that are trusted in place of the system's, for tests. */
+  /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Bound of the TCP connection with its DNS look-up, and of the TLS handshake each. Default 30 s. */
+  /** Bound of the TCP connection with its DNS lookup, and of the TLS handshake. Default 30 s. */
   readonly connectTimeoutMillis?: number
   /** Connections to one origin; further requests queue. Default 128. */
   readonly connectionsPerOriginMax?: number
-  /** Called when a connection to this origin was opened; the returned function when it was closed. */
+  /** Called when a connection to this origin opens; the returned function when it closes. */
   readonly onOpened?: (origin: string) => () => void
 }
 
@@ -36,14 +36,14 @@ export class EgressGuard extends Context.Service<
     /** Checks a URL without DNS. */
     readonly checkUrl: (url: string, options: CheckUrlOptions) => Effect.Effect<URL, EgressRefused>
     /**
-     * Checks a URL when it is saved: as `checkUrl`, and refuses a host whose addresses are all refused.
-     * A host that does not resolve now may do so later. Names nothing that the look-up found.
+     * Checks a URL when it is saved: like `checkUrl`, and refuses a host whose addresses are all refused.
+     * A host that does not resolve now may do so later. Does not reveal addresses.
      */
     readonly checkSaved: (
       url: string,
       options: CheckUrlOptions
     ) => Effect.Effect<URL, EgressRefused>
-    /** As `checkUrl`, and checks every address that the host has now. Connecting checks again. */
+    /** Like `checkUrl`, and checks every current address of the host. Connecting checks again. */
     readonly resolveAndCheck: (
       url: string,
       options: CheckUrlOptions
@@ -92,7 +92,7 @@ const makeEgressGuard = ({
       Effect.orElseSucceed((): ReadonlyArray<string> => [])
     )
     if (!refusesAll(allow, url.hostname, addresses)) return url
-    const reason = "the URL leads to no public address"
+    const reason = "the URL does not resolve to a public address"
     return yield* new EgressRefused({ host: url.hostname, reason })
   })
 

@@ -5,7 +5,7 @@ import type { EgressAllow } from "./EgressAllow.ts"
 
 /** The egress guard refuses this URL or host; for a webhook URL, code 2011. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
-  /** The host; empty when the text has none. Without credentials. */
+  /** The host, or empty if the text has none. Without credentials. */
   host: Schema.String,
   /** A sentence for clients: "the URL …". */
   reason: Schema.String
@@ -24,7 +24,7 @@ export interface CheckUrlOptions {
 
 /**
  * Checks a URL without DNS: it parses, has an allowed scheme and no credentials, and its host is neither
- * a local name nor an address that is not public. The URL parser turns every notation of an IPv4 address
+ * a local name nor a non-public address. The URL parser turns every notation of an IPv4 address
  * (decimal, octal, hexadecimal, short) into the dotted one, which is checked here and connected to later.
  */
 export const checkUrlText = (
@@ -39,7 +39,7 @@ export const checkUrlText = (
     return refuse(url.hostname, `must start with ${options.schemes.join(":// or ")}://`)
   }
   if (url.username !== "" || url.password !== "") {
-    return refuse(url.hostname, "must not carry a user name or password")
+    return refuse(url.hostname, "must not contain a user name or password")
   }
   return Result.flatMap(checkHost(allow, url.hostname), () =>
     wellFormed.test(text) && url.port !== "0"
@@ -48,7 +48,7 @@ export const checkUrlText = (
   )
 }
 
-/** What parsers read alike: no backslash, no empty host, user or port, no missing slash. */
+/** A form that all parsers read alike: no backslash, no empty host, user or port, no missing slash. */
 const wellFormed = /^[a-z]+:\/\/(?!:)[^\\/?#@]+(?<!:)(?:\/[^\\?#]*)?(?:[?#]|$)/iu
 
 /** Checks a host without DNS: local names and addresses; other names pass until they are resolved. */
@@ -67,7 +67,7 @@ export const checkHost = (
   return Result.void
 }
 
-/** Checks all addresses of a name: one address that is not public refuses them all. */
+/** Checks all addresses of a name: a single non-public address refuses them all. */
 export const checkAddresses = (
   allow: EgressAllow,
   host: string,
@@ -85,7 +85,7 @@ export const checkAddresses = (
   return Result.void
 }
 
-/** None of the addresses of a name may be connected to. */
+/** No address of a name may be connected to. */
 export const refusesAll = (
   allow: EgressAllow,
   host: string,

@@ -19,11 +19,11 @@ import { EgressGuard } from "./EgressGuard.ts"
 import type { CheckUrlOptions } from "./EgressRules.ts"
 import { EgressRefused } from "./EgressRules.ts"
 
-/** A medium could not be downloaded. The detail is shown to the client and names no inner address. */
+/** A medium could not be downloaded. The client sees the detail, which contains no internal address. */
 export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("MediaFetchFailed", {
   /** `too-large` breaks a rule of the model (400); `unreachable` is a failed download (4002). */
   reason: Schema.Literals(["unreachable", "too-large"]),
-  /** Another try may succeed: the host or the way to it is disturbed. */
+  /** Another try may succeed: the host, or the route to it, is failing temporarily. */
   isTransient: Schema.Boolean,
   detail: Schema.String
 }) {
@@ -36,11 +36,11 @@ export interface MediaFetchRequest extends CheckUrlOptions {
   readonly url: string
   /** The download stops at the first byte beyond. */
   readonly bytesMax: number
-  /** Whose share of the downloads it takes. */
+  /** The caller whose share of downloads it uses. */
   readonly caller: string
 }
 
-/** A download under way, closed with the scope. */
+/** A running download, closed with the scope. */
 export interface OpenedMedia {
   /** `Content-Length`, if the host sent it. */
   readonly announced?: number
@@ -53,14 +53,14 @@ export class MediaFetch extends Context.Service<
   {
     /**
      * Input media of clients, read into memory because they are inspected (ADR 0040). A few run at a
-     * time, shared fairly among the callers; a host that sends too slowly is given up.
+     * time, shared fairly among the callers; a download from a slow host is aborted.
      */
     readonly fetch: (
       request: MediaFetchRequest
     ) => Effect.Effect<Uint8Array, MediaFetchFailed | ShareExhausted>
-    /** Whether so many more downloads of the caller may wait. */
+    /** Whether this many more downloads of the caller may wait. */
     readonly mayWait: (caller: string, count: number) => boolean
-    /** Results of vendors, streamed. The whole has no time limit, the silence between two chunks has one. */
+    /** Results of vendors, streamed. Only the silence between two chunks is limited, not the total time. */
     readonly open: (
       request: Omit<MediaFetchRequest, "bytesMax" | "caller">
     ) => Effect.Effect<OpenedMedia, MediaFetchFailed, Scope.Scope>
@@ -68,7 +68,7 @@ export class MediaFetch extends Context.Service<
 >()("gateway/egress/MediaFetch") {
   static readonly layer = (options: {
     readonly serviceName: string
-    /** PEM certificates that are trusted in place of the system's, for tests. */
+    /** PEM certificates trusted instead of the system's, for tests. */
     readonly ca?: string | undefined
   }): Layer.Layer<MediaFetch, never, EgressGuard> => Layer.effect(MediaFetch, make(options))
 }
@@ -86,7 +86,8 @@ const make = Effect.fnUntraced(function* (options: {
   const within = <A, R>(work: Effect.Effect<A, MediaFetchFailed, R>) =>
     Effect.timeoutOrElse(work, {
       duration: Duration.seconds(mediaFetchSeconds),
-      orElse: () => Effect.fail(disturbed(`it took longer than ${mediaFetchSeconds} seconds`))
+      orElse: () =>
+        Effect.fail(failingTemporarily(`it took longer than ${mediaFetchSeconds} seconds`))
     })
   return MediaFetch.of({
     fetch: Effect.fn("MediaFetch.fetch")((request: MediaFetchRequest) =>
@@ -102,7 +103,8 @@ const make = Effect.fnUntraced(function* (options: {
       const { announced, body } = yield* within(follow(request, undefined, mediaRedirectsMax))
       const stream = bodyStream(body, {
         silenceMax: Duration.seconds(mediaFetchSeconds),
-        onSilence: () => disturbed(`its host sent nothing for ${mediaFetchSeconds} seconds`),
+        onSilence: () =>
+          failingTemporarily(`its host sent nothing for ${mediaFetchSeconds} seconds`),
         onBroken: failureOf
       })
       return { stream, ...(announced === undefined ? {} : { announced }) }
@@ -188,7 +190,7 @@ interface MediumResponse {
   readonly body: Readable
 }
 
-/** The medium, or where the host redirects to. */
+/** The medium, or the target of a redirect. */
 const readResponse = ({
   body,
   headers,
@@ -201,7 +203,7 @@ const readResponse = ({
   }
   if (statusCode !== 200) {
     const isTransient = statusCode === 429 || statusCode >= 500
-    return Result.fail(unreachable(`its host answered ${statusCode}`, isTransient))
+    return Result.fail(unreachable(`its host responded with ${statusCode}`, isTransient))
   }
   if ((header("content-encoding") ?? "identity") !== "identity") {
     return Result.fail(unreachable("its host sent it compressed"))
@@ -239,15 +241,15 @@ const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
     )
   })
 
-/** Fails once a whole period has brought too few bytes. */
+/** Fails once too few bytes have arrived in a whole period. */
 const failWhenSlow = Effect.fnUntraced(function* (size: () => number) {
   let before = 0
   do {
     before = size()
     yield* Effect.sleep(Duration.seconds(slowMediaSeconds))
   } while (size() - before >= slowMediaBytesMin * slowMediaSeconds)
-  return yield* disturbed(
-    `its host sent less than ${slowMediaBytesMin / 1024} KiB a second over ${slowMediaSeconds} seconds`
+  return yield* failingTemporarily(
+    `its host sent less than ${slowMediaBytesMin / 1024} KiB per second over ${slowMediaSeconds} seconds`
   )
 })
 
@@ -258,7 +260,7 @@ const unreachable = (why: string, isTransient = false): MediaFetchFailed =>
     detail: `The URL could not be downloaded: ${why}`
   })
 
-const disturbed = (why: string) => unreachable(why, true)
+const failingTemporarily = (why: string) => unreachable(why, true)
 
 const tooLarge = (bytesMax: number): MediaFetchFailed =>
   new MediaFetchFailed({
@@ -269,14 +271,14 @@ const tooLarge = (bytesMax: number): MediaFetchFailed =>
 
 const failureOf = (cause: unknown): MediaFetchFailed => {
   if (cause instanceof EgressRefused) {
-    return unreachable("its host has no public address, or one that is not")
+    return unreachable("its host has no public address, or also one that is not public")
   }
-  if (cause instanceof NameNotResolved) return disturbed("its host has no address")
+  if (cause instanceof NameNotResolved) return failingTemporarily("its host has no address")
   if (cause instanceof ConnectionFailed) {
-    if (cause.timedOut) return disturbed("its host did not answer in time")
-    return disturbed(
-      cause.phase === "tls" ? "the TLS handshake failed" : "its host cannot be connected to"
+    if (cause.timedOut) return failingTemporarily("its host did not respond in time")
+    return failingTemporarily(
+      cause.phase === "tls" ? "the TLS handshake failed" : "cannot connect to its host"
     )
   }
-  return disturbed("the connection broke before the end")
+  return failingTemporarily("the connection broke before the end")
 }

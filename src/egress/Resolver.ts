@@ -2,9 +2,9 @@ import { lookup, Resolver } from "node:dns/promises"
 import type { Resolve } from "./EgressConnector.ts"
 
 /**
- * A look-up by the operating system blocks one of libuv's four threads until it returns, up to half a
- * minute with a silent name server: four such names would stop all other look-ups and file access.
- * So names are resolved by c-ares, which needs no thread. ADR 0056.
+ * A lookup by the operating system blocks one of libuv's four threads until it returns, up to half a
+ * minute with a silent name server: four such names would stop all other lookups and file access.
+ * Therefore c-ares, which needs no thread, resolves names. ADR 0056.
  */
 const queryMillis = 3000
 const queryTries = 3
@@ -12,7 +12,7 @@ const queryTries = 3
 /** How long the response for one address family waits for that of the other. */
 const otherFamilyMillis = 250
 
-/** Look-ups by the operating system at a time: half of libuv's threads. */
+/** Concurrent lookups by the operating system: half of libuv's threads. */
 const systemLookupsMax = 2
 
 /** Resolves names so that a silent name server delays no other name. */
@@ -46,7 +46,7 @@ export const makeResolve = (
 }
 
 /**
- * The addresses of both families, or of the first one when the other does not respond within
+ * The addresses of both families, or of the first one if the other does not respond within
  * `otherFamilyMillis`: many name servers never respond for AAAA.
  */
 const firstOf = async (queries: ReadonlyArray<Promise<ReadonlyArray<string>>>) => {
@@ -79,20 +79,20 @@ const isTimeout = (cause: unknown): boolean =>
 
 type SystemLookup = (host: string) => Promise<ReadonlyArray<{ readonly address: string }>>
 
-/** One that is given up before its turn leaves the queue. */
+/** A lookup cancelled before its turn leaves the queue. */
 const makeSystemResolve = (lookup: SystemLookup): Resolve => {
   let free = systemLookupsMax
   const waiting = new Set<() => void>()
   const take = (signal: AbortSignal | undefined) =>
     new Promise<void>((resolve, reject) => {
-      if (signal?.aborted === true) return reject(new Error("The look-up was given up"))
+      if (signal?.aborted === true) return reject(new Error("The lookup was cancelled"))
       if (free > 0) {
         free -= 1
         return resolve()
       }
       waiting.add(resolve)
       return signal?.addEventListener("abort", () => {
-        if (waiting.delete(resolve)) reject(new Error("The look-up was given up"))
+        if (waiting.delete(resolve)) reject(new Error("The lookup was cancelled"))
       })
     })
   const give = () => {

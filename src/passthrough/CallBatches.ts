@@ -6,7 +6,7 @@ import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { makeFiberPlaces } from "../process/Places.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 
 /** What goes into one transaction. */
@@ -153,7 +153,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   const commit = makeCommit(waiting, write)
   let isWorking = false
   let idle: (() => void) | undefined
-  const fork = yield* makeFiberPlaces
+  const fork = yield* makeFiberSlots()
 
   const work = Effect.gen(function* () {
     while (true) {

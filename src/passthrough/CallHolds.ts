@@ -2,8 +2,8 @@ import { Effect, Exit } from "effect"
 import type { Scope } from "effect"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
-import { makeFiberPlaces } from "../process/Places.ts"
 import type { Process } from "../process/Process.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import { retryMillis } from "./CallBatches.ts"
 import type { HoldsLeft } from "./CallHoldStore.ts"
 import type { CallStart, CallStore } from "./CallStore.ts"
@@ -40,7 +40,7 @@ export const makeCallHolds = Effect.fnUntraced(function* (
   services: Services
 ): Effect.fn.Return<(start: CallStart) => CallHold, never, Scope.Scope> {
   const { process } = services
-  const fork = yield* makeFiberPlaces
+  const fork = yield* makeFiberSlots()
   let waiting: Array<Waiting> = []
   let isWorking = false
 

@@ -22,14 +22,14 @@ export interface ControlledAccount {
   readonly drainingSince: DateTime.Utc | null
   /** Charged today (UTC) for its tasks and calls. */
   readonly charged: Credits.Credits
-  /** Of tasks; those that responses to calls tell are in `details`. */
+  /** Rates of tasks; those reported in responses to calls are in `details`. */
   readonly rates: ReadonlyArray<LeasedRate>
 }
 
 /** The response to a free call. */
 export interface AccountCheck {
   readonly ok: boolean
-  /** Null: there was no response. */
+  /** Null if there was no response. */
   readonly httpStatus: number | null
   readonly millis: number
   readonly detail: string | null
@@ -37,18 +37,18 @@ export interface AccountCheck {
 
 type Failure = Problem | StoreUnavailable
 
-/** What the operator does with vendor accounts. docs/reference/vendors.md#draining-an-account */
+/** The operator's control of vendor accounts. docs/reference/vendors.md#draining-an-account */
 export class AccountControl extends Context.Service<
   AccountControl,
   {
     readonly list: Effect.Effect<ReadonlyArray<ControlledAccount>, StoreUnavailable>
-    /** No new work in any process; what it has is finished there. Fails with 2005. */
+    /** No process gives it new work; running work finishes there. Fails with 2005. */
     readonly drain: (id: string) => Effect.Effect<ControlledAccount, Failure>
-    /** Fails with 2005, or 2010 for one that left the configuration. */
+    /** Fails with 2005, or with 2010 for an account that left the configuration. */
     readonly resume: (id: string) => Effect.Effect<ControlledAccount, Failure>
-    /** Asks the vendor something that costs nothing. Fails with 2005, or 2010 where no such call is known. */
+    /** Makes a free call to the vendor. Fails with 2005, or with 2010 if no free call is known. */
     readonly check: (id: string) => Effect.Effect<AccountCheck, Failure>
-    /** Deletes what was charged on days before yesterday. */
+    /** Deletes charges of days before yesterday. */
     readonly deleteOld: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/AccountControl") {
@@ -70,10 +70,10 @@ export class AccountControl extends Context.Service<
         accounts.setDraining(new Set(since.keys()))
       })
       yield* refresh
-      // One process alone has an embedded store
+      // Only one process has an embedded store
       if (database._tag === "Postgres") {
         yield* refresh.pipe(
-          Effect.catchCause((cause) => Effect.logDebug("Drains could not be looked at", cause)),
+          Effect.catchCause((cause) => Effect.logDebug("Could not read drains", cause)),
           (read) => Effect.andThen(drainsChanged, read),
           Effect.forever,
           Effect.forkScoped
@@ -116,7 +116,7 @@ export class AccountControl extends Context.Service<
   ).pipe(Layer.provide([AccountDrainStore.layer, AccountFiguresStore.layer]))
 }
 
-/** All accounts with their figures; `since`: when each began to drain. */
+/** All accounts with their figures; `since` is when each began to drain. */
 const listAll = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   figures: AccountFiguresStore["Service"],
@@ -137,7 +137,7 @@ const listAll = Effect.fnUntraced(function* (
   }))
 })
 
-/** A call that costs nothing: the list of models of a provider with routes, else one of its own. */
+/** A free call: the model list of a provider with routes, or else a provider-specific one. */
 export const makeFreeCall = Effect.gen(function* () {
   const accounts = yield* Accounts
   const catalog = yield* Catalog
@@ -189,7 +189,7 @@ export const makeFreeCall = Effect.gen(function* () {
   })
 })
 
-/** What the pauses that a check finds are counted by. */
+/** The name under which pauses found by a check are counted. */
 const modelOf = (path: string): string => `GET ${path.replace(/\?.*$/u, "")}`
 
 const listing = {
@@ -203,7 +203,7 @@ const listing = {
   watch: undefined
 } as const
 
-/** The list of models of a provider with routes. */
+/** The model list of a provider with routes. */
 const routeOf = (catalog: Catalog["Service"], provider: Provider) =>
   catalog
     .current()
@@ -215,7 +215,7 @@ const routeOf = (catalog: Catalog["Service"], provider: Provider) =>
         route.path.endsWith("/models")
     )
 
-/** What the operator does about a refusal of the service's own account. */
+/** The operator's remedy for a refusal of the service's own account. */
 export const remedyOf = (concerns: "account" | "scope"): string =>
   concerns === "account"
     ? "Check the account's API key and base URL in the configuration, and its bill at the vendor"

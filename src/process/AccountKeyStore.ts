@@ -22,19 +22,19 @@ export type StoredAccount = typeof StoredAccount.Type
 export class AccountKeyStore extends Context.Service<
   AccountKeyStore,
   {
-    /** These are in the configuration of a process. `isStart`: with the keys of now. */
+    /** Records the accounts in the configuration of a process. `isStart`: with its current keys. */
     readonly keep: (
       accounts: ReadonlyArray<SealedAccount>,
       isStart: boolean,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** All but these. */
+    /** All others. */
     readonly others: (
       ids: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<StoredAccount>, StoreUnavailable>
-    /** Deletes those that were in no configuration since then, save those with the job of an unfinished task. */
+    /** Deletes accounts in no configuration since then, except those with the job of an unfinished task. */
     readonly forget: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Tasks that wait for a slot of these accounts choose their account anew. */
+    /** Tasks waiting for a slot of these accounts choose an account again. */
     readonly leave: (
       ids: ReadonlyArray<string>,
       now: DateTime.Utc

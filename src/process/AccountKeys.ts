@@ -21,19 +21,19 @@ import { Process } from "./Process.ts"
 import { Secrets } from "./Secrets.ts"
 
 /**
- * Keeps the keys of the accounts that tasks run at, encrypted, so that a job is finished with the key that
- * bought it when its account has left the configuration. docs/reference/vendors.md#accounts-that-leave, ADR 0186.
+ * Keeps the encrypted keys of the accounts that run tasks, so that a job is finished with the key that
+ * bought it even after its account has left the configuration. docs/reference/vendors.md#accounts-that-leave, ADR 0186.
  */
 export class AccountKeys extends Context.Service<
   AccountKeys,
   {
-    /** The account of a job, as its attempt names it: of the configuration, or one that has left it. */
+    /** The account of a job, as named by its attempt: from the configuration, or one that has left it. */
     readonly ownerOf: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
-    /** When a process had these accounts last, of those that left the configuration of this one. */
+    /** When a process last had these accounts, of those that left this process's configuration. */
     readonly departed: Effect.Effect<ReadonlyMap<string, DateTime.Utc>, StoreUnavailable>
   }
 >()("gateway/process/AccountKeys") {
-  /** Keeps them before any task can be run; and again at an interval, as a duty. ADR 0202 */
+  /** Stores them before any task can run, and again at an interval, as a duty. ADR 0202 */
   static readonly layer = Layer.effect(
     AccountKeys,
     Effect.gen(function* () {
@@ -53,7 +53,7 @@ export class AccountKeys extends Context.Service<
       }))
 
       let seen: string | undefined
-      /** A process that finds others than before says so. */
+      /** A process that finds different accounts notifies the others. */
       const look = Effect.gen(function* () {
         const others = yield* store.others(ids)
         accounts.setDeparted((yield* Effect.forEach(others, open)).flat())
@@ -67,7 +67,7 @@ export class AccountKeys extends Context.Service<
       let tendedAt = Number.NEGATIVE_INFINITY
       const tend = Effect.gen(function* () {
         const millis = yield* Clock.currentTimeMillis
-        // Nothing of its own, and nothing left by others: these may still leave something
+        // It has none, and others have left none: they may still leave some
         if (isIdle && millis - tendedAt < idleMillis) return
         tendedAt = millis
         const now = yield* clock.now
@@ -88,18 +88,18 @@ export class AccountKeys extends Context.Service<
         publishChange("accounts")
       }
       yield* look
-      // One of the processes that have these accounts says so for all of them
+      // One of the processes with these accounts records them for all
       const name = `vendor accounts ${createHash("sha256").update(ids.toSorted().join()).digest("hex").slice(0, 16)}`
       yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
       yield* accountsChanged.pipe(
         Effect.andThen(look),
-        Effect.catchCause((cause) => Effect.logDebug("Vendor accounts were not looked at", cause)),
+        Effect.catchCause((cause) => Effect.logDebug("Could not read vendor accounts", cause)),
         Effect.forever,
         Effect.forkScoped
       )
 
       return AccountKeys.of({
-        // Another process may have begun to use it since
+        // Another process may have started to use it since
         ownerOf: (accountId) =>
           Effect.catch(vendors.owner(accountId), () =>
             Effect.andThen(Effect.ignore(look), vendors.owner(accountId))
@@ -112,7 +112,7 @@ export class AccountKeys extends Context.Service<
 
 const idleMillis = 60_000
 
-/** Part of every text, so that no other ciphertext of the service is accepted as one. */
+/** Part of every text, so that no other ciphertext of the service is accepted. */
 const purpose = "vendor account 1"
 
 const isProvider = (name: string): name is Provider => Object.hasOwn(providerVariables, name)
@@ -136,7 +136,7 @@ const decode = Schema.decodeUnknownEffect(Sealed)
 const encode = ({ key, ...account }: AccountSetting): string =>
   JSON.stringify({ purpose, ...account, key: Redacted.value(key) })
 
-/** Reads a stored account, once for each time that it is written; `[]`: it cannot be read, which is logged once. */
+/** Reads a stored account, once per write; `[]` if it cannot be read, which is logged once. */
 const makeOpen = (secrets: Secrets["Service"]) => {
   const known = new Map<
     string,

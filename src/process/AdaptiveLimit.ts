@@ -1,41 +1,41 @@
 /** Milliseconds over which delays are averaged. */
 const windowMillis = 100
 
-/** After so long without work nothing is known: the limit is the highest again. Milliseconds. */
+/** After this long without work the limit returns to `most`. Milliseconds. */
 const quietMillis = 1000
 
-/** An overload that has refused something in each window for so long is no burst. Milliseconds. */
+/** An overload that refuses something in every window for this long is more than a burst. Milliseconds. */
 const overloadMillis = 500
 
-/** The limit is lowered by this factor in each window that is late, and raised in each that is not. */
+/** Factors by which the limit falls after each late window and rises after each other one. */
 const lowered = 0.7
 const raised = 1.2
 
 export interface AdaptiveBounds {
-  /** So much is admitted however late it is. */
+  /** Admitted whatever the delay. */
   readonly least: number
-  /** So much is admitted however late it is, unless an overload lasts. */
+  /** Admitted whatever the delay, unless an overload lasts. */
   readonly usual: number
-  /** A burst: so much is admitted before delays are known. */
+  /** Admitted in a burst, before delays are known. */
   readonly most: number
-  /** Average delay beyond which less is admitted. Milliseconds. */
+  /** The limit falls when the average delay exceeds this. Milliseconds. */
   readonly delayMillisMax: number
 }
 
 /**
- * How much may be under way at once: falls while what is measured takes too long on average, and rises while
- * it does not. O(1), time is given by the caller. ADR 0207.
+ * How many operations may run at once: falls while they take too long on average, and rises otherwise. O(1); the
+ * caller passes the time. ADR 0207.
  */
 export class AdaptiveLimit {
   readonly #bounds: AdaptiveBounds
   #limit: number
-  /** Most under way in this window. */
+  /** Most operations that ran at once in this window. */
   #peak = 0
   #from = -Infinity
   #count = 0
   #sum = 0
   #delay = 0
-  /** Since when each window has refused something. */
+  /** Start of the current series of windows that each refused something. */
   #refusingFrom = Infinity
   #isRefusing = false
 
@@ -53,7 +53,7 @@ export class AdaptiveLimit {
     return this.#delay
   }
 
-  /** One more was admitted, so that `underWay` are. */
+  /** Records an admission, after which `underWay` are running. */
   admitted(underWay: number): void {
     if (underWay > this.#peak) this.#peak = underWay
   }
@@ -62,8 +62,8 @@ export class AdaptiveLimit {
     this.#isRefusing = true
   }
 
-  /** So many took so long each, none it may be; `underWay` still are. */
-  took(nowMillis: number, count: number, eachMillis: number, underWay: number): void {
+  /** Records `count` operations of `eachMillis`; `count` may be 0. `underWay` are still running. */
+  record(nowMillis: number, count: number, eachMillis: number, underWay: number): void {
     this.#sum += count * eachMillis
     this.#count += count
     const elapsed = nowMillis - this.#from

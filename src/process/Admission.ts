@@ -1,7 +1,7 @@
 import { Context, Effect } from "effect"
 import { AdmissionLimiter } from "./AdmissionLimiter.ts"
 
-/** Kinds of new work, of which a process takes no more than it can do. */
+/** Kinds of new work; a process accepts no more of each than it can do. */
 export interface AdmissionService {
   /** Creates of tasks. */
   readonly creates: AdmissionLimiter
@@ -10,9 +10,8 @@ export interface AdmissionService {
 }
 
 /**
- * So many creates are never refused for a short time, and so many calls. What a call or a stream costs is
- * spread over turns of the loop, three to five of them; a create waits for one commit of many. Figures in
- * bench/README.md.
+ * This many creates and calls are accepted in a short burst. The cost of a call or a stream is spread over
+ * three to five turns of the event loop; a create waits for a shared commit. Figures in bench/README.md.
  */
 export const makeAdmission = (): AdmissionService => {
   const creates = { usual: 128, most: 512 }
@@ -29,14 +28,14 @@ export const makeAdmission = (): AdmissionService => {
   }
 }
 
-/** One for the process: it has one event loop and one pool. ADR 0207. */
+/** One per process, which has one event loop and one pool. ADR 0207. */
 export const Admission = Context.Reference<AdmissionService>("gateway/process/Admission", {
   defaultValue: makeAdmission
 })
 
 /**
- * An operation of a caller on the store is work in hand until what is returned is called; once counts.
- * Real time: it measures the machine.
+ * A caller's operation on the store counts as work in hand until the returned function is called; further calls
+ * have no effect. Uses real time, because it measures the machine.
  */
 export const begun = (limiter: AdmissionLimiter, caller: string): (() => void) => {
   const from = performance.now()

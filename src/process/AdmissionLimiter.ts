@@ -3,23 +3,23 @@ import { AdaptiveLimit } from "./AdaptiveLimit.ts"
 import type { AdaptiveBounds } from "./AdaptiveLimit.ts"
 
 export interface AdmissionBounds {
-  /** Of requests that one turn of the event loop admits, by how long that turn takes. */
+  /** Bounds of the requests admitted in one turn of the event loop, by the duration of the turn. */
   readonly turn: AdaptiveBounds
-  /** Of work in hand, by how long operations on the store take. */
+  /** Bounds of work in hand, by the duration of operations on the store. */
   readonly store: AdaptiveBounds
 }
 
-/** What one caller has in hand. */
+/** Work in hand of one caller. */
 interface Caller {
   operations: number
-  /** Admitted, and operations begun, in the turn of this number. */
+  /** Admissions and started operations in the turn of this number. */
   admitted: number
   begun: number
   turn: number
 }
 
 /**
- * One caller alone is admitted up to the limit; a third more is kept for the others, so that they are
+ * A single caller is admitted up to the limit; a third more is reserved for others, so that they are
  * admitted while it is refused.
  */
 const aloneMax = 3 / 4
@@ -32,7 +32,7 @@ const forgetMillis = 1000
  * Bounds how much work of one kind waits for this process, and divides it fairly among the callers. Work in
  * hand is what was admitted in this turn of the event loop, and operations on the store: a request that
  * waits for a vendor, its client or the end of a task is not in hand. A request waits for several turns, so
- * that a turn has a bound of its own. O(1), time is given by the caller. ADR 0207, 0249, 0277.
+ * turns have a separate bound. O(1); the caller passes the time. ADR 0207, 0249, 0277.
  */
 export class AdmissionLimiter {
   readonly #turn: AdaptiveLimit
@@ -40,9 +40,9 @@ export class AdmissionLimiter {
   readonly #callers = new Map<string, Caller>()
   #forgotAt = -Infinity
   #turns = 0
-  /** Operations under way. */
+  /** Running operations. */
   #operations = 0
-  /** Admitted, and operations begun, since the latest turn of the event loop. */
+  /** Admissions and started operations since the latest turn of the event loop. */
   #admitted = 0
   #begun = 0
   #refused = 0
@@ -52,7 +52,7 @@ export class AdmissionLimiter {
     this.#store = new AdaptiveLimit(store)
   }
 
-  /** `false`: to be refused at once. */
+  /** `false` if the request must be refused at once. */
   admit(name: string): boolean {
     const inHand = this.#inHand
     const caller = this.#callerOf(name)
@@ -69,7 +69,7 @@ export class AdmissionLimiter {
     return true
   }
 
-  /** Something is waited for that only this process or its store delays. */
+  /** Starts an operation that only this process or its store can delay. */
   begin(name: string): void {
     const caller = this.#callerOf(name)
     caller.operations += 1
@@ -81,16 +81,16 @@ export class AdmissionLimiter {
   end(name: string, nowMillis: number, tookMillis: number): void {
     this.#callerOf(name).operations -= 1
     this.#operations -= 1
-    this.#store.took(nowMillis, 1, tookMillis, this.#inHand)
+    this.#store.record(nowMillis, 1, tookMillis, this.#inHand)
   }
 
-  /** The loop has handled all requests that it has read in this turn, which took so long. */
+  /** The loop has handled all requests read in this turn, which took this long. */
   turn(nowMillis: number, tookMillis: number): void {
-    this.#turn.took(nowMillis, this.#admitted, tookMillis, 0)
+    this.#turn.record(nowMillis, this.#admitted, tookMillis, 0)
     this.#turns += 1
     this.#admitted = 0
     this.#begun = 0
-    this.#store.took(nowMillis, 0, 0, this.#operations)
+    this.#store.record(nowMillis, 0, 0, this.#operations)
     if (nowMillis - this.#forgotAt > forgetMillis) this.#forget(nowMillis)
   }
 
@@ -103,7 +103,7 @@ export class AdmissionLimiter {
     )
   }
 
-  /** What was admitted in this turn has begun an operation in it, or has none yet. */
+  /** Work admitted in this turn, whether or not it has started an operation. */
   get #inHand(): number {
     return this.#operations + Math.max(0, this.#admitted - this.#begun)
   }
@@ -129,22 +129,22 @@ export class AdmissionLimiter {
     }
   }
 
-  /** Callers that are remembered. */
+  /** Number of remembered callers. */
   get callers(): number {
     return this.#callers.size
   }
 
-  /** One caller is admitted so much at once. */
+  /** Most work of one caller. */
   get limit(): number {
     return Math.min(this.#turn.limit, this.#store.limit)
   }
 
-  /** Average of a turn and of an operation, together, in milliseconds. */
+  /** Average of a turn plus average of an operation, in milliseconds. */
   get delay(): number {
     return this.#turn.delay + this.#store.delay
   }
 
-  /** How much was refused since the call before. */
+  /** Refusals since the previous call. */
   takeRefused(): number {
     const refused = this.#refused
     this.#refused = 0

@@ -20,8 +20,8 @@ export class AuditLog extends Context.Service<
   AuditLog,
   {
     /**
-     * Runs a request. The store that changes something writes the entry with the change; for a request
-     * that no store has judged, the entry is written when it has succeeded.
+     * Runs a request. The store that changes something writes the entry with the change; if no store was
+     * involved, the entry is written after the request has succeeded.
      */
     readonly around: (
       entry: PendingEntry

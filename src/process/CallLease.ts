@@ -1,20 +1,20 @@
 import type { Clock } from "effect"
 import { callLeaseSeconds, heartbeatSeconds } from "../domain/Limits.ts"
 
-/** Shorter than others wait before they release the holds of calls: they may be a little ahead. */
+/** Shorter than the wait of others before they release holds of calls, because their clocks may be slightly ahead. */
 const silentMillis = (callLeaseSeconds - heartbeatSeconds) * 1000
 
 /**
- * What this process knows of its own lease. It counts from the moment before its last confirmed heartbeat was sent, so
- * that the lease never ends later here than in the database. The monotonic clock is never set back, and the other one
- * goes on while the machine sleeps: a silence is long when either says so.
+ * This process's view of its lease. It counts from the moment before its last confirmed heartbeat was sent, so
+ * that the lease never ends later here than in the database. The monotonic clock is never set back, and the wall clock
+ * continues while the machine sleeps: a silence is too long if either clock says so.
  * docs/reference/processes.md#leases
  */
 export class CallLease {
   readonly #clock: Clock.Clock
   #sentAt: { readonly monotonic: number; readonly wall: number }
   #silences = 0
-  /** The current silence is counted. */
+  /** Whether the current silence was counted. */
   #isSilent = false
 
   constructor(clock: Clock.Clock) {
@@ -22,20 +22,20 @@ export class CallLease {
     this.#sentAt = this.now()
   }
 
-  /** The moment before a heartbeat is sent. */
+  /** Call before a heartbeat is sent. */
   now() {
     const monotonic = Number(this.#clock.monotonicTimeNanosUnsafe()) / 1e6
     return { monotonic, wall: this.#clock.currentTimeMillisUnsafe() }
   }
 
-  /** A heartbeat was confirmed. */
+  /** Call when a heartbeat was confirmed. */
   confirmed(sentAt: { readonly monotonic: number; readonly wall: number }): void {
     this.#look()
     if (sentAt.monotonic >= this.#sentAt.monotonic) this.#sentAt = sentAt
     this.#isSilent = false
   }
 
-  /** How many silences were longer than the lease; the current one is counted as soon as it is. */
+  /** Number of silences longer than the lease, including the current one. */
   silences(): number {
     this.#look()
     return this.#silences

@@ -7,26 +7,26 @@ import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** A catalog as it is stored. */
+/** A stored catalog. */
 export interface StoredCatalog {
   readonly id: number
   readonly hash: string
   readonly text: string
-  /** Null: it never was. */
+  /** Null if it never was. */
   readonly adoptedAt: DateTime.Utc | null
 }
 
-/** The catalog that all processes are to have, and since when. */
+/** The catalog for all processes, and since when. */
 export interface Adoption {
   readonly adoption: number
   readonly catalog: number
   readonly hash: string
-  /** Absent for a caller that has it. */
+  /** Absent for callers that already have it. */
   readonly text: string | null
   readonly adoptedAt: DateTime.Utc
 }
 
-/** A process that begins, or was asked to read its file anew. */
+/** A process that starts, or was asked to reload its file. */
 export interface AdoptionRequest {
   readonly catalog: HashedContent
   readonly processId: string
@@ -42,7 +42,7 @@ export class CatalogStore extends Context.Service<
   {
     /** Stores and adopts in one transaction. Returns the latest adoption, which may be of another catalog. */
     readonly adopt: (request: AdoptionRequest) => Effect.Effect<Adoption, StoreUnavailable>
-    /** The latest adoption; `known`: the number of the one that the caller has. */
+    /** The latest adoption; `known` is the number of the caller's catalog. */
     readonly latest: (known: number) => Effect.Effect<Option.Option<Adoption>, StoreUnavailable>
     readonly byId: (id: number) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
     readonly byHash: (hash: string) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>

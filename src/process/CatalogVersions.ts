@@ -13,7 +13,7 @@ import { CatalogStore } from "./CatalogStore.ts"
 import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
 import { Process } from "./Process.ts"
 
-/** A catalog, and when it was adopted last; null: never. */
+/** A catalog and its last adoption; null if never adopted. */
 export interface AdoptedCatalog {
   readonly version: CatalogVersion
   readonly adoptedAt: DateTime.Utc | null
@@ -22,7 +22,7 @@ export interface AdoptedCatalog {
 export interface Reload {
   readonly hash: string
   readonly previousHash: string
-  /** False: it was only looked at, or is the one that was adopted already. */
+  /** False for a dry run, or if it was adopted already. */
   readonly adopted: boolean
   readonly difference: CatalogDifference
 }
@@ -32,13 +32,13 @@ export class CatalogVersions extends Context.Service<
   CatalogVersions,
   {
     /**
-     * Reads `CATALOG_FILE` and has all processes adopt it. On any fault the adopted catalog stays, whole.
-     * `dryRun`: only says what would change.
+     * Reads `CATALOG_FILE` and makes all processes adopt it. On any fault the adopted catalog stays unchanged.
+     * `dryRun` only reports what would change.
      */
     readonly reload: (dryRun: boolean) => Effect.Effect<Reload, CatalogError | StoreUnavailable>
     /**
-     * The catalog of a task, by the number that the task names; `null`: the adopted one. `None` of this and the
-     * next two: there is none, or this release cannot read it, which is logged.
+     * The catalog of a task, by its number; `null` for the adopted one. This and the next two return `None` if there is
+     * no catalog, or if this release cannot read it, which is logged.
      */
     readonly withId: (
       id: number | null
@@ -53,7 +53,7 @@ export class CatalogVersions extends Context.Service<
     readonly current: () => AdoptedCatalog
   }
 >()("gateway/process/CatalogVersions") {
-  /** Adopts at the start, and looks for adoptions of other processes. */
+  /** Adopts at startup, and watches for adoptions by other processes. */
   static readonly layer = Layer.effect(
     CatalogVersions,
     Effect.gen(function* () {
@@ -67,7 +67,7 @@ export class CatalogVersions extends Context.Service<
 
       const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
         const next = yield* catalog.read
-        // Compared with what is adopted, not with what this process saw last
+        // Compared with the adopted catalog, not with the one this process saw last
         yield* adopted.look
         const before = catalog.current()
         const difference = differenceOf(before.content, next.content)
@@ -86,12 +86,10 @@ export class CatalogVersions extends Context.Service<
         }
       })
 
-      // One process alone has an embedded store
+      // Only one process has an embedded store
       if (database._tag === "Postgres") {
         yield* adopted.look.pipe(
-          Effect.catchCause((cause) =>
-            Effect.logDebug("The catalog could not be looked at", cause)
-          ),
+          Effect.catchCause((cause) => Effect.logDebug("Could not read the catalog", cause)),
           (look) => Effect.andThen(catalogChanged, look),
           Effect.forever,
           Effect.forkScoped
@@ -107,7 +105,7 @@ export class CatalogVersions extends Context.Service<
   ).pipe(Layer.provide(CatalogStore.layer))
 }
 
-/** `told`: what has been logged. A job whose catalog cannot be read asks for it each minute. */
+/** `told`: what has been logged. A job whose catalog is unreadable asks for it every minute. */
 const versionOf = Effect.fnUntraced(function* (
   { hash, id, text }: StoredCatalog,
   told = new Set<string>()
@@ -125,17 +123,17 @@ const versionOf = Effect.fnUntraced(function* (
   return Option.none<CatalogVersion>()
 })
 
-/** Follows the adoptions in the store, the process's own among them. */
+/** Follows adoptions in the store, including this process's own. */
 const makeAdopted = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore
   const { id: processId, publishChange } = yield* Process
-  // Heartbeats are judged by it, and all processes date adoptions by it. ADR 0176
+  // The clock of heartbeats, by which all processes date adoptions. ADR 0176
   const now = yield* (yield* DatabaseClock).now
   let known = 0
   let since = now
 
-  /** A catalog that this release cannot read is passed over, once. */
+  /** A catalog that this release cannot read is skipped, and logged once. */
   const become = Effect.fnUntraced(function* (adoption: Adoption) {
     const { adoption: number, adoptedAt, catalog: id, hash, text } = adoption
     if (number <= known) return
@@ -152,7 +150,7 @@ const makeAdopted = Effect.gen(function* () {
     if (Option.isNone(next)) return
     catalog.replace(next.value)
     since = adoptedAt
-    if (hash !== before.hash) yield* Effect.logInfo(`The catalog ${hash} is adopted`)
+    if (hash !== before.hash) yield* Effect.logInfo(`Adopted the catalog ${hash}`)
   })
 
   const own = catalog.current()
@@ -163,7 +161,7 @@ const makeAdopted = Effect.gen(function* () {
       `CATALOG_FILE of this process is one that was replaced: the catalog ${latest.hash}, which the other ` +
         "processes have, is kept. Remedy: give all processes the same file, or reload"
     )
-    // Until the other one is read, and for good when it cannot be
+    // Until the other one is read, and permanently if it is unreadable
     const stored = yield* store.byHash(own.hash)
     catalog.replace(
       makeVersion(own, Option.match(stored, { onNone: () => null, onSome: ({ id }) => id }))
@@ -182,7 +180,7 @@ const makeAdopted = Effect.gen(function* () {
   }
 })
 
-/** Catalogs that were adopted before. The latest ones are kept. */
+/** Catalogs adopted before. The latest ones are kept. */
 const makeEarlier = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore

@@ -1,24 +1,24 @@
 import { Context, Deferred, Effect, Latch, Layer } from "effect"
 
-/** Work that a drain lets end: it cannot be handed over to another process. */
+/** Work that a drain lets finish, because another process cannot take it over. */
 export type HeldWork = "submit" | "delivery"
 
 /**
- * Whether this process stops. Loops that claim work ask `isDraining`; steps of tasks are interrupted when
- * it has `begun`; what may not be cut runs in `hold`. docs/operating.md#stopping
+ * Whether this process is stopping. Loops that claim work ask `isDraining`; task steps are interrupted when
+ * it has `begun`; work that must not be interrupted runs in `hold`. docs/operating.md#stopping
  */
 export class Drain extends Context.Service<
   Drain,
   {
-    /** From the signal on: claim nothing any more, and release what waits. */
+    /** True from the signal on: claim nothing more, and release waiting work. */
     readonly isDraining: () => boolean
     /** Succeeds when the drain begins. */
     readonly begun: Effect.Effect<void>
     readonly begin: Effect.Effect<void>
-    /** Succeeds when the drain shall end soon: a second signal came. */
+    /** Succeeds when a second signal asks the drain to end soon. */
     readonly hurried: Effect.Effect<void>
     readonly hurry: Effect.Effect<void>
-    /** What is left to be written may take until then, in milliseconds of `performance.now()`. */
+    /** Remaining writes may take until then, in milliseconds of `performance.now()`. */
     readonly graceUntil: (millis: number) => Effect.Effect<void>
     /** The same time; long past without a grace, and after `hurry`. */
     readonly graceEnd: () => number

@@ -32,17 +32,17 @@ interface HintsService {
 }
 
 /**
- * Notifies the other processes. A hint may be lost, so whoever waits for one also looks by itself.
- * Default: there is no other process. ADR 0178.
+ * Notifies the other processes. A hint may be lost, so every waiter also polls. Default: there is no other
+ * process. ADR 0178.
  */
 export const Hints = Context.Reference<HintsService>("gateway/process/Hints", {
   defaultValue: () => ({ publishUnsafe: () => {}, subscribe: () => {} })
 })
 
-/** Pause between two statements: what gathers meanwhile shares the next. */
+/** Pause between two statements; hints that arrive in the meantime share the next one. */
 const roundMillis = 10
 
-/** A process that was alone looks for others again after this time. */
+/** A process that was alone checks for others again after this time. */
 const aloneMillis = 1000
 
 /** Postgres refuses a notification of 8000 bytes. */
@@ -56,7 +56,7 @@ const Message = Schema.fromJsonString(
 )
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
-/** Without another process nothing is sent, and nothing is committed. */
+/** Without another process, nothing is sent or committed. */
 const send = `
   SELECT pg_notify($1, payload) AS sent FROM unnest($2::text[]) AS payload
   WHERE (
@@ -64,7 +64,7 @@ const send = `
     WHERE heartbeat_at > clock_timestamp() - make_interval(secs => $3)
   ) > 1`
 
-/** By `NOTIFY` on the direct connection, if there is one. */
+/** Uses `NOTIFY` on the direct connection, if there is one. */
 export const layer = Layer.effect(
   Hints,
   Effect.gen(function* () {
@@ -77,7 +77,7 @@ const make = Effect.fnUntraced(function* (
   direct: Option.Option.Value<typeof DirectConnection.Service>
 ) {
   const clock = yield* Clock.Clock
-  /** Of this process: what it sends comes back too. */
+  /** Identifies this process, which also receives its own notifications. */
   const sender = SecureRandom.uuidV4Unsafe()
   const probed = yield* Deferred.make<void>()
   const handlers = new Map<string, Array<(key: string) => void>>()
@@ -104,7 +104,7 @@ const make = Effect.fnUntraced(function* (
         if (sent.length === 0) aloneAt = clock.currentTimeMillisUnsafe()
       }
     )
-  }).pipe(Effect.catchCause((cause) => Effect.logDebug("Hints were not sent", cause)))
+  }).pipe(Effect.catchCause((cause) => Effect.logDebug("Could not send hints", cause)))
 
   yield* Effect.addFinalizer(() => flush)
   yield* busy.await.pipe(
@@ -118,7 +118,7 @@ const make = Effect.fnUntraced(function* (
 
   return {
     publishUnsafe: (topic, key) => {
-      // Either way, because the clock may be set back
+      // In both directions, because the clock may be set back
       if (Math.abs(clock.currentTimeMillisUnsafe() - aloneAt) < aloneMillis) return
       const keys = waiting.get(topic)
       if (keys === undefined) waiting.set(topic, new Set([key]))
@@ -134,7 +134,7 @@ const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Behind a pooler in transaction mode `LISTEN` succeeds and nothing arrives. Of a connection that is not open the log
+ * Behind a pooler in transaction mode `LISTEN` succeeds but nothing arrives. If the connection is not open, the log
  * says why.
  */
 const probe = (
@@ -150,7 +150,7 @@ const probe = (
       Effect.catchCause(() =>
         direct.isOpen()
           ? Effect.logWarning(
-              "Notifications of other processes do not arrive, as behind a pooler in transaction mode: what they change is noticed a second later"
+              "Notifications of other processes do not arrive, as behind a pooler in transaction mode: their changes are noticed a second later"
             )
           : Effect.void
       )

@@ -4,15 +4,15 @@ import type { Duration, Scope } from "effect"
 /** A subscription of one key. */
 export interface Signal {
   /**
-   * Waits until the key is notified, or at most so long. Notifications
+   * Waits until the key is notified or the time has passed. Notifications
    * since the last wait count as one.
    */
   readonly wait: (atMost: Duration.Duration) => Effect.Effect<void>
 }
 
 /**
- * Signals within this process, by key: a notification costs what the subscribers of its key cost,
- * however many wait for other keys. Volatile: whoever waits also has to look by itself.
+ * Signals within this process, by key: the cost of a notification depends only on the subscribers of its key.
+ * Volatile, so every waiter also has to poll.
  */
 export class KeyedSignal<Key> {
   readonly #queues = new Map<Key, Set<Queue.Queue<void>>>()

@@ -5,13 +5,13 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { PartitionStore } from "./PartitionStore.ts"
 
 /**
- * Keeps the delivery log and the receipts of calls for `LOG_RETENTION`, in day partitions made ahead, and
+ * Keeps the delivery log and the receipts of calls for `LOG_RETENTION`, in day partitions created in advance, and
  * the audit log for `AUDIT_RETENTION`, in months. docs/reference/privacy.md#retention, ADR 0053, ADR 0102.
  */
 export class LogRetention extends Context.Service<
   LogRetention,
   {
-    /** Makes the partitions of the next days and drops those that are too old. */
+    /** Creates the partitions of the next days and drops expired ones. */
     readonly maintain: Effect.Effect<void, StoreUnavailable>
     /** The same for the months of the audit log. */
     readonly maintainAudit: Effect.Effect<void, StoreUnavailable>

@@ -11,26 +11,26 @@ import { Secrets } from "./Secrets.ts"
 /** A value that no key opens, as `table.column key`. */
 export type UnreadableValue = string
 
-/** What a whole rotation came to: nothing that can be read is left under another key than the first. */
+/** The result of a full rotation: every readable value is encrypted under the first key. */
 export interface RotationOutcome {
   readonly rewritten: number
   readonly unreadable: ReadonlyArray<UnreadableValue>
 }
 
 /**
- * Encrypts everything at rest under the first key of `MASTER_KEY`. Any number of values may be done
- * already, and the service may run meanwhile. docs/operating.md#rotating-master_key, ADR 0222
+ * Encrypts everything at rest under the first key of `MASTER_KEY`. Some values may already
+ * be done, and the service may keep running. docs/operating.md#rotating-master_key, ADR 0222
  */
 export class MasterKeyRotation extends Context.Service<
   MasterKeyRotation,
   {
-    /** `onPage` gets the number of values that were rewritten since the one before. */
+    /** `onPage` gets the number of values rewritten since its previous call. */
     readonly rotate: (
       onPage: (rewritten: number) => Effect.Effect<void>
     ) => Effect.Effect<RotationOutcome, StoreUnavailable>
     /**
-     * Processes that live and encrypt under another key than the first: what they write is not of the new
-     * key, and some cannot read it. ADR 0236
+     * Live processes that encrypt under a key other than the first: their writes do not use the new key, and some
+     * cannot read it. ADR 0236
      */
     readonly stragglers: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }
@@ -47,7 +47,7 @@ export class MasterKeyRotation extends Context.Service<
         const sealed = yield* Effect.option(secrets.reencrypt(value.sealed))
         if (Option.isNone(sealed)) return { rewritten: 0, unreadable: [nameOf(column, value)] }
         if (Option.isNone(sealed.value)) return { rewritten: 0, unreadable: [] }
-        // Changed meanwhile: the next pass looks at it again
+        // Changed in the meantime: the next pass reads it again
         yield* store.replace(column, value, sealed.value.value)
         return { rewritten: 1, unreadable: [] }
       })
@@ -82,7 +82,7 @@ export class MasterKeyRotation extends Context.Service<
         rotate: Effect.fn("MasterKeyRotation.rotate")(function* (onPage) {
           let rewritten = 0
           for (;;) {
-            // Only a pass that has found nothing proves that nothing is left
+            // Only a pass without findings proves that nothing is left
             const found = yield* pass(onPage)
             if (found.rewritten === 0) return { rewritten, unreadable: found.unreadable }
             rewritten += found.rewritten

@@ -6,8 +6,8 @@ import { Problem } from "../domain/Problem.ts"
 import { openResponsesMax, openResponsesShareMax } from "../domain/ShareLimits.ts"
 
 /**
- * Responses of this process that stay open while something else goes on: event streams of tasks and requests
- * that wait for one. They cannot be cut for others, so that one beyond its user's share is refused at once.
+ * Long-lived responses of this process: event streams of tasks, and requests that wait for a task. They cannot be
+ * interrupted in favor of others, so a response beyond its user's share is refused at once.
  * docs/reference/keys-and-limits.md#shares
  */
 export class OpenResponses {
@@ -17,11 +17,11 @@ export class OpenResponses {
     this.#shares = new FairShares({ capacity, aloneMax: openResponsesShareMax, queueMax: 0 })
   }
 
-  /** Until the scope ends; 429, code 1201, without a place. */
+  /** Holds a slot until the scope ends; fails with 429, code 1201, if there is none. */
   readonly hold = (user: UserId): Effect.Effect<void, Problem, Scope.Scope> =>
     Effect.mapError(this.#shares.hold(user), () => tooMany)
 
-  /** Those of all users. */
+  /** Of all users. */
   get count(): number {
     return this.#shares.taken
   }
@@ -33,7 +33,7 @@ const tooMany = new Problem({
   retryAfterSeconds: 5
 })
 
-/** One for the process. */
+/** One per process. */
 export const CurrentOpenResponses = Context.Reference<OpenResponses>(
   "gateway/process/OpenResponses",
   { defaultValue: () => new OpenResponses() }

@@ -3,19 +3,19 @@ import { storeTrouble } from "../db/StoreTrouble.ts"
 import { problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 
-/** Heartbeats that fail one after the other: logged once for each reason, and when they are written again. */
+/** A series of failed heartbeats: logged once for each reason, and when they succeed again. */
 export const makeOutage = () => {
   let failure: StoreUnavailable | undefined
   let logged: string | undefined
   return {
-    /** Fails while the last heartbeat failed and the process is silent for some time, or the store does not answer. */
+    /** Fails while the process has been silent for some time after a failed heartbeat, or the store does not respond. */
     readyWith: (
       ping: Effect.Effect<void, StoreUnavailable>,
       isSilent: () => boolean
     ): Effect.Effect<void, Problem> =>
       Effect.mapError(
         Effect.suspend(() => (failure !== undefined && isSilent() ? Effect.fail(failure) : ping)),
-        (error) => problem(5003, `The store takes no writes now: ${storeTrouble(error)}`)
+        (error) => problem(5003, `The store accepts no writes now: ${storeTrouble(error)}`)
       ),
     failed: (cause: Cause.Cause<StoreUnavailable>) => {
       const error = Cause.squash(cause)

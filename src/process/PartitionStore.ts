@@ -9,8 +9,8 @@ const Counts = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
 type Counts = typeof Counts.Type
 
 /**
- * One process at a time maintains the partitions: all of them start at the same full hour. Must differ
- * from the lock of the migrations.
+ * One process at a time maintains the partitions, because all start at the same full hour. Must differ from
+ * the lock of the migrations.
  */
 const advisoryLock = 7_305_004_118
 
@@ -27,8 +27,8 @@ export class PartitionStore extends Context.Service<
   PartitionStore,
   {
     /**
-     * Makes the partitions from today to `daysAhead`, and drops those that ended before
-     * `keepSince`. One transaction a table, so that a writer waits for one table's lock at most.
+     * Creates the partitions from today to `daysAhead`, and drops those that ended before
+     * `keepSince`. One transaction per table, so that a writer waits for the lock of one table at most.
      */
     readonly maintain: (
       now: DateTime.Utc,

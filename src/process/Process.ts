@@ -8,19 +8,19 @@ import { CallLease } from "./CallLease.ts"
 import { makeMeasureSkew } from "./ClockSkew.ts"
 import { Hints } from "./Hints.ts"
 import { makeOutage } from "./Outage.ts"
-import { makeFiberPlaces } from "./Places.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
 import type { DutyInterval, News } from "./ProcessStore.ts"
 import { Secrets } from "./Secrets.ts"
+import { makeFiberSlots } from "./SlotArray.ts"
 import { compareWith, StoreProgress } from "./StoreProgress.ts"
 
 const dead = { seconds: ownerDeadSeconds }
 
 /**
- * Writes the first heartbeat. A process that cannot read what the others encrypt would sign no webhook, and they not
- * those of its own. One whose heartbeat does not come again was killed, and is waited for: a supervisor may give up
- * after some failed starts. ADR 0147
+ * Writes the first heartbeat. A process with another master key could not sign with the others' secrets, nor they
+ * with its: it is refused while one of them is alive. One whose heartbeat does not return was killed, and this waits
+ * until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0147
  */
 const enter = Effect.fnUntraced(function* (
   id: string,
@@ -36,7 +36,7 @@ const enter = Effect.fnUntraced(function* (
   })
   if ((yield* enterBeside(DateTime.subtract(now, dead))).length === 0) return
   const soon = DateTime.add(now, { milliseconds: 1 })
-  // The last look enters, unless one that is refused has come
+  // The last attempt enters, unless a refused process has appeared
   const foreign = yield* Effect.repeat(
     Effect.map(store.alive(soon), (ids) => ids.filter(isRefused)),
     {
@@ -50,15 +50,15 @@ const enter = Effect.fnUntraced(function* (
   return yield* fault(
     "MASTER_KEY",
     `running processes encrypt under a key that is not among these: ${refused.join(", ")}`,
-    "set the value that they have"
+    "set the same value as theirs"
   )
 })
 
-/** Rows of processes are kept for so long after their end (ADR 0104). */
+/** Rows of processes are kept this long after their end (ADR 0104). */
 const processRowHours = 24
 
 const newsKinds = ["catalog", "drains", "faults"] as const
-/** Of accounts that came or left only a hint tells: who needs one that it does not know looks. */
+/** Only hints announce added or removed accounts: a process that needs an unknown account reads the store. */
 export type NewsKind = (typeof newsKinds)[number] | "accounts"
 
 /** This process: its id owns tasks and attempts while its heartbeat is recent. */
@@ -68,52 +68,52 @@ export class Process extends Context.Service<
     readonly id: string
     /**
      * A process with a heartbeat older than this is dead. Returns the epoch, so that no
-     * process counts as dead, while this process has not written its own heartbeats
-     * without a gap for as long: then the store or this process was away, and missing
+     * process counts as dead, until this process has written its own heartbeats without
+     * a gap for as long: after a gap the store or this process was unavailable, and missing
      * heartbeats of others prove nothing.
      */
     readonly aliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /** The same for calls and reservations, whose leases last longer. ADR 0177. */
     readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /**
-     * What one process does for all of them, once in each interval of so many seconds. Returns the wait for
-     * the next turn of this process, which comes with a heartbeat. ADR 0202.
+     * Work that one process does for all, once per interval of seconds. Returns the wait for the next turn
+     * of this process, which comes with a heartbeat. ADR 0202.
      */
     readonly duty: (duty: DutyInterval) => Effect.Effect<Effect.Effect<void>>
-    /** The wait until another process has become dead; it ends in all processes, at once. */
+    /** Waits until another process has become dead; ends in all processes at once. */
     readonly deaths: Effect.Effect<Effect.Effect<void>>
-    /** The wait until something of this kind has changed: a hint says so, or a heartbeat. */
+    /** Waits until something of this kind has changed, as reported by a hint or a heartbeat. */
     readonly changed: (kind: NewsKind) => Effect.Effect<Effect.Effect<void>>
-    /** Something of this kind was changed here. */
+    /** Reports that something of this kind was changed here. */
     readonly publishChange: (kind: NewsKind) => void
     /** Called at each heartbeat while tasks wait for their next step. */
     readonly onWaiting: (handler: () => void) => void
     /**
-     * The last heartbeat of this process is not older than that of a dead one may be. If it is, as after a
+     * Whether this process's last heartbeat is recent enough for it not to count as dead. If it is not, as after a
      * pause, others free what it claims now.
      */
     readonly isAlive: () => boolean
     /**
-     * Counts the silences after which others may have released the holds of its calls. Cheap. A hold of before the
-     * last one has to be taken again.
+     * Counts the silences after which others may have released the holds of its calls. Cheap. Holds from before the
+     * last silence have to be taken again.
      */
     readonly silences: () => number
     /** Writes a heartbeat, in addition to the regular ones. */
     readonly confirm: Effect.Effect<void, StoreUnavailable>
     /**
-     * Now, or a time of this process's clock, by the clock of the database as of the last heartbeat, in milliseconds:
-     * for what others judge, be they processes or the receivers of signatures.
+     * Now, or a time of this process's clock, converted to the database's clock as of the last heartbeat, in
+     * milliseconds: for times that other processes or the receivers of signatures judge.
      */
     readonly databaseMillis: (localMillis?: number) => number
-    /** At the last heartbeat this process had tasks in hand. */
+    /** Whether this process had tasks in hand at the last heartbeat. */
     readonly ownedTasks: () => boolean
-    /** Succeeds when the store answers and this process's heartbeats are written. For `/readyz`. */
+    /** Succeeds if the store responds and this process's heartbeats are written. For `/readyz`. */
     readonly ready: Effect.Effect<void, Problem>
   }
 >()("gateway/process/Process") {
   /**
    * Writes a heartbeat every few seconds. At the end of the scope the process is recorded as ended, so
-   * that what it owned is free at once.
+   * that everything it owned is free at once.
    */
   static readonly layer = Layer.effectContext(
     Effect.gen(function* () {
@@ -128,7 +128,7 @@ export class Process extends Context.Service<
       const compare = compareWith(store, progress)
       const local = yield* Clock.Clock
       const lease = new CallLease(local)
-      const fork = yield* makeFiberPlaces
+      const fork = yield* makeFiberSlots()
       const hints = yield* Hints
       const news = yield* makeNews
       const outage = makeOutage()
@@ -150,7 +150,7 @@ export class Process extends Context.Service<
         news.read(found)
         if (found.silent === null) return
         const untilDeath = DateTime.toEpochMillis(found.silent) + ownerDeadSeconds * 1000 - millis
-        // Else the next heartbeat sees it
+        // Otherwise the next heartbeat notices it
         if (untilDeath < heartbeatSeconds * 1000) {
           fork(
             Effect.delay(Effect.sync(news.died), Duration.millis(untilDeath + deathMarginMillis))
@@ -158,9 +158,9 @@ export class Process extends Context.Service<
         }
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
-      // Before it enters: a start that is interrupted leaves no row of a process that lives
+      // Before it enters, so that an interrupted startup leaves no row of a live process
       yield* Effect.addFinalizer(() => Effect.ignore(leave))
-      // One process locks the embedded store's folder: every earlier process is dead
+      // Only one process can lock the embedded store's folder, so every earlier process is dead
       if (database._tag === "Embedded") yield* store.deleteAll
       else {
         yield* enter(id, secrets, store)
@@ -168,7 +168,7 @@ export class Process extends Context.Service<
         yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
       }
       yield* beat(false)
-      // One that was alone sends its hints from now on
+      // A process that was alone sends hints from now on
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
         Effect.andThen(outage.ended),
@@ -199,13 +199,13 @@ export class Process extends Context.Service<
   )
 }
 
-/** The loops of all nouns have begun by then. */
+/** By then the loops of all nouns have started. */
 const firstTurn = Duration.millis(200)
 
-/** A timer may be early by so much. */
+/** A timer may fire this much early. */
 const deathMarginMillis = 20
 
-/** What heartbeats bring, for those who wait for it. */
+/** Distributes the news of heartbeats to waiters. */
 const makeNews = Effect.gen(function* () {
   const hints = yield* Hints
   const duties: Array<DutyInterval & { readonly turns: Queue.Queue<void> }> = []
@@ -266,7 +266,7 @@ const gapMillis = (ownerDeadSeconds * 1000) / 2
 
 const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis
 
-/** When a lease that ends now began; the epoch while this process's own heartbeats have had a gap. */
+/** The start of a lease that ends now; the epoch while this process's own heartbeats have a gap. */
 const leaseStart =
   (own: { readonly newest: number; readonly steadySince: number }, seconds: number) =>
   (time: DateTime.Utc): DateTime.Utc => {

@@ -6,7 +6,7 @@ type Macs = Pick<Secrets["Service"], "macs">
 
 const purpose = "process"
 
-/** Of 32 bits: two keys agree in it by chance once in four billion processes. */
+/** 32 bits: two keys collide by chance once in four billion processes. */
 const tagOf = (mac: string): string => mac.slice(0, 8)
 
 const partsOf = (processId: string) => {
@@ -14,19 +14,19 @@ const partsOf = (processId: string) => {
   return { uuid, tag }
 }
 
-/** An id that shows whoever has the key under which master key its process encrypts. ADR 0236 */
+/** An id that reveals to holders of the key which master key its process encrypts under. ADR 0236 */
 export const makeProcessId = (secrets: Mac): string => {
   const uuid = SecureRandom.uuidV4Unsafe()
   return `proc_${uuid}_${tagOf(secrets.mac(purpose, uuid))}`
 }
 
-/** Whether the process encrypts under the first master key of these secrets. Ids of earlier releases do not tell. */
+/** Whether the process encrypts under the first master key of these secrets. Ids of earlier releases do not show it. */
 export const encryptsUnder = (secrets: Mac, processId: string): boolean => {
   const { tag, uuid } = partsOf(processId)
   return tag === tagOf(secrets.mac(purpose, uuid))
 }
 
-/** Whether what the process encrypts can be read under one of these master keys; `true` where the id does not tell. */
+/** Whether ciphertext of the process can be read under one of these master keys; `true` if the id does not show it. */
 export const isReadable = (secrets: Macs, processId: string): boolean => {
   const { tag, uuid } = partsOf(processId)
   return tag === undefined || secrets.macs(purpose, uuid).some((mac) => tag === tagOf(mac))

@@ -10,23 +10,23 @@ import type { Mark, ProcessAhead } from "../db/StoreMark.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** A duty of all processes, and the interval in which one of them does it. */
+/** A duty of all processes, and the interval at which one of them does it. */
 export interface DutyInterval {
   readonly name: string
   readonly seconds: number
 }
 
-/** What a heartbeat returns, with columns of one word. */
+/** The result of a heartbeat, with one-word columns. */
 const News = Schema.Struct({
   /** Now, by the clock of heartbeats. */
   at: Time,
-  /** How far this process has come: not beyond what it knew only in a store that has gone back in time. */
+  /** The progress of this process; below what it knew only if the store went back in time. */
   advance: Schema.Finite,
-  /** Of the server; 0: it does not say. */
+  /** Of the server; 0 if unknown. */
   timeline: Schema.Int,
   /** This heartbeat is the first that finds the timeline changed. */
   moved: Schema.Boolean,
-  /** The duties that this process has taken. */
+  /** The duties taken by this process. */
   duties: Schema.Array(Schema.String),
   /** The oldest heartbeat of another process that is not dead yet. */
   silent: Schema.NullOr(Time),
@@ -44,7 +44,7 @@ const heartbeat = `
   SELECT * FROM process_heartbeat(
     $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[], $6::float8::bigint)`
 
-/** Any number that nothing else in the database uses as an advisory lock. */
+/** A number that nothing else in the database uses as an advisory lock. */
 const entranceLock = 7_305_004_119
 
 const Ids = Schema.Struct({ id: Schema.String })
@@ -54,29 +54,29 @@ export class ProcessStore extends Context.Service<
   ProcessStore,
   {
     /**
-     * Takes the duties that are due. Without a time it is the server's. Waits behind no other statement
-     * of this process.
+     * Takes due duties. The time defaults to the server's. Never waits for other statements of
+     * this process.
      */
     readonly heartbeat: (
       id: string,
       now: DateTime.Utc | null,
       duties?: ReadonlyArray<DutyInterval>,
-      /** The highest `advance` that the process knows. Default 0. */
+      /** The highest `advance` known to the process. Default 0. */
       seen?: number
     ) => Effect.Effect<News, StoreUnavailable>
-    /** Marks a store that has gone back in time, unless another process did so. docs/standbys.md */
+    /** Marks a store that went back in time, unless another process has done so. docs/standbys.md */
     readonly markRestored: (
       process: ProcessAhead,
       now: DateTime.Utc | null
     ) => Effect.Effect<Option.Option<Mark>, StoreUnavailable>
     /**
-     * This process has ended; the next rescue frees what it owned. Its row stays, because what it sent
-     * still counts in the sliding minute (ADR 0104).
+     * Records that this process has ended; the next rescue frees what it owned. Its row stays, because its attempts
+     * still count in the sliding minute (ADR 0104).
      */
     readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Writes the first heartbeat, unless a process with a heartbeat since then is refused: then it returns the ids
-     * of these. One process at a time, so that each sees those that have entered. ADR 0147
+     * Writes the first heartbeat, unless a process with a heartbeat since then is refused: it then returns the ids of
+     * those. One process at a time, so that each sees those that have entered. ADR 0147
      */
     readonly enter: (
       id: string,
@@ -88,7 +88,7 @@ export class ProcessStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** The ids of those with a heartbeat at this time or later. */
     readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-    /** Only for a store that one process alone can open. */
+    /** Only for a store that only one process can open. */
     readonly deleteAll: Effect.Effect<void, StoreUnavailable>
     /** Deletes the processes without a heartbeat since then. */
     readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>

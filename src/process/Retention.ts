@@ -3,7 +3,7 @@ import * as Duty from "./Duty.ts"
 
 /** Removes rows or files at the end of their retention time. */
 export interface RetentionJob<E = unknown> {
-  /** What it removes, for the log. */
+  /** The kind of data removed, for the log. */
   readonly name: string
   readonly run: Effect.Effect<unknown, E>
 }

@@ -4,7 +4,7 @@ import { Bytes, rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** A column with texts that are encrypted under the master key, and the primary key of its table. */
+/** A column of texts encrypted under the master key, and the primary key of its table. */
 export interface SealedColumn {
   readonly table: string
   readonly column: string
@@ -12,7 +12,7 @@ export interface SealedColumn {
 }
 
 /**
- * Every column that is encrypted under the master key. A secret moves from `secret` to
+ * Every column encrypted under the master key. A secret moves from `secret` to
  * `previous_secret`, so that a pass in this order misses none.
  */
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
@@ -26,17 +26,17 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
 const SealedValue = Schema.Struct({ first: Schema.String, second: Schema.String, sealed: Bytes })
 export type SealedValue = typeof SealedValue.Type
 
-/** The texts of all tables that are encrypted under the master key. ADR 0222 */
+/** The texts in all tables encrypted under the master key. ADR 0222 */
 export class SealedValueStore extends Context.Service<
   SealedValueStore,
   {
-    /** The next values behind this one, by primary key. */
+    /** The next values after this one, by primary key. */
     readonly page: (
       column: SealedColumn,
       after: Pick<SealedValue, "first" | "second">,
       limit: number
     ) => Effect.Effect<ReadonlyArray<SealedValue>, StoreUnavailable>
-    /** False when the value has changed since it was read. */
+    /** False if the value has changed since it was read. */
     readonly replace: (
       column: SealedColumn,
       value: SealedValue,
@@ -55,7 +55,7 @@ export class SealedValueStore extends Context.Service<
         page: (place, after, limit) => {
           const key = keyOf(place)
           const column = sql(place.column)
-          // What an erased user leaves is empty
+          // Values of erased users are empty
           return sql`
             SELECT ${key.first} AS first, ${key.second} AS second, ${column} AS sealed
             FROM ${sql(place.table)}

@@ -28,7 +28,7 @@ export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
 ) {}
 
 /**
- * The operator's token, and all that is derived from the master key.
+ * The operator's token and everything derived from the master key.
  * docs/reference/configuration.md#secrets
  */
 export class Secrets extends Context.Service<
@@ -36,7 +36,7 @@ export class Secrets extends Context.Service<
   {
     /** Constant-time comparison with `ADMIN_TOKEN`. */
     readonly isAdminToken: (token: string) => boolean
-    /** The same with `METRICS_TOKEN`; none: it is not set. */
+    /** The same with `METRICS_TOKEN`; `None` if it is not set. */
     readonly isMetricsToken: Option.Option<(token: string) => boolean>
     /** Changes with `ADMIN_TOKEN` and with `MASTER_KEY`. */
     readonly adminTokenMac: string
@@ -47,7 +47,7 @@ export class Secrets extends Context.Service<
     readonly encrypt: (text: string) => Uint8Array
     /** Under any of the master keys. ADR 0222 */
     readonly decrypt: (bytes: Uint8Array) => Effect.Effect<string, SecretUnreadable>
-    /** The same text under the first master key; none when it is under it. */
+    /** The same text under the first master key; `None` if it already is. */
     readonly reencrypt: (
       bytes: Uint8Array
     ) => Effect.Effect<Option.Option<Uint8Array>, SecretUnreadable>
@@ -57,7 +57,7 @@ export class Secrets extends Context.Service<
     readonly macs: (purpose: string, text: string) => ReadonlyArray<string>
     /** Constant-time comparison with the MACs under all master keys. */
     readonly isMac: (purpose: string, text: string, mac: string) => boolean
-    /** The operator's token, when this start generated it; it is shown once. */
+    /** The operator's token, if this startup generated it; shown once. */
     readonly generatedAdminToken: Option.Option<Redacted.Redacted>
   }
 >()("gateway/process/Secrets") {
@@ -118,12 +118,12 @@ const loadSecret = Effect.fnUntraced(function* (
   const unusable = Effect.mapError(
     (error: { readonly message: string }) =>
       new ConfigFault({
-        message: `DATA_DIR: ${file}: ${error.message}; set a folder that can be written`
+        message: `DATA_DIR: ${file}: ${error.message}; set a writable folder`
       })
   )
   if (yield* unusable(fs.exists(file))) {
     const value = (yield* unusable(fs.readFileString(file))).trim()
-    // An empty file would be a key that everybody knows
+    // An empty file would be a publicly known key
     return isValid(value) ? { value, generated: false } : yield* damaged(file)
   }
   const value = generate()
@@ -134,10 +134,10 @@ const loadSecret = Effect.fnUntraced(function* (
 
 const damaged = (file: string) =>
   new ConfigFault({
-    message: `DATA_DIR: ${file} is damaged; restore it from a backup, or remove it to have a new one made (what was encrypted with a master key that is lost is lost too)`
+    message: `DATA_DIR: ${file} is damaged; restore it from a backup, or remove it to generate a new one (data encrypted with a lost master key are lost too)`
   })
 
-/** After a crash the file is there with all of its bytes, or not at all. */
+/** After a crash the file is complete or absent. */
 const writeAtomically = (fs: FileSystem.FileSystem, file: string, text: string) => {
   const temporary = `${file}.new`
   return Effect.gen(function* () {
@@ -152,7 +152,7 @@ const writeAtomically = (fs: FileSystem.FileSystem, file: string, text: string) 
 const nonceBytes = 12
 const tagBytes = 16
 
-/** All that is derived from one master key. */
+/** Everything derived from one master key. */
 const makeMasterKey = (base64: string) => {
   const master = Buffer.from(base64, "base64")
   const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", master, "", purpose, 32))
@@ -195,7 +195,7 @@ const isSameText = (a: string, b: string): boolean => {
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-/** Compares in constant time, whatever the lengths. */
+/** Compares in constant time, regardless of lengths. */
 const comparerWith = (secret: string) => {
   const expected = digest(secret)
   return (candidate: string) => timingSafeEqual(digest(candidate), expected)

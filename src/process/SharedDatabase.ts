@@ -6,18 +6,18 @@ import * as DirectConnection from "../db/DirectConnection.ts"
 import * as Migrations from "../db/Migrations.ts"
 import * as Hints from "./Hints.ts"
 
-/** A Postgres, migrated, with what processes share beside its tables. docs/reference/processes.md */
+/** A migrated Postgres, with what processes share besides its tables. docs/reference/processes.md */
 export const layer = ({
   pool,
   url
 }: {
   readonly url: Redacted.Redacted
-  /** Connections beside the direct one. */
+  /** Connections besides the direct one. */
   readonly pool: number
 }) => {
-  // A migration may take long, and waits for the migration of another process
+  // A migration may take long, and waits for that of another process
   const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
-  // Its connection is closed when it has ended
+  // Its connection is closed when it ends
   const migrated = Layer.effectDiscard(
     Migrations.migrate().pipe(Effect.provide(forMigrations, { local: true }))
   )

@@ -4,11 +4,11 @@ import type { Mark, ProcessAhead } from "../db/StoreMark.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import type { News, ProcessStore } from "./ProcessStore.ts"
 
-/** How far this process knows that the store has advanced. docs/standbys.md#how-it-is-noticed */
+/** The progress of the store known to this process. docs/standbys.md#how-it-is-noticed */
 export interface StoreProgress {
-  /** Null: nobody writes heartbeats, as in tests of a store alone. */
+  /** Null if nobody writes heartbeats, as in tests of a store. */
   readonly processId: string | null
-  /** The highest `advance` that was committed, as the store said. */
+  /** The highest committed `advance` reported by the store. */
   seen: number
 }
 
@@ -17,8 +17,8 @@ export const StoreProgress = Context.Reference<StoreProgress>("gateway/process/S
 })
 
 /**
- * Compares what a heartbeat found with what the process knew when it was sent, and marks a store that has gone back.
- * No submit begins until the mark is written: after a failure the next heartbeat tries again.
+ * Compares the result of a heartbeat with what the process knew when it was sent, and marks a store that went back
+ * in time. No submit begins until the mark is written; after a failure the next heartbeat retries.
  */
 export const compareWith = (store: ProcessStore["Service"], progress: StoreProgress) =>
   Effect.fnUntraced(function* (found: Omit<News, "at">, ahead: ProcessAhead) {
@@ -33,7 +33,7 @@ export const compareWith = (store: ProcessStore["Service"], progress: StoreProgr
 /** docs/standbys.md#how-it-is-noticed */
 const logMark = Option.match({
   onNone: () =>
-    Effect.logWarning("The store has gone back in time, as another process has found and marked"),
+    Effect.logWarning("The store has gone back in time, as another process has detected and marked"),
   onSome: ({ holdsEnded, tasksInDoubt, trustedUntil }: Mark) => {
     const until = trustedUntil === null ? "" : ` after ${DateTime.formatIso(trustedUntil)}`
     return Effect.logError(
@@ -46,6 +46,6 @@ const logMark = Option.match({
 
 const logTimeline = (timeline: number) =>
   Effect.logWarning(
-    `The store goes on as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
-      `${ownerDeadSeconds} seconds, in which each process compares what it knows; docs/standbys.md`
+    `The store continues as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
+      `${ownerDeadSeconds} seconds, in which each process compares its progress; see docs/standbys.md`
   )

@@ -5,8 +5,8 @@ import { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
 import { Hints } from "../process/Hints.ts"
-import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import type { OwnedTask } from "./OwnedTask.ts"
 import { TaskStore } from "./TaskStore.ts"
 
@@ -79,7 +79,7 @@ export class RunningTasks extends Context.Service<
       )
 
       // Another process has ended the task
-      const run = yield* makeFiberPlaces
+      const run = yield* makeFiberSlots()
       const hints = yield* Hints
       hints.subscribe("stop", (id) => {
         if (isTaskId(id) && running.has(id)) run(Effect.ignore(check(id)))

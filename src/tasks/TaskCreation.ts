@@ -73,14 +73,14 @@ export class TaskCreation extends Context.Service<
       const inbox = yield* TaskInbox
       const acceptStored = yield* makeAcceptStored
       const check = yield* makeCheck
-      const { earlierOfGone, earlierOr } = earlierWith(yield* TaskStore)
+      const { replayForRemovedModel, replayOr } = replaysWith(yield* TaskStore)
 
       const create = Effect.fnUntraced(function* (
         offered: Effect.Effect<Offer, Problem>,
         request: CreateRequest
       ) {
         const sold = yield* Effect.result(offered)
-        if (Result.isFailure(sold)) return yield* earlierOfGone(request, sold.failure)
+        if (Result.isFailure(sold)) return yield* replayForRemovedModel(request, sold.failure)
         const offer = sold.success
         const { entry } = offer.models[0]
         // An alias outlives its models
@@ -91,14 +91,14 @@ export class TaskCreation extends Context.Service<
           Effect.result
         )
         if (Result.isFailure(found)) {
-          return { ...(yield* earlierOr(request, found.failure)), sandbox, ending }
+          return { ...(yield* replayOr(request, found.failure)), sandbox, ending }
         }
         const priced = found.success
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         const accepted = yield* Effect.result(acceptStored(request, offer, taskId, priced))
         if (Result.isFailure(accepted)) {
           if (accepted.failure._tag === "StoreUnavailable") return yield* accepted.failure
-          return { ...(yield* earlierOr(request, accepted.failure)), sandbox, ending }
+          return { ...(yield* replayOr(request, accepted.failure)), sandbox, ending }
         }
         const { outcome, owned, price, queue, responseBody } = accepted.success
         if (outcome._tag !== "Accepted") {
@@ -197,9 +197,9 @@ const makeCheck = Effect.gen(function* () {
   })
 })
 
-/** A request that is refused now may be the repeat of one that was accepted. */
-const earlierWith = (tasks: TaskStore["Service"]) => {
-  const earlierOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+/** A refused request may repeat one that was accepted before. */
+const replaysWith = (tasks: TaskStore["Service"]) => {
+  const replayOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
     const { key } = request.idempotency.value
     const now = yield* DateTime.now
@@ -208,10 +208,10 @@ const earlierWith = (tasks: TaskStore["Service"]) => {
     return yield* Option.isNone(earlier) ? refusal : replayOrFail(request, earlier.value)
   })
   return {
-    earlierOr,
-    /** Of a model that has left the catalog, or has no price now. */
-    earlierOfGone: Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
-      const earlier = yield* earlierOr(request, refusal)
+    replayOr,
+    /** For a model that has left the catalog or has no price now. */
+    replayForRemovedModel: Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+      const earlier = yield* replayOr(request, refusal)
       const task = yield* tasks.view(yield* createdId(earlier))
       return {
         ...earlier,

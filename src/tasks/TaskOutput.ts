@@ -205,7 +205,7 @@ const downloadBackoff = Schedule.exponential("1 second")
 const isDownloadedAgain = (error: VendorError | StoreUnavailable): boolean =>
   error._tag === "VendorError" && error.class !== "OPERATOR" && error.class !== "FAILED"
 
-/** Between tries of a host that is disturbed. */
+/** Between tries of a host failing temporarily. */
 const disturbedPause = Schedule.spaced(Duration.seconds(15))
 
 /** How long a host may be disturbed: a restart or a failover takes no longer, and the client waits as long. */

@@ -160,7 +160,7 @@ const makeAdvance = Effect.gen(function* () {
     return left > farDeadlineMillis && job !== undefined ? next : before(deadlineAt, next)
   }
 
-  const goOn = (owned: Owned, next: VendorStep) =>
+  const endStep = (owned: Owned, next: VendorStep) =>
     next._tag === "Waits"
       ? Effect.sync(() => inbox.wake(DateTime.toEpochMillis(next.until)))
       : Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job)))
@@ -168,7 +168,7 @@ const makeAdvance = Effect.gen(function* () {
   // A poll has neither a generator nor functions that it does not call: they would live as long as it. ADR 0129
   return (owned: Owned): Effect.Effect<void> =>
     Effect.flatMap(DateTime.now, (now) => nextOf(owned, now)).pipe(
-      Effect.flatMap((next) => goOn(owned, next)),
+      Effect.flatMap((next) => endStep(owned, next)),
       Effect.catch((error) => endWith(owned, error)),
       Effect.catchDefect((defect) =>
         Effect.logError(`Task ${owned.task.id} failed inside the service`, defect).pipe(

@@ -1,11 +1,11 @@
-import { Array, Clock, DateTime, Effect, Exit, Layer, Queue } from "effect"
+import { Array, Clock, DateTime, Duration, Effect, Exit, Layer, Queue } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
 import { afterMillis } from "../domain/RealTime.ts"
 import { Drain } from "../process/Drain.ts"
 import { Hints } from "../process/Hints.ts"
-import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import type { Owned } from "./OwnedTask.ts"
 import { ConcurrencyLimiter } from "./submission/ConcurrencyLimiter.ts"
 import { TaskInbox } from "./TaskInbox.ts"
@@ -25,14 +25,14 @@ const lookMillis = 3000
 const gatherMillis = (claimed: number): number => Math.min(25, 5 + claimed)
 
 /**
- * At the end of the process a step may go on for so long. A submit that lasts longer is found unrecorded by
- * the next owner of its task.
+ * How long running steps may continue when the process ends. If a submit takes longer, the next owner of its
+ * task finds it unrecorded.
  */
-const endMillis = 500
+const closeTimeout = Duration.millis(500)
 
 /**
- * Claims the tasks that fall due, and takes their steps, each in a fiber of its own. Such a fiber has the
- * context of this layer: nothing of the request that created the task. ADR 0149.
+ * Claims due tasks and runs their steps, each in its own fiber. The fiber has the context of this layer and
+ * nothing of the request that created the task. ADR 0149.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -41,7 +41,7 @@ export const layer = Layer.effectDiscard(
     const inbox = yield* TaskInbox
     const runner = yield* TaskRunner
     const slots = yield* ConcurrencyLimiter
-    const fork = yield* makeFiberPlacesEndingWithin(endMillis)
+    const fork = yield* makeFiberSlots({ closeTimeout })
 
     let claimed = 0
     const begin = (owned: Owned) => {
@@ -59,14 +59,14 @@ export const layer = Layer.effectDiscard(
     })
     yield* whenProcessesLeave(claimShare)
 
-    let lookedAt = Number.NEGATIVE_INFINITY
+    let scannedAt = Number.NEGATIVE_INFINITY
     const clock = yield* Clock.Clock
     process.onWaiting(() => {
-      if (Math.abs(clock.currentTimeMillisUnsafe() - lookedAt) >= lookMillis) inbox.wake()
+      if (Math.abs(clock.currentTimeMillisUnsafe() - scannedAt) >= lookMillis) inbox.wake()
     })
 
-    /** Returns when to look again. */
-    const look = Effect.gen(function* () {
+    /** Returns when to scan again. */
+    const scan = Effect.gen(function* () {
       inbox.clear()
       claimed = 0
       // Other processes take what is due
@@ -76,11 +76,11 @@ export const layer = Layer.effectDiscard(
       const areWaiting = yield* slots.serve
       const next = yield* claimDue
       const now = yield* Clock.currentTimeMillis
-      lookedAt = now
+      scannedAt = now
       return areWaiting ? Math.min(now + slotRecheckSeconds * 1000, next) : next
     })
 
-    yield* paced(look, () => gatherMillis(claimed)).pipe(
+    yield* paced(scan, () => gatherMillis(claimed)).pipe(
       Effect.catchCause((cause) =>
         Effect.andThen(
           Effect.logWarning("Due tasks were not read", cause),
@@ -96,25 +96,25 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** Two looks start no sooner after each other than that. */
+/** Leaves at least `millis` between scans. */
 const paced = <A, E, R>(
-  look: Effect.Effect<A, E, R>,
+  scan: Effect.Effect<A, E, R>,
   millis: () => number
 ): Effect.Effect<A, E, R> => {
-  let lookedAt = Number.NEGATIVE_INFINITY
+  let scannedAt = Number.NEGATIVE_INFINITY
   const rest = Effect.callback<void>((resume) => {
-    const left = Math.max(0, lookedAt + millis() - performance.now())
+    const left = Math.max(0, scannedAt + millis() - performance.now())
     return Effect.sync(
       afterMillis(left, () => {
-        lookedAt = performance.now()
+        scannedAt = performance.now()
         resume(Effect.void)
       })
     )
   })
-  return Effect.andThen(rest, look)
+  return Effect.andThen(rest, scan)
 }
 
-/** The wait after a look that failed. */
+/** The wait after a failed scan. */
 const retryMillis = 1000
 
 /** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */

@@ -7,7 +7,7 @@ import { rowsOf, toDate } from "../db/Rows.ts"
 import { retryStore, storeFailures } from "../db/StoreFailures.ts"
 import { encodeCandidates } from "../domain/Candidate.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
-import { endWithin } from "../process/Places.ts"
+import { endWithin } from "../process/SlotArray.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "./TaskStore.ts"
 
 /** Ends of polls wait for each other, the longer the more there are. */

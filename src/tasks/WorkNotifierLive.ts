@@ -1,7 +1,7 @@
 import { Effect, Layer, Schedule, Schema, Semaphore } from "effect"
 import { EndpointId } from "../domain/Ids.ts"
 import { Hints } from "../process/Hints.ts"
-import { makeFiberPlaces } from "../process/Places.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActors } from "../webhooks/EndpointActors.ts"
 import { TaskInbox } from "./TaskInbox.ts"
@@ -21,7 +21,7 @@ export const layer = Layer.effect(
     const inbox = yield* TaskInbox
     const endpoints = yield* EndpointActors
     const hints = yield* Hints
-    const fork = yield* makeFiberPlaces
+    const fork = yield* makeFiberSlots()
     const wake = Effect.sync(() => inbox.wake())
     hints.subscribe("run", () => inbox.wake())
     // Thousands come at once after the death of a process, and each actor opens with a statement

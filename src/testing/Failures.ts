@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 
 /**
- * What can be made to fail, once each time it is asked for; the end of the gateway fails if it was not reached:
+ * Failures that a test can request; each happens once, and the end of the gateway fails if it was not reached:
  *
  * - `crash before submit`: the process dies before the vendor has the job
  * - `crash after submit`: the vendor has accepted the job, and the process dies before it has recorded that
@@ -9,7 +9,7 @@ import { Duration } from "effect"
  * - `crash after finish`: the process dies when the task has ended, before anybody is notified
  * - `crash before webhook`: an attempt is claimed, and the process dies before it is sent
  * - `crash after webhook`: the receiver has the attempt, and the process dies before it has recorded that
- * - `vendor accepts then connection lost`: the vendor has the job, and its answer is lost
+ * - `vendor accepts then connection lost`: the vendor has the job, and its response is lost
  *
  * A process that dies is followed by another one at once, with the same store.
  * docs/developing.md#failures
@@ -23,10 +23,10 @@ export type Failure =
   | "crash after webhook"
   | "vendor accepts then connection lost"
 
-/** What is away for a time: no statement reaches the store, no attempt a receiver. */
+/** What is unavailable for a time: statements do not reach the store, or attempts a receiver. */
 export type Absence = "store away" | "receivers away"
 
-/** What a test has asked to fail, and has not failed yet. Survives the processes. */
+/** Requested failures that have not happened yet. They survive the processes. */
 export class Failures {
   readonly #asked: Array<Failure> = []
   readonly #until = new Map<Absence, number>()
@@ -41,7 +41,7 @@ export class Failures {
     this.#asked.push(failure)
   }
 
-  /** Whether it fails now; it does so once. */
+  /** Whether it fails now; it fails only once. */
   take(failure: Failure): boolean {
     const index = this.#asked.indexOf(failure)
     if (index >= 0) this.#asked.splice(index, 1)
@@ -56,7 +56,7 @@ export class Failures {
     return this.#now() < (this.#until.get(what) ?? 0)
   }
 
-  /** Asked for, and not reached yet. */
+  /** Requested, but not reached yet. */
   get pending(): ReadonlyArray<Failure> {
     return this.#asked
   }

@@ -1,24 +1,24 @@
-/* oxlint-disable no-await-in-loop -- each turn looks at what another process has done meanwhile */
+/* oxlint-disable no-await-in-loop -- each turn checks what another process has done in the meantime */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
 import { errorCode } from "../db/MakeFolder.ts"
 
-/** Folders that the tests make once; later runs of this user on this machine use them. */
+/** Folders that tests make once; later runs of this user on this machine reuse them. */
 export const templatesFolder = join(
   tmpdir(),
   `gateway-test-templates-${process.getuid?.() ?? "all"}`
 )
 
-/** A lock older than this belongs to a process that died. */
+/** A lock older than this belongs to a dead process. */
 const abandonedMillis = 120_000
 
 const made = new Map<string, Promise<string>>()
 
 /**
- * The folder of this name, made by the first process that asks for it: `make` fills an empty folder,
- * which gets its name when it is complete. The others wait for it.
+ * The folder of this name, made by the first process that requests it: `make` fills an empty folder,
+ * which gets its name once it is complete. Other processes wait for it.
  */
 export const madeOnce = (
   name: string,

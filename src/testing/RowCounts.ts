@@ -1,5 +1,5 @@
 /**
- * How many rows were ever inserted, updated and deleted, by table, also by what was rolled back: what a test has
+ * How many rows were ever inserted, updated and deleted, by table, including rolled-back changes: what a test has
  * changed in a store. ADR 0135
  */
 export type RowCounts = ReadonlyMap<string, string>
@@ -14,7 +14,7 @@ export const rowCountsSql = (catalogs: ReadonlyArray<string>): string => `
   FROM pg_class WHERE relkind = 'r'
     AND (relnamespace = 'public'::regnamespace OR oid = ANY ('{${catalogs.join(",")}}'::regclass[]))`
 
-/** Calls that set the sequences to where they stand now. */
+/** Calls that set the sequences to their current values. */
 export const sequencesSql = `
   SELECT format('setval(%L, %s, %L)', format('%I.%I', schemaname, sequencename),
     coalesce(last_value, start_value), last_value IS NOT NULL) AS name FROM pg_sequences`

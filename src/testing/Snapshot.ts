@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 
-/** What of the management API is shown. docs/reference/tasks.md#history */
+/** The shown parts of the management API. docs/reference/tasks.md#history */
 const Text = Schema.String
 const Attempt = Schema.Struct({ n: Schema.Int, state: Text, started_at: Text })
 const Entry = Schema.Struct({
@@ -44,11 +44,11 @@ const decodeTasks = Schema.decodeUnknownEffect(pageOf(Id))
 const decodeTask = Schema.decodeUnknownEffect(Task)
 const decodeEntries = Schema.decodeUnknownEffect(pageOf(Entry))
 
-/** What a page of the management API has at most: older tasks and entries are not shown. */
+/** The largest page of the management API: older tasks and entries are not shown. */
 const page = "limit=100"
 
 /**
- * The newest 100 tasks and 100 entries of the ledger as text that is the same in every run: ids are numbers in the
+ * The newest 100 tasks and 100 entries of the ledger as text that is equal in every run: ids are numbered in the
  * order of creation, times count from `startedAt` (Unix time, milliseconds).
  */
 export const makeSnapshot = (
@@ -111,7 +111,7 @@ const linesOf = (
   return [
     `task ${n} ${vendor}/${model}: ${status}, ${money}`,
     ...(error === null ? [] : [`  error ${error.code}: ${error.detail}`]),
-    // Stable: of one time in the order above
+    // Stable: lines of one time keep the order above
     ...lines
       .sort((one, other) => Date.parse(one.time) - Date.parse(other.time))
       .map(({ text, time }) => `  ${at(time)} ${text}`)

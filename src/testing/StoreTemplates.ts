@@ -21,7 +21,7 @@ export const embeddedHash = () =>
 
 let hashed: string | undefined
 
-/** Changes with the schema too, so that no template is stale. */
+/** Also changes with the schema, so that templates are never stale. */
 export const schemaHash = () => {
   if (hashed !== undefined) return hashed
   const hash = embeddedHash()
@@ -33,7 +33,7 @@ export const schemaHash = () => {
   return (hashed = hash.digest("hex").slice(0, 16))
 }
 
-/** An embedded store as a folder, and its dump: made once a machine. */
+/** An embedded store as a folder, and its dump: made once per machine. */
 export const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
   madeOnce(`small-store-${hash}`, async (folder) => {
     await Effect.provide(fill, layerEmbedded({ dataDir: folder, durable: false }), {
@@ -52,7 +52,7 @@ export const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Dat
 
 const templates = new Map<string, Blob>()
 
-/** A dump of an embedded store: read once a process, 250 ms a copy. */
+/** A dump of an embedded store: read once per process, 250 ms per copy. */
 export const embeddedTemplate = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
   Effect.promise(async () => {
     const known = templates.get(hash)
@@ -67,7 +67,7 @@ export const migratedTemplate = Effect.suspend(() =>
   embeddedTemplate(schemaHash(), Migrations.migrate())
 )
 
-/** A migrated store with the partitions that a start of the service at this time would make. */
+/** A migrated store with the partitions that the service would create when started at this time. */
 export const startedStore = (now: DateTime.Utc) => {
   const fill = Migrations.migrate().pipe(
     Effect.andThen(

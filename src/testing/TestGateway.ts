@@ -13,13 +13,13 @@ import { makeTestWebhooks } from "./TestWebhooks.ts"
 import type { PassUntil, TestWebhooks } from "./TestWebhooks.ts"
 
 export interface QuietOptions {
-  /** Of the gateway's time. Default 3 days, in which every delivery has had its attempts. */
+  /** In the gateway's time. Default 3 days, enough for all attempts of every delivery. */
   readonly atMost?: Duration.Input
 }
 
 /**
  * A gateway in the process of a test, with one user who has 1000 credits and a key. Its time is the test's
- * clock and passes by these methods, or by `TestClock` itself. docs/developing.md#test-layers
+ * clock, and passes with these methods or with `TestClock` itself. docs/developing.md#test-layers
  */
 export class TestGateway extends Context.Service<
   TestGateway,
@@ -30,26 +30,26 @@ export class TestGateway extends Context.Service<
     readonly adminToken: string
     /** `BASE_URL`. Nothing listens there. */
     readonly baseUrl: string
-    /** As the global `fetch`, without a socket; paths are relative to the gateway's address. */
+    /** Like the global `fetch`, without a socket; paths are relative to the gateway's address. */
     readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
-    /** The same with a whole request. */
+    /** The same with a complete request. */
     readonly send: (request: Request) => Effect.Effect<Response>
     /** Unix time of the gateway, milliseconds. */
     readonly now: Effect.Effect<number>
-    /** Lets this time pass; what falls due within it is done at its time. */
+    /** Lets this time pass; work that falls due within it is done at its time. */
     readonly advance: (duration: Duration.Input) => Effect.Effect<void>
-    /** Lets time pass until no task and no delivery is unfinished. Dies with what is left after `atMost`. */
+    /** Lets time pass until all tasks and deliveries have ended. Dies with the unfinished ones after `atMost`. */
     readonly runUntilQuiet: (options?: QuietOptions) => Effect.Effect<void>
-    /** Runs it by the gateway's clock, which moves until it has ended. */
+    /** Runs an effect by the gateway's clock, which moves until the effect has ended. */
     readonly whileTimePasses: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     readonly webhooks: TestWebhooks
-    /** It fails when it is reached next, once. */
+    /** Makes a point fail once, when it is next reached. */
     readonly failNext: (failure: Failure) => Effect.Effect<void>
-    /** From now on for this time, of the gateway's. */
+    /** Makes something unavailable from now on, for this time of the gateway. */
     readonly setAway: (what: Absence, duration: Duration.Input) => Effect.Effect<void>
-    /** Kills the process as `kill -9` does; another one with the same store follows it. */
+    /** Kills the process like `kill -9`; another one with the same store follows. */
     readonly restart: Effect.Effect<void>
-    /** The ledger and the timelines of all tasks as text, the same in every run. */
+    /** The ledger and the timelines of all tasks as text, equal in every run. */
     readonly snapshot: Effect.Effect<string>
   }
 >()("gateway/testing/TestGateway") {}

@@ -10,7 +10,7 @@ import { PgliteSession } from "../db/PgliteStream.ts"
 import type { PgliteEngine } from "../db/PgliteStream.ts"
 import * as Gateway from "../Gateway.ts"
 import * as Routes from "../http/Routes.ts"
-import { endWithin } from "../process/Places.ts"
+import { endWithin } from "../process/SlotArray.ts"
 import { TaskStore } from "../tasks/TaskStore.ts"
 import type { ApiKeys } from "../users/ApiKeys.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
@@ -46,8 +46,8 @@ interface Running {
 }
 
 /**
- * A gateway whose process can die and be followed by another one. A process that has died reaches neither
- * store nor vendor nor receiver, and its fibers end; what it had not written is lost. ADR 0216
+ * A gateway whose process can die and be followed by another one. A dead process reaches neither
+ * the store nor vendors nor receivers, and its fibers end; unwritten data are lost. ADR 0216
  */
 export const makeProcesses = Effect.fnUntraced(function* (world: World) {
   const outer = yield* Effect.scope
@@ -64,7 +64,7 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
     })
   })
 
-  /** As a supervisor does, by the gateway's clock: no process starts while the store is away. */
+  /** Acts as a supervisor, by the gateway's clock: no process starts while the store is unavailable. */
   const startAgain = world.time.during(start).pipe(
     Effect.retry({
       schedule: Schedule.spaced("1 second"),
@@ -80,7 +80,7 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
     })
   )
 
-  /** The process ends here; the next one is started meanwhile. */
+  /** The process ends here; the next one starts in the meantime. */
   const die = (process: TestProcess) =>
     Effect.suspend(() => {
       if (process.isAlive) {
@@ -107,14 +107,14 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
   )
   return {
     current,
-    /** How many tasks and deliveries are unfinished; `undefined` while the store is away. */
+    /** How many tasks and deliveries are unfinished; `undefined` while the store is unavailable. */
     unfinished: Effect.flatMap(current, ({ context }) => Effect.provide(unfinishedWork, context)),
-    /** Kills the process that runs, and waits for the next one. */
+    /** Kills the running process and waits for the next one. */
     restart: Effect.gen(function* () {
       const { process } = yield* current
       yield* Effect.forkIn(die(process), outer)
       yield* Effect.yieldNow
-      // It follows when the store is back, for which time has to pass
+      // The next one follows when the store is back, for which time has to pass
       if (world.failures.isAway("store away")) {
         yield* world.time.passUntil(
           Effect.sync(() => running?.process.isAlive === true),
@@ -126,7 +126,7 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
   }
 })
 
-/** Starts a process; of one that cannot start nothing is left. */
+/** Starts a process; a failed start leaves nothing behind. */
 const startOf = Effect.fnUntraced(
   function* (world: World, process: TestProcess, crash: Die) {
     const context = yield* Layer.buildWithMemoMap(
@@ -149,10 +149,10 @@ const startOf = Effect.fnUntraced(
     Effect.onError(starting, (cause) => Scope.close(scope, Exit.failCause(cause)))
 )
 
-/** Fibers of a process that has died have nothing to wait for. */
+/** Fibers of a dead process have nothing to wait for. */
 const endMillisMax = 1000
 
-/** Where a process has died nothing comes after. Its scope interrupts it, also where others may not. */
+/** Nothing runs after the point of death. The scope interrupts the process, even where others may not. */
 const gone = Effect.interruptible(Effect.never)
 
 const makeHandle = Effect.gen(function* () {
@@ -183,7 +183,7 @@ const layerOf = (world: World, process: TestProcess, die: Die) => {
   )
   return Gateway.core.pipe(
     Layer.provideMerge(Layer.merge(Gateway.stores, failingTasks(at))),
-    // Of two layers for one service the later one holds
+    // The later of two layers for a service wins
     Layer.provideMerge(Layer.mergeAll(Gateway.adapters, watchedBlobs(world), outside)),
     Layer.provideMerge(layerSession(Effect.succeed(new PgliteSession(world.engine, broken)))),
     Layer.provideMerge(AppConfig.layerOf(world.env)),

@@ -3,44 +3,44 @@ import type { TestClock } from "effect/testing"
 import { setImmediate } from "node:timers"
 import { realWaits } from "../domain/RealTime.ts"
 
-/** Turns of the event loop in which nothing happens, after which nothing is under way. */
+/** After this many idle turns of the event loop nothing is running. */
 const quietTurns = 8
 
-/** Real milliseconds. Something that takes longer, such as a handler of the test, is not waited for. */
+/** Real milliseconds. Work that takes longer, such as a handler of the test, is not awaited. */
 const settleMillisMax = 2000
 
 /**
- * The time of a gateway whose clock is the test's. It knows when the gateway's fibers wake, so that it moves
- * the clock from one wake to the next, and lets what is due then be done at its time.
+ * The time of a gateway whose clock is the test's. It knows when the gateway's fibers wake, moves the
+ * clock from one wake to the next, and lets due work finish at its time.
  */
 export interface TestTime {
-  /** The test's clock, which notes who sleeps, for a process. When that is over nobody sleeps by it. */
+  /** The test's clock for a process, which records sleepers. After the process has ended there are none. */
   readonly clock: (isOver: () => boolean) => Clock.Clock
-  /** Called when the gateway does something. */
+  /** Call when the gateway does something. */
   readonly noted: () => void
-  /** What runs outside Effect, such as files and handlers of the test: waited for while it runs. */
+  /** Work outside Effect, such as files and handlers of the test, which is awaited. */
   readonly during: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Waits in real time until all that is due has been done. */
+  /** Waits in real time until all due work is done. */
   readonly settle: Effect.Effect<void>
   readonly advance: (duration: Duration.Input) => Effect.Effect<void>
-  /** Until it is true: it is asked when nothing more is due. False: it was not within this time. */
+  /** Passes time until the condition, checked when nothing more is due, is true. False if it was not within this time. */
   readonly passUntil: (
     isReached: Effect.Effect<boolean>,
     atMost: Duration.Input
   ) => Effect.Effect<boolean>
   /** Unix time, milliseconds. */
   readonly now: () => number
-  /** Runs it by the gateway's clock, and moves that until it has ended. */
+  /** Runs an effect by the gateway's clock, and moves the clock until it has ended. */
   readonly whilePassing: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock
 
 export const makeTestTime = Effect.map(Clock.Clock, (found): TestTime => {
-  // Without a test's clock time passes by itself
+  // Without a test clock time passes by itself
   const test = isTestClock(found) ? found : undefined
   const wakes = new Set<Wake>()
-  /** Of what the test runs while time passes. */
+  /** The clock of what the test runs while time passes. */
   const callers = new Set<Wake>()
   const now = () => found.currentTimeMillisUnsafe()
   const activity = makeActivity()
@@ -89,7 +89,7 @@ export const makeTestTime = Effect.map(Clock.Clock, (found): TestTime => {
   }
 })
 
-/** The clock, with a note of who sleeps by it. */
+/** The clock with a record of its sleepers. */
 const noting = (clock: Clock.Clock, sleepers: Set<Wake>, isOver: () => boolean): Clock.Clock => ({
   ...clock,
   sleep: (duration) =>
@@ -104,7 +104,7 @@ const noting = (clock: Clock.Clock, sleepers: Set<Wake>, isOver: () => boolean):
     })
 })
 
-/** What happens in a gateway, and the wait until nothing does. */
+/** Tracks activity in a gateway, and waits until there is none. */
 const makeActivity = (): Pick<TestTime, "noted" | "during" | "settle"> => {
   let happened = 0
   let underWay = 0
@@ -141,9 +141,9 @@ const makeActivity = (): Pick<TestTime, "noted" | "during" | "settle"> => {
 }
 
 const noTestClock =
-  "Time can be moved under a TestClock only: run the test by it.effect, or provide TestClock.layer()"
+  "Time can only be moved under a TestClock: run the test with it.effect, or provide TestClock.layer()"
 
-/** What waits for something else than this clock is passed by no more than this. */
+/** The most by which time passes work that waits for something other than this clock. */
 const blindStepMillis = 1000
 
 interface Wake {

@@ -2,7 +2,7 @@ import { Duration, Effect, Schema } from "effect"
 import { EventType } from "../domain/Event.ts"
 import type { SentRequest, WebhookSenderLog } from "../webhooks/WebhookSender.ts"
 
-/** One attempt that a receiver got. */
+/** An attempt received by a receiver. */
 export interface ReceivedWebhook {
   readonly type: string
   readonly url: string
@@ -12,7 +12,7 @@ export interface ReceivedWebhook {
   readonly event: WebhookEvent
   /** The bytes of the body, as text. */
   readonly body: string
-  /** Milliseconds since the gateway was started. */
+  /** Milliseconds since the start of the gateway. */
   readonly afterMillis: number
 }
 
@@ -31,16 +31,16 @@ export interface ListenOptions {
 }
 
 export interface ReceivedOptions {
-  /** Of this task only. */
+  /** Only of this task. */
   readonly taskId?: string
-  /** How many attempts, at least. Default 1. */
+  /** Least number of attempts. Default 1. */
   readonly count?: number
-  /** Of the gateway's time. Default 1 hour. */
+  /** In the gateway's time. Default 1 hour. */
   readonly within?: Duration.Input
 }
 
 export interface TestWebhooks {
-  /** Makes an endpoint of the user; returns its secret. */
+  /** Creates an endpoint of the user; returns its secret. */
   readonly listen: (
     options?: ListenOptions
   ) => Effect.Effect<{ readonly id: string; readonly url: string; readonly secret: string }>
@@ -62,7 +62,7 @@ export interface WebhookParts {
   readonly startedAt: number
 }
 
-/** Lets time pass until it is reached; dies with the text if that takes longer. */
+/** Lets time pass until the condition is met; dies with the text if that takes too long. */
 export type PassUntil = (
   isReached: Effect.Effect<boolean>,
   atMost: Duration.Input,
@@ -103,7 +103,7 @@ export const makeTestWebhooks = (parts: WebhookParts): TestWebhooks => {
       yield* passUntil(isReached, within, () =>
         [
           `${found.length} of ${count} ${type} webhooks${of} within ${Duration.format(Duration.fromInputUnsafe(within))}. Received:`,
-          ...(seen.length === 0 ? ["  nothing; webhooks.listen() makes an endpoint"] : []),
+          ...(seen.length === 0 ? ["  nothing; webhooks.listen() creates an endpoint"] : []),
           ...seen.map(
             (it) => `  +${it.afterMillis / 1000} s  ${it.type} ${it.deliveryId} to ${it.url}`
           )

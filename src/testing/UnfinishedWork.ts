@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 
 const decode = Schema.decodeUnknownEffect(Schema.Tuple([Schema.Struct({ count: Schema.Int })]))
 
-/** How many tasks and deliveries are unfinished; `undefined` while the store is away. */
+/** How many tasks and deliveries are unfinished; `undefined` while the store is unavailable. */
 export const unfinishedWork = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [{ count }] = yield* decode(

@@ -11,23 +11,23 @@ import type { RowCounts } from "./RowCounts.ts"
  * store whose schema or initial rows were changed is closed instead.
  */
 const idle: Array<UsedStore> = []
-/** More of them would only take memory: a test seldom has more at once. */
+/** More would only take memory, because a test seldom has more at once. */
 const idleMax = 4
 
 interface UsedStore {
-  /** Of its template. */
+  /** The template's. */
   readonly name: string
   readonly pglite: PGlite
   readonly initial: Initial
-  /** Of each table, when the store was last given to a test. */
+  /** Counts of each table when the store was last given to a test. */
   counts: RowCounts
 }
 
-/** What a store has when it is new. */
+/** The state of a new store. */
 interface Initial {
-  /** Tables that have rows, and what each statement that changes the schema writes to. */
+  /** Tables that have rows, and those written by statements that change the schema. */
   readonly kept: ReadonlyArray<string>
-  /** Sets the sequences back. */
+  /** Resets the sequences. */
   readonly sequences: string
 }
 
@@ -51,7 +51,7 @@ export const returnStore = async (store: UsedStore): Promise<void> => {
 
 /**
  * Postgres wakes each 10 seconds while statistics are not written, and PGlite's alarm for that keeps the process
- * alive: `node --test` would wait for ever. They are written now, and a nearer alarm takes the place of the last one.
+ * alive: `node --test` would wait for ever. They are written now, and a nearer alarm replaces the last one.
  */
 const rest = `
   BEGIN; SET LOCAL statement_timeout = '50ms'; SELECT pg_stat_force_next_flush(); COMMIT`
@@ -70,7 +70,7 @@ const reset = async (store: UsedStore): Promise<boolean> => {
   const { counts: before, initial, pglite } = store
   if (pglite.isInTransaction()) await pglite.exec("ROLLBACK")
   await pglite.exec(forgetSession)
-  // Its empty pages would stay, and Postgres plan by them
+  // Its empty pages would stay, and affect Postgres's plans
   if ((await largestTable(pglite)) > tableBytesMax) return false
   const after = await countsOf(pglite)
   const written = [...after.keys()].filter((table) => after.get(table) !== before.get(table))
@@ -88,7 +88,7 @@ const reset = async (store: UsedStore): Promise<boolean> => {
   return true
 }
 
-/** A store whose largest table has more is not used again. */
+/** A store whose largest table has more rows is not reused. */
 const tableBytesMax = 1024 * 1024
 
 const largestTable = async (pglite: PGlite): Promise<number> => {

@@ -20,11 +20,11 @@ import { returnStore, takeStore } from "./UsedStores.ts"
 export type Receiver = (request: Request) => Response | Promise<Response>
 
 export interface TestOptions {
-  /** The outcome of each submit, for all models or by the model's label. Default: one image. */
+  /** The outcome of each submit, for all models or by model label. Default: one image. */
   readonly vendor?: MockScript
   /**
-   * Receives all webhooks, signed as the service signs them, by the machine's clock, which a receiver
-   * compares them with. What it throws is a 500.
+   * Receives all webhooks, signed like those of the service, by the machine's clock, with which receivers
+   * compare them. An exception is a 500.
    */
   readonly receiver?: Receiver
   /** The outcome of each webhook attempt, without a receiver. Default: 200 at once. */
@@ -51,17 +51,19 @@ export const layerTest = (
         DATA_DIR: dataDir,
         BASE_URL: "http://gateway.test",
         ADMIN_TOKEN: adminToken,
-        // A test clock stands, so that no bucket would fill
+        // A test clock stands still, so buckets would not refill
         MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...options.env
       }
       const time = yield* makeTestTime
       const failures = new Failures(time.now)
       yield* Effect.addFinalizer((exit) =>
-        // A test that has failed already says why
+        // A failed test already says why
         Exit.isFailure(exit) || failures.pending.length === 0
           ? Effect.void
-          : Effect.die(new Error(`Asked to fail, and not reached: ${failures.pending.join(", ")}`))
+          : Effect.die(
+              new Error(`Failures requested but not reached: ${failures.pending.join(", ")}`)
+            )
       )
       const mocks = yield* Layer.build(
         Layer.merge(
@@ -93,7 +95,7 @@ export const layerTest = (
     })
   ).pipe(Layer.provide(Gateway.platform), Layer.orDie)
 
-/** An empty store, as an earlier start left it; the next gateway of this process gets it, emptied. */
+/** An empty store from an earlier start; the next gateway of this process gets it, emptied again. */
 const makeEngine = Effect.fnUntraced(function* (time: TestTime) {
   const { fill, hash } = startedStore(DateTime.makeUnsafe(time.now()))
   const template = yield* embeddedTemplate(hash, fill)

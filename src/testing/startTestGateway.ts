@@ -11,12 +11,12 @@ import { TestGateway } from "./TestGateway.ts"
 import type { QuietOptions } from "./TestGateway.ts"
 import type { ListenOptions, ReceivedOptions, ReceivedWebhook } from "./TestWebhooks.ts"
 
-/** `TestGateway` by promises, for tests that know nothing of Effect. Each method is the one of its name there. */
+/** `TestGateway` with promises, for tests without Effect. Methods are equal to those of the same name there. */
 export interface StartedTestGateway extends AsyncDisposable {
   readonly key: string
   readonly adminToken: string
   readonly baseUrl: string
-  /** May be given to any client that takes a `fetch`. */
+  /** For any client that takes a `fetch`. */
   readonly fetch: typeof globalThis.fetch
   readonly now: () => number
   readonly advance: (duration: Duration.Input) => Promise<void>
@@ -35,12 +35,12 @@ export interface StartedTestGateway extends AsyncDisposable {
   readonly snapshot: () => Promise<string>
   /** What the scripted vendor received, oldest first. */
   readonly submits: () => Promise<ReadonlyArray<SubmitRequest>>
-  /** Stops the gateway. What is under way ends. */
+  /** Stops the gateway and interrupts running work. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Starts a gateway in this process, with a clock of its own that stands at 1 January 1970 until the test
+ * Starts a gateway in this process, with its own clock, which stands at 1 January 1970 until the test
  * moves it. docs/developing.md#test-layers
  */
 export const startTestGateway = async (options: TestOptions = {}): Promise<StartedTestGateway> => {

@@ -9,17 +9,17 @@ import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 
-/** What admission needs to know: whose key, at which rate, and which task the path names, if any. */
+/** The input of admission: the key, the rate, and the task named by the path, if any. */
 export interface AdmissionRequest {
   readonly keyHash: Uint8Array
-  /** 0: no limit; with neither nothing is counted. */
+  /** 0 means no limit; without both limits nothing is counted. */
   readonly perMinute: number
   readonly userPerMinute: number
   readonly now: DateTime.Utc
   readonly taskId: Option.Option<TaskId>
 }
 
-/** The columns of a key that admission reads. */
+/** The columns of a key read by admission. */
 export interface AdmittedKey {
   readonly id: ApiKeyId
   readonly userId: UserId
@@ -30,23 +30,23 @@ export interface AdmittedKey {
   readonly lastUsedAt: DateTime.Utc | null
   /** `null`: every model. */
   readonly allowedModels: ReadonlyArray<string> | null
-  /** `null`: only the limits of the request. */
+  /** `null` for only the limits of the request. */
   readonly rateLimitPerMinute: number | null
   /** Of the user; `null`: that of the request. */
   readonly userRateLimitPerMinute: number | null
   /** How often the key was rotated. */
   readonly rotations: number
-  /** Of the secret before the latest rotation: until when it opens the key; `null`: not any more. */
+  /** Until when the secret before the latest rotation is valid; `null` if it no longer is. */
   readonly previousUntil: DateTime.Utc | null | undefined
 }
 
-/** A limit after this request: of both that which refused, or of which least remains. */
+/** The limit after this request that refused it, or else the one with the least remaining. */
 export interface Rate extends Taken {
   readonly limit: number
   readonly of: "API key" | "user"
 }
 
-/** A bucket of requests after one was taken from it. */
+/** A bucket of requests after taking one. */
 export interface Taken {
   readonly admitted: boolean
   readonly remaining: number
@@ -55,7 +55,7 @@ export interface Taken {
 
 export interface Admission {
   readonly key: AdmittedKey
-  /** `None`: nothing was counted, because there is no limit or the key must not use models. */
+  /** `None` if nothing was counted, because there is no limit or the key may not use models. */
   readonly rate: Option.Option<Rate>
   /** The task, if it belongs to the key's user. */
   readonly task: Option.Option<TaskView>
@@ -65,7 +65,7 @@ export interface Admission {
 export class AdmissionStore extends Context.Service<
   AdmissionStore,
   {
-    /** `None`: no such key. */
+    /** `None` if there is no such key. */
     readonly admit: (
       request: AdmissionRequest
     ) => Effect.Effect<Option.Option<Admission>, StoreUnavailable>
@@ -76,7 +76,7 @@ export class AdmissionStore extends Context.Service<
       seconds: number,
       now: DateTime.Utc
     ) => Effect.Effect<Taken, StoreUnavailable>
-    /** Deletes the buckets from which nothing was taken since then. */
+    /** Deletes buckets unused since then. */
     readonly deleteBuckets: (before: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/AdmissionStore") {
@@ -87,12 +87,12 @@ export class AdmissionStore extends Context.Service<
       return AdmissionStore.of({
         admit: (request) =>
           Effect.flatMap(statementOf(sql, request, isCounted(request)), ([row]) => {
-            // The function has looked for a secret that was rotated
+            // The function has also searched for rotated secrets
             if (row === undefined && isCounted(request)) return Effect.succeedNone
             const admission = row && admissionOf(row)
             return admission !== undefined && (isCounted(request) || !hasRate(admission.key))
               ? Effect.succeedSome(admission)
-              : // The key has a limit of its own, or it is known by another secret
+              : // The key has its own limit, or was found by another secret
                 Effect.map(statementOf(sql, request, true), ([row]) =>
                   row === undefined ? Option.none() : Option.some(admissionOf(row))
                 )
@@ -151,7 +151,7 @@ const decodePrevious = Schema.decodeUnknownSync(PreviousRow)
 const decodeRate = Schema.decodeUnknownSync(RateRow)
 const decodeTask = Schema.decodeUnknownSync(ViewRow)
 
-/** Named as the row's fields, so that this process need not rename the columns. */
+/** Named like the row's fields, so that this process need not rename columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.disabled_at AS "disabledAt", k.last_used_at AS "lastUsedAt",
   k.allowed_models AS "allowedModels", k.rate_limit_per_minute AS "rateLimitPerMinute",
@@ -176,7 +176,7 @@ const countedKey = `SELECT ${countedColumns} ${admittedBy}`
 const countedKeyAndTask = `SELECT ${countedColumns}, ${namedTaskColumns} ${admittedBy}
   LEFT JOIN tasks t ON t.id = $5 AND t.user_id = k.user_id`
 
-/** The key or its user has a rate of its own. */
+/** The key or its user has its own rate. */
 export const hasRate = ({ rateLimitPerMinute, userRateLimitPerMinute }: AdmittedKey): boolean =>
   rateLimitPerMinute !== null || userRateLimitPerMinute !== null
 

@@ -24,26 +24,26 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   lastUsedAt: Schema.NullOr(Time)
 }) {}
 
-/** Whether a key named `k` has a limit; false without a key. docs/reference/keys-and-limits.md#limits-of-a-key */
+/** Whether the key row `k` has a limit; false without a key. docs/reference/keys-and-limits.md#limits-of-a-key */
 const isLimited = `num_nonnulls(k.spend_limit, k.allowed_models, k.rate_limit_per_minute, k.concurrent_tasks,
   k.expires_at) > 0`
 
-/** Of a session named `s`, which was exchanged for a key named `k` or for none. */
+/** Of the session row `s`, which was exchanged for the key row `k` or for none. */
 export const exchangedKey = `${isLimited} AS is_limited,
   coalesce(k.rotations > coalesce(s.key_rotations, 0), false) AS is_previous`
 
-/** A key as its secret finds it. */
+/** A key found by its secret. */
 const FoundKey = Schema.Struct({
   ...ApiKeyRow.fields,
   rotations: Schema.Int,
   isLimited: Schema.Boolean,
-  /** The secret is the one before the latest rotation. */
+  /** The secret is the one from before the latest rotation. */
   isPrevious: Schema.Boolean,
   previousKeyUntil: Schema.NullOr(Time)
 })
 export type FoundKey = typeof FoundKey.Type
 
-/** A key with its limits, and what its spend limit has counted. */
+/** A key with its limits and the count of its spend limit. */
 export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   ...ApiKeyRow.fields,
   spendLimit: Schema.NullOr(Micro),
@@ -55,15 +55,15 @@ export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   rateLimitPerMinute: Schema.NullOr(Schema.Int),
   concurrentTasks: Schema.NullOr(Schema.Int),
   isConsole: Schema.Boolean,
-  /** Until when the secret before the latest rotation opens the key too. */
+  /** Until when the secret from before the latest rotation is also valid. */
   previousKeyUntil: Schema.NullOr(Time)
 }) {}
 
-/** What of a key changes: an absent field stays, `null` removes a limit. */
+/** Changes to a key: an absent field stays, `null` removes a limit. */
 export interface KeyChange {
   readonly name?: string
   readonly spendLimit?: Credits | null
-  /** Of the spend limit, which keeps its own without it; a new one never resets. */
+  /** The reset of the spend limit; absent: unchanged, or never for a new limit. */
   readonly reset?: SpendReset
   readonly allowedModels?: ReadonlyArray<string> | null
   readonly rateLimitPerMinute?: number | null
@@ -72,8 +72,8 @@ export interface KeyChange {
 }
 
 /**
- * What became of a change. `reserved`: a process has a reservation for the key, as of `revokeKey`; `null`:
- * a `reset` came without a spend limit, and nothing was changed.
+ * The result of a change. `reserved`: a process has a reservation for the key, as for `revokeKey`; `null` if a
+ * `reset` came without a spend limit, and nothing was changed.
  */
 export interface KeyUpdate {
   readonly reserved: boolean | null
@@ -83,7 +83,7 @@ export interface KeyUpdate {
 export interface KeyRotation {
   readonly keyHash: Uint8Array
   readonly preview: string
-  /** Until when the old secret opens the key too; `null`: not any more. */
+  /** Until when the old secret is also valid; `null` if it no longer is. */
   readonly oldUntil: DateTime.Utc | null
 }
 
@@ -98,7 +98,7 @@ export interface NewApiKey {
   readonly now: DateTime.Utc
 }
 
-/** A period that is over has counted nothing of the current one. */
+/** A past period has counted nothing of the current one. */
 const details = (sql: PgClient.PgClient, now: DateTime.Utc) => sql`
   SELECT k.*, coalesce(b.spent, 0)::bigint AS spent, coalesce(b.held, 0)::bigint AS held
   FROM api_keys k LEFT JOIN key_budgets b ON b.api_key_id = k.id AND k.spend_limit IS NOT NULL
@@ -209,14 +209,14 @@ export interface ConsoleKey {
   readonly id: ApiKeyId
   readonly userId: UserId
   readonly keyHash: Uint8Array
-  /** Its spend limit of a month; `null`: none. */
+  /** Its monthly spend limit; `null` for none. */
   readonly monthly: Credits | null
   readonly now: DateTime.Utc
 }
 
 const HashRow = Schema.Struct({ keyHash: Bytes })
 
-/** Keys by which sessions use models. ADR 0175 */
+/** Keys with which sessions use models. ADR 0175 */
 export function consoleKeys(sql: PgClient.PgClient) {
   const first = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
     rows.pipe(
@@ -235,7 +235,7 @@ export function consoleKeys(sql: PgClient.PgClient) {
         const found = yield* known(key.userId)
         if (Option.isSome(found)) return found
         yield* sql.withTransaction(makeConsoleKey(sql, key))
-        // Another request may have made it
+        // Another request may have created it
         return yield* known(key.userId)
       }).pipe(storeFailures)
   }
@@ -262,6 +262,6 @@ const makeConsoleKey = Effect.fnUntraced(function* (
       NULL, NULL, ${toDate(now)})`
 })
 
-/** In place of the characters of a key. */
+/** Shown instead of the characters of a key. */
 const consolePreview = "console"
 const consoleName = "Console"

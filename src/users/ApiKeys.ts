@@ -27,25 +27,25 @@ export { resetAlone } from "./KeyChanges.ts"
 export { previousSecret } from "./KeyFaults.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
 
-/** Who calls: the user, through which key, allowed to do what. */
+/** The caller: the user, the key and its permissions. */
 export interface Principal {
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly scopes: ReadonlyArray<Scope>
-  /** Which secret of the key: how often the key had been rotated when it was made. ADR 0190. */
+  /** The secret of the key, as the number of rotations before it was made. ADR 0190. */
   readonly rotation: number
-  /** What is checked for each request: a key that has such limits is in no cache. */
+  /** Limits checked on each request: a key with such limits is never cached. */
   readonly limits?: {
     /** `null`: every model. */
     readonly models: ReadonlyArray<string> | null
   }
 }
 
-/** A caller of the management API by a key. */
+/** A caller of the management API with a key. */
 export interface KeyHolder extends Principal {
-  /** The key has limits: it changes no other key. */
+  /** The key has limits, so it may not change other keys. */
   readonly isLimited: boolean
-  /** The secret has been replaced and works until its grace ends: it changes no key. */
+  /** The secret was replaced and is valid until its grace period ends: it may not change keys. */
   readonly isPrevious: boolean
 }
 
@@ -61,13 +61,13 @@ export const modelNotAllowed = (model: string): Problem =>
 /** A request that may use a model. */
 export interface Admitted {
   readonly principal: Principal
-  /** `None`: there is no limit. Sent as `RateLimit-*`; not admitted is code 1201. */
+  /** `None` if there is no limit. Sent as `RateLimit-*`; refused with code 1201. */
   readonly rate: Option.Option<Rate>
-  /** The task that the request names, if it belongs to this user. */
+  /** The task named by the request, if it belongs to this user. */
   readonly task: Option.Option<TaskView>
 }
 
-/** A new key; the key itself is shown only now. */
+/** A new key; the key itself is returned only now. */
 export interface CreatedKey {
   readonly key: string
   readonly row: ApiKeyRow
@@ -93,14 +93,14 @@ export class ApiKeys extends Context.Service<
       key: string,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
-    /** As `admit`, for a caller who acts by a key without having its text. */
+    /** Like `admit`, for a caller that uses a key without having its text. */
     readonly admitHash: (
       keyHash: Uint8Array,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * As `admit`, but without a request rate a key that was valid before is taken from a cache.
-     * Only for a caller that checks the key again in the statement that holds money
+     * Like `admit`, but a key without a request rate that was valid before comes from a cache.
+     * Only for callers that check the key again in the statement that holds money
      * (`Metering.open`). ADR 0072.
      */
     readonly admitCached: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
@@ -109,7 +109,7 @@ export class ApiKeys extends Context.Service<
      * `undefined` when the store must be asked.
      */
     readonly cachedPrincipal: (digest: KeyDigest) => Principal | undefined
-    /** Removes a key from the cache: it was found to be expired or revoked. */
+    /** Removes an expired or revoked key from the cache. */
     readonly evict: (key: string) => void
     readonly list: (
       userId: UserId,
@@ -122,7 +122,7 @@ export class ApiKeys extends Context.Service<
     ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
     /**
      * Changes a key and its limits. Fails with 2005, or with 2001 for a `reset` without a spend limit. When
-     * it returns, no process admits a call by what the key was before.
+     * it returns, no process admits a call under the previous limits.
      */
     readonly update: (
       userId: Option.Option<UserId>,
@@ -130,7 +130,7 @@ export class ApiKeys extends Context.Service<
       change: KeyChange
     ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
     /**
-     * Gives the key a new secret; the old one opens it too for this long. Fails with 2005, or with 1004
+     * Gives the key a new secret; the old one stays valid for this long. Fails with 2005, or with 1004
      * for a console key. When it returns, no process admits a call with an older secret.
      */
     readonly rotate: (
@@ -229,7 +229,7 @@ const authenticateWith = (store: UserStore["Service"], owners: KeyOwners) =>
     return { userId, apiKeyId, scopes, rotation, isLimited, isPrevious }
   })
 
-/** On the path of every inference request: no generators, one step after the statement. */
+/** On the path of every inference request: no generators, and one step after the statement. */
 const makeAdmit = (
   store: UserStore["Service"],
   admissions: AdmissionStore["Service"],
@@ -261,12 +261,12 @@ const toAdmitted = ({ key, rate, task }: Admission): Admitted => {
   const isOld = previousUntil !== undefined
   const rotation = key.rotations - (isOld ? 1 : 0)
   const principal = { userId: key.userId, apiKeyId: key.id, scopes: key.scopes, rotation }
-  // An old secret is checked each time, as limits are: it ends by itself
+  // An old secret is checked each time, like limits: it expires by itself
   const isLimited = models !== null || hasRate(key) || isOld
   return { principal: isLimited ? { ...principal, limits: { models } } : principal, rate, task }
 }
 
-/** `last_used_at` is written at most once a minute, so that a busy key costs no write a request. */
+/** `last_used_at` is written at most once a minute, so that a busy key does not cost a write per request. */
 const touchMillis = 60_000
 
 const isRecentlyUsed = (

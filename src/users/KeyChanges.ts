@@ -8,13 +8,13 @@ import type { KeyDetails } from "./ApiKeyStore.ts"
 import { generateKey, hashKey, previewOf } from "./KeyText.ts"
 import type { UserStore } from "./UserStore.ts"
 
-/** A key with its new secret, which is shown only now. */
+/** A key with its new secret, which is returned only now. */
 export interface RotatedKey {
   readonly key: string
   readonly details: KeyDetails
 }
 
-/** Changes of keys; `changed` takes one out of the caches of all processes. */
+/** Changes to keys; `changed` removes one from the caches of all processes. */
 export const keyChanges = (
   store: UserStore["Service"],
   changed: (id: ApiKeyId) => void
@@ -70,5 +70,8 @@ export const resetAlone: FieldFault = {
 }
 
 const noText = Effect.fail(
-  problem(1004, "Nobody has the text of a console key: revoke it, and the next use makes another")
+  problem(
+    1004,
+    "A console key cannot be rotated, because nobody has its text: revoke it, and its next use creates a new one"
+  )
 )

@@ -3,14 +3,17 @@ import type { Option } from "effect"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { AdmittedKey } from "./AdmissionStore.ts"
 
-/** What a secret that was replaced must not do. docs/reference/keys-and-limits.md#who-changes-access */
+/** Requests that a replaced secret may not make. docs/reference/keys-and-limits.md#who-changes-access */
 export const previousSecret = new Problem({
   code: 1003,
   detail: "This secret of the API key was replaced by a rotation: use the new one for this request",
   forbidden: true
 })
 
-export const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
+export const malformed = problem(
+  1002,
+  "This API key is malformed: check that it was copied completely"
+)
 
 export const unknown = problem(1002, "This API key is unknown")
 

@@ -18,21 +18,21 @@ const base62 = (value: number, characters: number): string => {
 }
 
 /**
- * `sk-`, 40 random characters (238 bits) and 6 of checksum, which distinguishes a
+ * `sk-`, 40 random characters (238 bits) and a checksum of 6, which distinguishes a
  * typing error from an unknown key.
  */
 export const generateKey = (): string => {
   let secret = ""
   while (secret.length < randomCharacters) {
     for (const byte of randomBytes(randomCharacters)) {
-      // 248 is the largest multiple of 62 in a byte: larger values would favour some characters
+      // 248 is the largest multiple of 62 in a byte: larger values would favor some characters
       if (byte < 248 && secret.length < randomCharacters) secret += alphabet[byte % 62]
     }
   }
   return `sk-${secret}${base62(crc32(secret), checkCharacters)}`
 }
 
-/** The few characters of a key that may be shown. */
+/** The characters of a key that may be shown. */
 export const previewOf = (key: string): string => `sk-...${key.slice(-4)}`
 
 export const isWellFormed = (key: string): boolean => {
@@ -46,7 +46,7 @@ export const isWellFormed = (key: string): boolean => {
  */
 export const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")
 
-/** Names a key in memory without holding it: SHA-256 as Base64. */
+/** Identifies a key in memory without storing it: SHA-256 as Base64. */
 export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
 export type KeyDigest = typeof KeyDigest.Type
 

@@ -6,7 +6,7 @@ import type { KeyDigest } from "./KeyText.ts"
 /** Keys that one process remembers. */
 const knownKeysMax = 10_000
 
-/** Remembers something of a key; of too many the one that was added first is forgotten. */
+/** Remembers a value per key; when full, it forgets the oldest. */
 export const remember = <A>(known: Map<KeyDigest, A>, digest: KeyDigest, value: A): void => {
   if (known.size >= knownKeysMax && !known.has(digest)) {
     for (const oldest of known.keys()) {
@@ -18,8 +18,8 @@ export const remember = <A>(known: Map<KeyDigest, A>, digest: KeyDigest, value: 
 }
 
 /**
- * Whose key it was when it was last valid. It lets nobody in: it only says, before a key is looked up, whose
- * share of the process a request takes. A key never belongs to another user.
+ * The user of a key when it was last valid. It grants no access: before a key is looked up, it decides whose share of
+ * the process a request uses. A key never changes its user.
  */
 export class KeyOwners {
   readonly #owners = new Map<KeyDigest, UserId>()
@@ -33,7 +33,7 @@ export class KeyOwners {
   }
 }
 
-/** One for the process. */
+/** One per process. */
 export const KnownKeys = Context.Reference<KeyOwners>("gateway/users/KnownKeys", {
   defaultValue: () => new KeyOwners()
 })

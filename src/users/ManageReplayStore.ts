@@ -18,7 +18,7 @@ export interface NewClaim extends Claim, RequestHash {
   /** Keys older than this have expired. */
   readonly since: DateTime.Utc
   /**
-   * A claim without a response that is older was lost with its process:
+   * An older claim without a response was lost with its process:
    * the same request may claim it.
    */
   readonly lostBefore: DateTime.Utc
@@ -40,13 +40,13 @@ export class ManageReplayStore extends Context.Service<
   ManageReplayStore,
   {
     readonly claim: (claim: NewClaim) => Effect.Effect<ClaimOutcome, StoreUnavailable>
-    /** Stores the response, encrypted, because it may hold a secret. */
+    /** Stores the response encrypted, because it may contain a secret. */
     readonly complete: (
       claim: Claim,
       status: number,
       response: Uint8Array
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Makes the key free again. */
+    /** Frees the key. */
     readonly release: (claim: Claim) => Effect.Effect<void, StoreUnavailable>
     /** Deletes up to `limit` older keys of each kind, of this API and of tasks; returns how many. */
     readonly deleteOlder: (

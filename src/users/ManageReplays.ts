@@ -23,19 +23,19 @@ export interface StoredResponse {
   readonly body: string
 }
 
-/** After this a claim without a response belongs to a process that died. */
+/** After this time a claim without a response belongs to a dead process. */
 const claimTimeout = Duration.seconds(60)
 
 /**
- * A repeat that comes while the first request is in progress waits for
- * its response, at most so long.
+ * How long a repeat waits for the response of a first request in
+ * progress.
  */
 const waitAtMost = Duration.seconds(10)
 const waitSpacing = Schedule.spaced(Duration.millis(50))
 
 /**
- * Replays the first response of a management POST to a repeat. Only successes are stored: a failure
- * changed nothing, and its key is free again. ADR 0032.
+ * Replays the first response of a management POST to repeats. Only successes are stored: a failure
+ * changed nothing and frees its key. ADR 0032.
  */
 export class ManageReplays extends Context.Service<
   ManageReplays,
@@ -44,7 +44,7 @@ export class ManageReplays extends Context.Service<
     readonly claim: (
       request: KeyedRequest
     ) => Effect.Effect<IdempotencyClaim, Problem | StoreUnavailable>
-    /** Deletes keys older than 24 hours, a bounded number a call. */
+    /** Deletes keys older than 24 hours, a bounded number per call. */
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/ManageReplays") {
@@ -72,7 +72,10 @@ export class ManageReplays extends Context.Service<
           Effect.timeoutOption(waitAtMost)
         )
         if (Option.isNone(outcome)) {
-          return yield* problem(2010, "The first request with this Idempotency-Key is under way")
+          return yield* problem(
+            2010,
+            "The first request with this Idempotency-Key is still in progress"
+          )
         }
         const found = outcome.value
         if (found._tag === "Claimed") {
@@ -92,7 +95,10 @@ export class ManageReplays extends Context.Service<
         }
         const { response, status } = found
         if (status === null || response === null) {
-          return yield* problem(2010, "The first request with this Idempotency-Key is under way")
+          return yield* problem(
+            2010,
+            "The first request with this Idempotency-Key is still in progress"
+          )
         }
         const body = yield* Effect.orDie(secrets.decrypt(response))
         return { _tag: "Replayed", response: { status, body } } satisfies IdempotencyClaim
@@ -106,7 +112,7 @@ export class ManageReplays extends Context.Service<
             deletedAtOnceMax
           )
         ).pipe(
-          // A day's keys expire as fast as they came; the next call deletes what is left
+          // A day's keys expire as fast as they came; the next call deletes the rest
           Effect.repeat({
             while: (deleted) => deleted >= deletedAtOnceMax,
             times: deleteTimesMax
@@ -117,7 +123,7 @@ export class ManageReplays extends Context.Service<
     })
   )
 
-  /** An expired key counts no more before it is deleted, so that one process does it each minute. */
+  /** An expired key has no effect even before it is deleted, so one process deletes them each minute. */
   static readonly layerLoop = Duty.layer(
     { name: "idempotency keys", seconds: 60 },
     Effect.flatMap(ManageReplays, ({ deleteExpired }) => deleteExpired)

@@ -7,20 +7,20 @@ import type { Problem } from "../domain/Problem.ts"
 import { oidcTransactionMinutes } from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/Secrets.ts"
 
-/** Who the provider says has signed in. */
+/** The identity confirmed by the provider. */
 export interface Identity {
-  /** Issuer and subject: an address may come to belong to somebody else, this never. */
+  /** Issuer and subject: unlike an address, they never pass to another person. */
   readonly subject: string
   /** Verified by the provider. */
   readonly email: string
 }
 
-/** The provider could not be reached, or did not confirm; the client sees a sentence of ours. */
+/** The provider could not be reached or did not confirm; the client sees our own message. */
 class ProviderFault extends Schema.TaggedError<ProviderFault>()("ProviderFault", {
   cause: Schema.Defect()
 }) {}
 
-/** What the callback is compared with; its text is the browser's cookie. */
+/** The expected values of the callback; stored as the browser's cookie. */
 const Transaction = Schema.Struct({
   state: Schema.String,
   nonce: Schema.String,
@@ -31,9 +31,9 @@ const encode = Schema.encodeSync(Schema.fromJsonString(Transaction))
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Transaction))
 
 export interface Begun {
-  /** Where the browser goes. */
+  /** The redirect target. */
   readonly url: string
-  /** For the browser to keep, encrypted. */
+  /** Stored by the browser, encrypted. */
   readonly transaction: string
 }
 
@@ -97,13 +97,13 @@ export class Oidc extends Context.Service<
       ) {
         const expected = yield* open(transaction)
         const configuration = yield* provider
-        // Of our own address: a proxy or a client may have written another Host
+        // With our own address: a proxy or a client may have sent another Host
         const url = new URL(`${redirect_uri}?${query}`)
         const claims = yield* Effect.tryPromise({
           try: () => identify(configuration, url, expected),
           catch: (cause) => new ProviderFault({ cause })
         }).pipe(
-          Effect.tapError((cause) => Effect.logWarning("A sign-in by OIDC was refused", cause)),
+          Effect.tapError((cause) => Effect.logWarning("Refused a sign-in by OIDC", cause)),
           Effect.mapError(() => notConfirmed)
         )
         const { email, email_verified, iss, sub } = claims
@@ -119,13 +119,16 @@ const transactionMillis = Duration.toMillis(Duration.minutes(oidcTransactionMinu
 
 const off = Effect.fail(problem(2006, "Sign-in by OIDC is not configured"))
 const notBegunHere = Effect.fail(
-  problem(1005, "This sign-in was not begun in this browser, or too long ago: begin again")
+  problem(
+    1005,
+    "This sign-in was not started in this browser, or was started too long ago: start again"
+  )
 )
-const notConfirmed = problem(1005, "The provider did not confirm who signs in")
+const notConfirmed = problem(1005, "The provider did not confirm the identity")
 const notVerified = problem(1005, "The provider has not verified an e-mail address")
 const unreachable = problem(5002, "The sign-in provider cannot be reached")
 
-/** Read from the issuer at the first use, and again each hour, for its endpoints may change. */
+/** Read from the issuer at first use and every hour, because its endpoints may change. */
 const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
   let known: { readonly configuration: client.Configuration; readonly until: number } | undefined
   const secret = Option.map(clientSecret, Redacted.value)
@@ -144,7 +147,7 @@ const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
             : [client.enableNonRepudiationChecks]
       }
     )
-  /** Everybody may begin to sign in: whoever comes meanwhile waits for the same response. */
+  /** Anyone may start a sign-in, so concurrent ones share one response. */
   let underWay: Promise<client.Configuration> | undefined
   const discoverOnce = () =>
     (underWay ??= discover().finally(() => {
@@ -169,8 +172,8 @@ const discoverySeconds = 10
 const discoveryMillis = Duration.toMillis("1 hour")
 
 /**
- * The claims of the ID token; the address may be in userinfo only. `enableNonRepudiationChecks` has its signature
- * verified with the published keys: by default openid-client trusts the connection to the token endpoint.
+ * The claims of the ID token; the address may be in userinfo only. `enableNonRepudiationChecks` verifies the signature
+ * with the published keys: by default openid-client trusts the connection to the token endpoint.
  */
 const identify = async (
   configuration: client.Configuration,

@@ -6,19 +6,19 @@ import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/Sig
 
 export interface Verdict {
   readonly isRight: boolean
-  /** The password is right, and its hash is of another kind than `hash` makes now. */
+  /** The password is correct, but its hash is of an older kind than `hash` makes now. */
   readonly isOutdated: boolean
 }
 
 /**
- * Argon2id of passwords, outside the event loop. Each takes 19 MiB and some 25 ms of a core, so few run at
- * a time and few wait. ADR 0173.
+ * Argon2id of passwords, outside the event loop. Each takes 19 MiB and about 25 ms of a core, so few run at
+ * a time and few may wait. ADR 0173.
  */
 export class Passwords extends Context.Service<
   Passwords,
   {
     readonly hash: (password: string) => Effect.Effect<string, Problem>
-    /** `None` (no such user, or one without a password) takes as long as a wrong password. */
+    /** `None` (unknown user or no password) takes as long as a wrong password. */
     readonly verify: (
       stored: Option.Option<string>,
       password: string
@@ -35,7 +35,7 @@ export class Passwords extends Context.Service<
           if (entered >= passwordHashesAtOnceMax + passwordHashesWaitingMax) return busy
           entered += 1
           return Effect.ensuring(
-            // A hash goes on when its request was left: its place stays taken
+            // A hash continues after its request was abandoned, so its slot stays taken
             places.withPermits(1)(Effect.uninterruptible(Effect.promise(run))),
             Effect.sync(() => {
               entered -= 1
@@ -62,19 +62,19 @@ export class Passwords extends Context.Service<
 const busy = Effect.fail(
   new Problem({
     code: 1201,
-    detail: "Too many sign-ins at this moment: try again shortly",
+    detail: "Too many sign-ins at the moment: try again shortly",
     retryAfterSeconds: 1
   })
 )
 
-/** The same password typed on another keyboard has the same code points. */
+/** Normalizes, so that the same password typed on another keyboard has the same code points. */
 const normal = (password: string): string => password.normalize("NFKC")
 
 /** What OWASP recommends for Argon2id; the algorithm is the library's default. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const currentPrefix = "$argon2id$v=19$m=19456,t=2,p=1$"
 
-/** Of nobody: what is compared where there is no hash. */
+/** Compared when the user has no hash. */
 const decoy = `${currentPrefix}ESF1QUb1sYk33NTBSwGoaA$redMPG9rt27QA6TTyvYWxXBa4L+7uLr5OaiVLjLUg14`
 
 const isPasswordOf = (stored: string, password: string): Promise<boolean> =>

@@ -16,16 +16,16 @@ import { AdmissionStore } from "./AdmissionStore.ts"
 
 type Taken = Effect.Effect<void, Problem | StoreUnavailable>
 
-/** Limits of requests that are no inference; each fails with 1201. docs/reference/keys-and-limits.md */
+/** Limits of requests other than inference; each fails with 1201. docs/reference/keys-and-limits.md */
 export class RequestQuotas extends Context.Service<
   RequestQuotas,
   {
     readonly takeManagement: (userId: UserId) => Taken
-    /** Of the endpoint, and of its user: one who makes endpoints anew is bounded too. */
+    /** Per endpoint and per user, so that recreating endpoints gains nothing. */
     readonly takeTestEvent: (userId: UserId, endpointId: EndpointId) => Taken
-    /** An attempt to sign in: of an address, and for an account by its e-mail address. */
+    /** A sign-in attempt, counted by network address and by e-mail address. */
     readonly takeSignIn: (address: Option.Option<string>, account: string | undefined) => Taken
-    /** Removes the buckets from which nothing was taken for so long that every one is full. */
+    /** Removes buckets unused for so long that they are full. */
     readonly deleteFull: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/RequestQuotas") {
@@ -35,7 +35,7 @@ export class RequestQuotas extends Context.Service<
       const store = yield* AdmissionStore
       const { manageRateLimitPerMinute } = yield* AppConfig
       const secrets = yield* Secrets
-      // The bucket's name tells nobody who signs in
+      // The bucket's name does not reveal who signs in
       const hidden = (kind: string, text: string) => `${kind}:${secrets.mac("sign-in", text)}`
       const take = Effect.fnUntraced(function* (
         bucket: string,
@@ -47,9 +47,9 @@ export class RequestQuotas extends Context.Service<
         if (taken.admitted) return
         return yield* new Problem({ code: 1201, detail, retryAfterSeconds: taken.resetSeconds })
       })
-      const perMinute = `This user may send ${manageRateLimitPerMinute} management requests a minute`
-      const perDay = `An endpoint may be sent ${testEventsPerEndpointPerDayMax} test events a day`
-      const perUserAndDay = `A user may send ${testEventsPerUserPerDayMax} test events a day`
+      const perMinute = `This user may send ${manageRateLimitPerMinute} management requests per minute`
+      const perDay = `An endpoint may be sent ${testEventsPerEndpointPerDayMax} test events per day`
+      const perUserAndDay = `A user may send ${testEventsPerUserPerDayMax} test events per day`
       return {
         takeManagement: (userId) =>
           manageRateLimitPerMinute === 0
@@ -85,9 +85,9 @@ export class RequestQuotas extends Context.Service<
   )
 }
 
-const tooOften = "Too many attempts to sign in: wait as long as Retry-After says"
+const tooOften = "Too many sign-in attempts: wait as long as Retry-After says"
 
-/** Of an IPv6 address the first 64 bits, which one customer has; of another the whole. */
+/** The first 64 bits of an IPv6 address, which belong to one customer; all of an IPv4 address. */
 const networkOf = (address: string): string =>
   ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address
 

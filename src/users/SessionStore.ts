@@ -21,7 +21,7 @@ export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   name: Schema.NullOr(Schema.String),
   method: SignInMethod,
   apiKeyId: Schema.NullOr(ApiKeyId),
-  /** Of the key that was exchanged; `isPrevious`: its secret was replaced and works until its grace ends. */
+  /** The exchanged key; `isPrevious`: its secret was replaced and is valid until its grace period ends. */
   isLimited: Schema.Boolean,
   isPrevious: Schema.Boolean,
   address: Schema.NullOr(Schema.String),
@@ -37,10 +37,10 @@ export interface UserOwner {
   readonly epoch: number
 }
 
-/** Who a session belongs to, and what it ends with. */
+/** The owner of a session, and what ends it. */
 export type Owner = UserOwner | { readonly _tag: "Operator"; readonly mac: string }
 
-/** The key that a session was exchanged for, and which of its secrets: the session ends with either. */
+/** The exchanged key and its secret: the session ends with either. */
 export interface SessionKey {
   readonly id: ApiKeyId
   readonly rotation: number
@@ -57,7 +57,7 @@ export interface NewSession {
   readonly expiresAt: DateTime.Utc
 }
 
-/** What decides whether a session has not ended. */
+/** The columns that decide whether a session has ended. */
 export interface Standing {
   readonly now: DateTime.Utc
   /** Sessions that were last seen before then have ended. */
@@ -65,7 +65,7 @@ export interface Standing {
   readonly operatorMac: string
 }
 
-/** A user as the sign-in sees it. */
+/** The columns of a user needed to sign in. */
 const SignInUser = Schema.Struct({
   id: UserId,
   passwordHash: Schema.NullOr(Schema.String),
@@ -82,19 +82,19 @@ const LinkRow = Schema.Struct({ userId: UserId, epoch: Schema.Int })
 export class SessionStore extends Context.Service<
   SessionStore,
   {
-    /** Users that are not disabled. Of addresses the case of A to Z is of no account. */
+    /** Users that are not disabled. Addresses are compared without the case of A to Z. */
     readonly userByEmail: (
       email: string
     ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
     readonly userById: (id: UserId) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    /** Of `oidc_subject`; else of the address, if no other subject has signed in for it. */
+    /** By `oidc_subject`, or else by address if no other subject has signed in with it. */
     readonly userBySubject: (
       subject: string,
       email: string
     ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    /** Replaces a hash by one of another kind, if it still stands there. */
+    /** Replaces a hash by one of another kind, if it is unchanged. */
     readonly rehash: (id: UserId, from: string, to: string) => Effect.Effect<void, StoreUnavailable>
-    /** Of one owner at most `max` remain, the newest. */
+    /** At most the newest `max` of one owner remain. */
     readonly create: (session: NewSession, max: number) => Effect.Effect<void, StoreUnavailable>
     readonly find: (
       tokenHash: Uint8Array,
@@ -108,7 +108,7 @@ export class SessionStore extends Context.Service<
       page: PageRequest,
       standing: Standing
     ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
-    /** False: the owner has no such session. `undefined`: whose ever it is. */
+    /** False if the owner has no such session. `undefined` for any owner. */
     readonly remove: (
       id: SessionId,
       owner: UserId | null | undefined
@@ -118,13 +118,13 @@ export class SessionStore extends Context.Service<
       owner: UserOwner,
       expiresAt: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** The owner of a link, which nobody can take again. */
+    /** The owner of a link; the link cannot be used again. */
     readonly takeLink: (
       tokenHash: Uint8Array,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<UserOwner>, StoreUnavailable>
     readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** The hash of the user's console key; the given one when there was none. `None`: no such user. */
+    /** The hash of the user's console key, which is the given one if there was none. `None` if there is no such user. */
     readonly consoleKeyHash: (
       key: ConsoleKey
     ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>

@@ -26,7 +26,7 @@ import type { Credential, Proof } from "./SignInProof.ts"
 export type { SessionRow } from "./SessionStore.ts"
 export type { Credential } from "./SignInProof.ts"
 
-/** A new session; the token, which the cookie holds, is known only now. */
+/** A new session; the token for the cookie is known only now. */
 export interface OpenedSession {
   readonly token: string
   readonly row: SessionRow
@@ -43,39 +43,39 @@ type Failure = Problem | StoreUnavailable
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** Counts as an attempt of the address. Fails with 1005, with 1002 to 1004 for a key, or with 1201. */
+    /** Counts as an attempt from the address. Fails with 1005, with 1002 to 1004 for a key, or with 1201. */
     readonly signIn: (
       credential: Credential,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
-    /** Counts as an attempt of the address. Fails with 1201. */
+    /** Counts as an attempt from the address. Fails with 1201. */
     readonly takeAttempt: (address: Option.Option<string>) => Effect.Effect<void, Failure>
-    /** Of a user, or of the operator, whose address the provider has verified. Fails with 1005. */
+    /** For a user or the operator whose address the provider has verified. Fails with 1005. */
     readonly signInBySubject: (
       subject: string,
       email: string,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
-    /** The session of a cookie; `None` when it has ended. Unless `isUse`, it goes on to be idle. */
+    /** The session of a cookie; `None` if it has ended. Unless `isUse`, it stays idle. */
     readonly find: (
       token: string,
       isUse?: boolean
     ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
     /** Ends the session of a cookie, if it has not ended. */
     readonly end: (token: string) => Effect.Effect<void, StoreUnavailable>
-    /** Of a user; null: of the operator. */
+    /** Of a user, or of the operator if null. */
     readonly list: (
       userId: UserId | null,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
-    /** Fails with 2005. `undefined`: whose ever it is. */
+    /** Fails with 2005. `undefined` for any owner. */
     readonly revoke: (
       id: SessionId,
       owner: UserId | null | undefined
     ) => Effect.Effect<void, Failure>
     /**
-     * The hash of the key that the session uses models by: the one that it was exchanged for, else the
-     * user's console key, made at the first use. Fails with 1004 for the operator.
+     * The hash of the key with which the session uses models: the exchanged key, or else the
+     * user's console key, created at first use. Fails with 1004 for the operator.
      */
     readonly keyHashOf: (session: SessionRow) => Effect.Effect<Uint8Array, Failure>
     /** Fails with 2005. */
@@ -141,7 +141,7 @@ export class Sessions extends Context.Service<
   )
 }
 
-/** Changes with all that makes somebody the operator: the operator's sessions end then. */
+/** Changes with any credential of the operator, which ends the operator's sessions. */
 const operatorMac = (secrets: Secrets["Service"], oidc: Option.Option<OidcSettings>): string => {
   const byOidc = Option.match(oidc, {
     onNone: () => [],
@@ -164,7 +164,7 @@ const newToken = (): string => randomBytes(32).toString("base64url")
 
 const nobody = problem(1005, "There is no user for this identity: ask the operator")
 
-/** Always a new token: a cookie that the browser sends along is never adopted. */
+/** Always a new token: a cookie sent by the browser is never adopted. */
 const opener = (store: SessionStore["Service"]) =>
   Effect.fnUntraced(function* (proof: Proof, address: Option.Option<string>) {
     const now = yield* DateTime.now
@@ -180,7 +180,7 @@ const opener = (store: SessionStore["Service"]) =>
     yield* store.create(session, sessionsPerOwnerMax)
     const at = standingAt(now, proof.owner._tag === "Operator" ? proof.owner.mac : "")
     const row = yield* store.find(session.tokenHash, at)
-    // The key, the password or the user went in between
+    // The key, the password or the user was removed in the meantime
     if (Option.isNone(row)) return yield* problem(1006, "The session has ended")
     return { token, row: row.value }
   })
@@ -196,7 +196,7 @@ const keyHashOf = (store: SessionStore["Service"], creditsPerMonth: number) => {
       ? store.consoleKeyHash({
           id: makeApiKeyId(DateTime.toEpochMillis(now)),
           userId,
-          // The hash of no text that anybody has
+          // Not the hash of any known text
           keyHash: randomBytes(32),
           monthly: budget === 0n ? null : Credits.make(budget),
           now

@@ -12,15 +12,15 @@ import type { Owner, SessionKey, UserOwner } from "./SessionStore.ts"
 
 type Failure = Problem | StoreUnavailable
 
-/** What is exchanged for a session. */
+/** The credential exchanged for a session. */
 export type Credential =
   | { readonly _tag: "Password"; readonly email: string; readonly password: string }
   | { readonly _tag: "ApiKey"; readonly key: string }
   | { readonly _tag: "OperatorToken"; readonly token: string }
-  /** The secret of a link, or the whole link. */
+  /** The secret of a link, or the full link. */
   | { readonly _tag: "Link"; readonly link: string }
 
-/** Who the credential belongs to. */
+/** The owner of the credential. */
 export interface Proof {
   readonly owner: Owner
   readonly method: SignInMethod
@@ -28,7 +28,7 @@ export interface Proof {
   readonly key: SessionKey | null
 }
 
-/** Finds out who the credential belongs to. Fails with 1005, or with 1002 to 1004 for a key. */
+/** Finds the owner of the credential. Fails with 1005, or with 1002 to 1004 for a key. */
 export const makeProve = Effect.fnUntraced(function* (
   operator: Owner & { readonly _tag: "Operator" }
 ) {
@@ -84,17 +84,17 @@ export const makeProve = Effect.fnUntraced(function* (
   }
 })
 
-/** What the secret of a link begins with. */
+/** Prefix of the secret of a link. */
 export const linkPrefix = "sil_"
-/** At the end of a link, or by itself. */
+/** At the end of a link, or alone. */
 const linkSecret = new RegExp(`(?:^|#token=)(${linkPrefix}[\\w-]+)$`, "u")
 
-/** A plain hash is enough for 256 random bits, as of keys. */
+/** A plain hash is enough for 256 random bits, as with keys. */
 export const hashToken = (token: string): Uint8Array => hash("sha256", token, "buffer")
 
 /** The same for an unknown address, a wrong password and a disabled user. */
 const wrongPassword = problem(1005, "The e-mail address or the password is wrong")
-const wrongToken = problem(1005, "The token belongs to nobody, or was used or is too old")
+const wrongToken = problem(1005, "The token is unknown, was used or has expired")
 
 export const ownerOf = ({
   epoch,

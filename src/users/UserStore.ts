@@ -29,7 +29,7 @@ export class UserRow extends Schema.Class<UserRow>("UserRow")({
   disabledAt: Schema.NullOr(Time),
   /** Of the wallet. */
   triggerThreshold: Micro,
-  /** `null`: the configured limits. */
+  /** `null` for the configured limits. */
   rateLimitPerMinute: Schema.NullOr(Schema.Int),
   concurrentTasks: Schema.NullOr(Schema.Int)
 }) {}
@@ -42,15 +42,15 @@ export interface NewUser {
   readonly now: DateTime.Utc
 }
 
-/** What is absent stays. */
+/** Absent fields stay unchanged. */
 export interface UserChange {
   readonly email?: string | undefined
   readonly name?: string | null | undefined
   /** Null: none. Ends all sessions of the user. */
   readonly passwordHash?: string | null | undefined
-  /** Refuses the user's keys and ends the sessions, or lets the keys in again. Running tasks go on. */
+  /** Refuses the user's keys and ends the sessions, or accepts the keys again. Running tasks continue. */
   readonly disabled?: boolean | undefined
-  /** Below it `balance.low` is sent. */
+  /** Below this balance `balance.low` is sent. */
   readonly triggerThreshold?: Credits | undefined
   /** Null: the configured limits. */
   readonly rateLimitPerMinute?: number | null | undefined
@@ -62,7 +62,7 @@ export type UserUpdate =
   | {
       readonly _tag: "Updated"
       readonly user: UserRow
-      /** A process has a reservation for one of the keys and may admit calls by what the user was before. */
+      /** A process has a reservation for one of the keys and may admit calls under the user's previous state. */
       readonly wait: boolean
     }
   | { readonly _tag: "Unknown" }
@@ -72,11 +72,11 @@ export type UserUpdate =
 export class UserStore extends Context.Service<
   UserStore,
   {
-    /** The user and an empty wallet, in one transaction. `None`: the e-mail address is taken. */
+    /** The user and an empty wallet, in one transaction. `None` if the e-mail address is taken. */
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
-    /** Whether there is a row, that of a deleted user too. */
+    /** Whether there is a row, including that of a deleted user. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
     /** One transaction with its audit entry. ADR 0191. */
     readonly update: (
@@ -99,7 +99,7 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<KeyDetails>, StoreUnavailable>
-    /** `None`: the user has no such key. ADR 0160, ADR 0246. */
+    /** `None` if the user has no such key. ADR 0160, ADR 0246. */
     readonly updateKey: (
       userId: UserId,
       id: ApiKeyId,
@@ -115,7 +115,7 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** A new secret beside the old one; otherwise as `revokeKey`. No console key is rotated. ADR 0190. */
+    /** A new secret beside the old one; otherwise like `revokeKey`. Console keys are never rotated. ADR 0190. */
     readonly rotateKey: (
       userId: UserId,
       id: ApiKeyId,
@@ -137,7 +137,7 @@ export class UserStore extends Context.Service<
   )
 }
 
-/** Compares as `foldAddress` does. `lower` has the index, and folds what the server's locale says. */
+/** Compares like `foldAddress`. `lower` has the index, but folds by the server's locale. */
 export const hasAddress = (sql: PgClient.PgClient, email: string) => sql`
   lower(email) = lower(${email}) AND translate(email, ${capitals}, ${capitals.toLowerCase()})
     = translate(${email}::text, ${capitals}, ${capitals.toLowerCase()})`
@@ -191,7 +191,7 @@ function users(sql: PgClient.PgClient) {
 const updatedRow = (user: UserRow | undefined): UserUpdate =>
   user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user, wait: false }
 
-/** One transaction, and after its commit a look at the reservations, as for a revoked key. */
+/** One transaction; after its commit the reservations are read, as for a revoked key. */
 function update(sql: PgClient.PgClient) {
   return (id: UserId, change: UserChange, now: DateTime.Utc) => {
     const fields = Object.entries(change)

@@ -21,15 +21,15 @@ export type { UserRow } from "./UserStore.ts"
 export class Users extends Context.Service<
   Users,
   {
-    /** A user with an empty wallet. Fails with 2010 when the e-mail address is taken. */
+    /** A user with an empty wallet. Fails with 2010 if the e-mail address is taken. */
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
-    /** Whether there is a user, or was one that is deleted. */
+    /** Whether the user exists or existed before its deletion. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
     /**
-     * Fails with 2005, or with 2010 when the e-mail address is taken. When it returns, every process goes
-     * by the change.
+     * Fails with 2005, or with 2010 when the e-mail address is taken. When it returns, every process applies
+     * the change.
      */
     readonly update: (
       id: UserId,

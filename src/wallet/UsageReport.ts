@@ -14,7 +14,7 @@ export interface RebuildRange {
   readonly user?: UserId | undefined
 }
 
-/** What was charged, by day, key and model. docs/reference/usage.md */
+/** Charges by day, key and model. docs/reference/usage.md */
 export class UsageReport extends Context.Service<
   UsageReport,
   {

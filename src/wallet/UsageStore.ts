@@ -6,7 +6,7 @@ import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { UsageGroup } from "../domain/Usage.ts"
 
-/** The text of each group's column, in an order that no collation changes. */
+/** The text of each group's column, in an order independent of collations. */
 const columnOf: Readonly<Record<UsageGroup, string>> = {
   day: `d.day::text COLLATE "C"`,
   user: `d.user_id::text COLLATE "C"`,
@@ -29,12 +29,12 @@ export interface UsageQuery {
 }
 
 export interface UsagePage {
-  /** The values of the groups of the last row of the page before. */
+  /** The values of the groups in the last row of the previous page. */
   readonly after: Option.Option<ReadonlyArray<string>>
   readonly limit: number
 }
 
-/** Sums of one group. `group` has a value for each of the query's groups; empty: there is none. */
+/** Sums of one group. `group` has a value for each of the query's groups, empty if there is none. */
 export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
   group: Schema.Array(Schema.String),
   /** Completed tasks. */
@@ -54,7 +54,7 @@ export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
 const Rebuilt = Schema.Struct({ changed: Schema.Boolean })
 const User = Schema.Struct({ userId: UserId })
 
-/** The rollup of what was charged. Tasks and calls are added in the transactions that settle them. */
+/** The rollup of charges. Tasks and calls are added in the transactions that settle them. */
 export class UsageStore extends Context.Service<
   UsageStore,
   {

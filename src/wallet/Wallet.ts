@@ -31,7 +31,7 @@ export interface WalletChange {
 
 /**
  * The wallet after a change. `repeated`: an earlier request made the
- * change, this one had no effect.
+ * change, and this one had no effect.
  */
 export interface ChangedWallet {
   readonly wallet: WalletRow
@@ -49,7 +49,7 @@ export class Wallet extends Context.Service<
     readonly topUp: (
       change: WalletChange
     ) => Effect.Effect<ChangedWallet, Problem | StoreUnavailable>
-    /** Fails with 2010 when less than what is held would be left. */
+    /** Fails with 2010 if less than the held amount would be left. */
     readonly adjust: (
       change: WalletChange
     ) => Effect.Effect<ChangedWallet, Problem | StoreUnavailable>
@@ -78,9 +78,9 @@ export class Wallet extends Context.Service<
     ) => Stream.Stream<EntryRow, StoreUnavailable>
     /** Wallets that the last audit found to differ from their ledger or holds; must be 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** Whose they are, 20 at most. */
+    /** Their users, at most 20. */
     readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** Spend limits of keys that count what cannot be right; must be 0. Cheap. */
+    /** Spend limits of keys with impossible counts; must be 0. Cheap. */
     readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
     /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
@@ -113,9 +113,9 @@ export class Wallet extends Context.Service<
           case "Added":
             return { wallet: outcome.wallet, repeated: outcome.repeated }
           case "BelowHeld":
-            return yield* problem(2010, "The adjustment would leave less than what is held")
+            return yield* problem(2010, "The adjustment would leave less than the held amount")
           case "TooMuch":
-            return yield* problem(2010, "The balance would be more than a wallet can hold")
+            return yield* problem(2010, "The balance would exceed the maximum of a wallet")
           case "Reused":
             return yield* problem(2008, "This Idempotency-Key was used before with another request")
           case "NoWallet":

@@ -21,20 +21,20 @@ export const layer = Duty.layer(
       Effect.andThen(wallet.budgetDrift),
       Effect.tap((drifting) =>
         drifting > 0
-          ? Effect.logError(`${drifting} spend limits of keys count what cannot be right`)
+          ? Effect.logError(`${drifting} spend limits of keys have impossible counts`)
           : Effect.void
       )
     )
   )
 )
 
-/** Turns come with heartbeats, so that two are not exactly an interval apart. */
+/** Turns come with heartbeats, so two turns are not exactly an interval apart. */
 const turnSeconds = walletAuditSeconds - heartbeatSeconds
 
 /** A process of an earlier release audits too. */
 const isDue = (last: Option.Option<DateTime.Utc>, now: DateTime.Utc): boolean =>
   Option.match(last, {
     onNone: () => true,
-    // A time in the future was written by a clock that was ahead
+    // A time in the future was written by a fast clock
     onSome: (at) => Math.abs(Duration.toSeconds(DateTime.distance(at, now))) >= turnSeconds
   })

@@ -22,8 +22,8 @@ export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
 }) {}
 
 /**
- * The amount of an entry as it is shown: what it does to the settled balance, or a hold and a release to the held one,
- * as these are shown. docs/reference/wallet.md#amounts
+ * The displayed amount of an entry: its effect on the displayed settled balance, or, for a hold or a release, on the
+ * displayed held one. docs/reference/wallet.md#amounts
  */
 export const shownAmount = ({
   amount,
@@ -62,8 +62,8 @@ export interface EntryPage {
 }
 
 /**
- * A page without filters. Its values are sub-selects, whose results the planner does not know: the plan is the same for
- * every user and page, and with values at hand Postgres would make it anew for each.
+ * A page without filters. Its values are sub-selects, whose results the planner does not know, so one plan serves
+ * every user and page; with plain values Postgres would plan each one.
  */
 const newest = (sql: PgClient.PgClient, userId: UserId, { before, limit }: EntryPage) => {
   const conditions = [

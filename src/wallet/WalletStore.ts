@@ -41,11 +41,11 @@ export interface Addition {
 }
 
 export type AdditionOutcome =
-  /** `repeated`: this change had no effect; `wallet` is as the first one left it. */
+  /** `repeated`: this change had no effect; `wallet` is the result of the first one. */
   | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
-  /** The adjustment would leave less than what is held. */
+  /** The adjustment would leave less than the held amount. */
   | { readonly _tag: "BelowHeld" }
-  /** The balance would be more than a wallet can hold. */
+  /** The balance would exceed the maximum of a wallet. */
   | { readonly _tag: "TooMuch" }
   /** The operation id was used for another change. */
   | { readonly _tag: "Reused" }
@@ -83,8 +83,8 @@ export class WalletStore extends Context.Service<
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
     /**
-     * Publishes `balance.low` of charges that crossed within the throttle window, when the window is over
-     * and the crossing still holds. Returns the endpoints to notify.
+     * Publishes `balance.low` for charges that crossed the threshold within the throttle window, once the window is
+     * over and if the balance is still below. Returns the endpoints to notify.
      */
     readonly reportWithheld: (
       alerting: Alerting,
@@ -92,9 +92,9 @@ export class WalletStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** Whose they are, 20 at most. */
+    /** Their users, at most 20. */
     readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** How many spend limits of keys were found to count what cannot be right; must be 0. */
+    /** How many spend limits of keys were found to have impossible counts; must be 0. */
     readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
     /** Compares spend limits with holds and usage, unless that was done in the last `seconds`. */
     readonly auditBudgets: (

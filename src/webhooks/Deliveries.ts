@@ -44,7 +44,7 @@ export class Deliveries extends Context.Service<
       {
         readonly row: DeliveryRow
         readonly attempts: ReadonlyArray<AttemptRow>
-        /** What is sent; empty when its event is no longer kept. */
+        /** The bytes to send; empty if the event is no longer stored. */
         readonly body: string
       },
       Failure
@@ -52,11 +52,11 @@ export class Deliveries extends Context.Service<
     /** All deliveries of a task's events, joined with their attempts, ordered by both. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
     /**
-     * Sends again under the same id, whatever its status. Fails with
+     * Resends a delivery under the same id, whatever its status. Fails with
      * 2010 if its endpoint was deleted.
      */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
-    /** Sends all that match again, oldest first, a bounded number; `next`: where the rest begins. */
+    /** Resends a bounded number of matching deliveries, oldest first; `next`: where the rest begins. */
     readonly redeliverAll: (
       userId: UserId,
       filter: RedeliveryFilter
@@ -64,7 +64,7 @@ export class Deliveries extends Context.Service<
       { readonly count: number; readonly next: Option.Option<DeliveryId> },
       StoreUnavailable
     >
-    /** Sends failed and skipped deliveries created since then again, oldest first, a bounded number. */
+    /** Resends a bounded number of failed and skipped deliveries created since then, oldest first. */
     readonly recover: (
       userId: UserId,
       endpointId: EndpointId,
@@ -144,8 +144,8 @@ export class Deliveries extends Context.Service<
 }
 
 /**
- * The oldest deliveries that match, one more than a call sends again. The log is read in windows, one at a time in
- * this process: a filter that matches little holds up nobody else.
+ * The oldest matching deliveries, one more than a call resends. The log is read in windows, one at a time in
+ * this process: a filter that matches little delays no other caller.
  */
 const oldestMatching = (log: DeliveryLogStore["Service"], turn: Semaphore.Semaphore) =>
   Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {

@@ -27,7 +27,7 @@ export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   eventType: EventType,
   taskId: Schema.NullOr(TaskId),
   status: DeliveryStatus,
-  /** Attempts that have ended, without lost ones. */
+  /** Attempts that have ended, except lost ones. */
   attempts: Schema.Int,
   /** Due time of the next attempt, while the delivery waits for one. */
   nextDueAt: Schema.NullOr(Time),
@@ -49,7 +49,7 @@ export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
   remoteAddress: Schema.NullOr(Schema.String)
 }) {}
 
-/** Which deliveries are sent again; absent members match all. */
+/** Which deliveries to resend; absent members match all. */
 export interface RedeliveryFilter {
   readonly endpointId: EndpointId | undefined
   readonly statuses: ReadonlyArray<DeliveryStatus>
@@ -63,7 +63,7 @@ export interface RedeliveryFilter {
 
 const MatchingDeliveries = Schema.Struct({
   ids: Schema.Array(DeliveryId),
-  /** The last delivery that was read, when more may follow. */
+  /** The last delivery read, if more may follow. */
   scanEnd: Schema.NullOr(DeliveryId)
 })
 export type MatchingDeliveries = typeof MatchingDeliveries.Type
@@ -125,7 +125,7 @@ export class DeliveryLogStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
     /** All deliveries of a task's events. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /** The bytes that are sent. */
+    /** The bytes to send. */
     readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /** Queues deliveries again, due now, except running ones; returns the endpoints to notify. */
     readonly requeue: (
@@ -133,7 +133,7 @@ export class DeliveryLogStore extends Context.Service<
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /**
-     * Deliveries to endpoints that are there, oldest first. Reads at most `listScanRowsMax` deliveries, whatever the
+     * Deliveries to existing endpoints, oldest first. Reads at most `listScanRowsMax` deliveries, whatever the
      * filter matches.
      */
     readonly matching: (
@@ -184,7 +184,7 @@ function reads(sql: PgClient.PgClient) {
   }
 }
 
-/** Each row's day is known, so that one partition is read for each, whatever the statistics say. */
+/** Each row's day is known, so one partition is read for each, whatever the statistics say. */
 function ofTask(sql: PgClient.PgClient) {
   return Effect.fnUntraced(function* (id: TaskId) {
     const [days] = yield* daysOfTask(sql)(id)
@@ -219,7 +219,7 @@ function ofTask(sql: PgClient.PgClient) {
   }, storeFailures)
 }
 
-/** Clocks of processes may differ by so much. */
+/** Clocks of processes may differ by this much. */
 const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {

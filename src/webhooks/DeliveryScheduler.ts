@@ -9,42 +9,42 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 
 /**
- * Most scans read only what fell due since the scan before, so that the backlog of a flooded endpoint
- * costs nothing. At this interval one reads everything, and finds deliveries whose message was lost.
+ * Most scans read only deliveries that fell due since the previous scan, so the backlog of a flooded endpoint
+ * costs nothing. At this interval a scan reads everything, and finds deliveries whose message was lost.
  */
 const fullScanMillis = 5000
 
 /**
  * A full scan also notifies endpoints whose next delivery falls due by 1.5 s after the next full scan,
- * so that their senders are open by then. ADR 0106, ADR 0114.
+ * so that their senders are open in time. ADR 0106, ADR 0114.
  */
 const openAhead = Duration.millis(fullScanMillis + 1500)
 
 /**
- * The loop sleeps to the next due delivery. Retries are due 15 s ahead at the least, and new deliveries
- * are notified by their own transaction, so a scan every 5 s misses none.
+ * The loop sleeps to the next due delivery. Retries are due at least 15 s ahead, and the transaction
+ * of a new delivery notifies its endpoint, so a scan every 5 s misses none.
  */
 const scanIntervalMax = Duration.seconds(5)
 
-/** Rows that fall due within this time are served by one scan. */
+/** One scan serves all rows that fall due within this time. */
 const scanIntervalMin = Duration.millis(10)
 
-/** Due endpoints of one scan that the process whose turn it is serves alone: those of one claim. */
+/** The process whose turn it is serves up to this many due endpoints of a scan alone: those of one claim. */
 const ownEndpointsMax = 100
 
-/** Lost attempts that one statement queues again. */
+/** Lost attempts requeued by one statement. */
 const lostMax = 5000
 
-/** For so long after its turn a process scans. The next turn comes before: of this process, or of another. */
+/** How long a process scans after its turn. The next turn, of this process or another, comes sooner. */
 const turnMillis = fullScanMillis + 2 * heartbeatSeconds * 1000
 
 /** Notifies the senders of endpoints whose deliveries fall due. */
 export class DeliveryScheduler extends Context.Service<
   DeliveryScheduler,
   {
-    /** Notifies every endpoint with a due delivery, or soon one; returns when the next falls due. */
+    /** Notifies every endpoint whose delivery is due now or soon; returns when the next falls due. */
     readonly notifyDue: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** Queues again the attempts that dead processes left claimed. */
+    /** Requeues attempts that dead processes left claimed. */
     readonly requeueLost: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/webhooks/DeliveryScheduler") {
@@ -71,7 +71,7 @@ export class DeliveryScheduler extends Context.Service<
             : yield* deliveries.due(lastScan, now, now)
           lastScan = Option.some(now)
           if (full) lastFullScan = lastScan
-          // A backlog is for all processes; a few retries are not worth a claim of each
+          // A backlog is for all processes; a few retries are not worth a claim by each
           if (due.endpoints.length > ownEndpointsMax) {
             for (const id of due.endpoints) hints.publishUnsafe("endpoint", id)
           }
@@ -90,7 +90,7 @@ export class DeliveryScheduler extends Context.Service<
             const lost = yield* deliveries.requeueLost(since, before, now, lostMax)
             if (lost.rescued === 0) return 0
             yield* Effect.logWarning(
-              `${lost.rescued} webhook attempts were lost and are sent again`
+              `${lost.rescued} webhook attempts were lost and will be sent again`
             )
             for (const id of lost.endpoints) endpoints.add(id)
             return lost.rescued
@@ -117,7 +117,7 @@ export class DeliveryScheduler extends Context.Service<
         const scan = notifyDue.pipe(
           Effect.catchCause((cause) =>
             Effect.as(
-              Effect.logWarning("Due deliveries were not read", cause),
+              Effect.logWarning("Could not read due deliveries", cause),
               Option.none<DateTime.Utc>()
             )
           )

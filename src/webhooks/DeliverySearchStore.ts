@@ -28,7 +28,7 @@ export interface DeliveryPage {
   readonly limit: number
 }
 
-/** The `created_at` that the id contains, so that the planner reads that day's partition only. */
+/** The `created_at` in the id, so that the planner reads only that day's partition. */
 export const createdAt = (id: DeliveryId): Date =>
   new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
 
@@ -45,8 +45,8 @@ export const deliveryColumns = `
 const TaskTimes = Schema.Struct({ createdAt: Time, updatedAt: Time })
 
 /**
- * The time in which the events of a task are made, by clocks that differ: constants, so that the other days are not
- * even planned for. Empty: the task is deleted.
+ * The period in which the events of a task were made, allowing for clock differences: constants, so that the planner
+ * skips the other days. Empty if the task was deleted.
  */
 export const daysOfTask = (sql: PgClient.PgClient) => (id: TaskId) =>
   sql`SELECT created_at, updated_at FROM tasks WHERE id = ${id}`.pipe(

@@ -32,7 +32,7 @@ export interface AttemptRecord {
   readonly claimed: ClaimedDelivery
   readonly endedAt: DateTime.Utc
   readonly outcome: AttemptOutcome
-  /** `None` when the delivery has ended, as `succeeded` or as `failed`. */
+  /** `None` if the delivery has ended as `succeeded` or `failed`. */
   readonly nextDueAt: Option.Option<DateTime.Utc>
 }
 
@@ -41,22 +41,22 @@ export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
     /**
-     * Claims due deliveries of many endpoints, oldest first; of a disabled endpoint only those that
-     * were requested by hand. Never more than the sliding minute and the attempts at once of all processes
+     * Claims due deliveries of many endpoints, oldest first; for a disabled endpoint only manually
+     * requested ones. Never more than the sliding minute and the concurrent attempts of all processes
      * allow. ADR 0104, ADR 0203.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
-      /** What is due by then is claimed. */
+      /** Claims deliveries due by then. */
       readonly now: DateTime.Utc
-      /** The same moment by the clock of the database, by which other processes judge the claim. */
+      /** The same moment by the database's clock, by which other processes judge the claim. */
       readonly claimedAt: DateTime.Utc
-      /** Called for each endpoint that gets less than its limit because of what other processes send. */
+      /** Called for each endpoint whose capacity is reduced by the attempts of other processes. */
       readonly onBusy?: (id: EndpointId) => void
     }) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
     /**
-     * Gives up a claim whose statement failed, and which may have been committed. Its deliveries
+     * Abandons a claim whose statement failed but may have been committed. Its deliveries
      * were not sent; the next rescue records them as `lost`.
      */
     readonly abandonClaims: (claim: {
@@ -64,7 +64,7 @@ export class DeliveryStore extends Context.Service<
       readonly owner: string
       readonly claimedAt: DateTime.Utc
     }) => Effect.Effect<void, StoreUnavailable>
-    /** Undoes claims that were not sent: due again as before, without an entry in the log. */
+    /** Undoes claims that were not sent: they are due again as before, without a log entry. */
     readonly releaseClaims: (
       claimed: ReadonlyArray<ClaimedDelivery>
     ) => Effect.Effect<void, StoreUnavailable>
@@ -95,7 +95,7 @@ export class DeliveryStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
     /**
      * Attempts whose process died, or that were claimed before `claimedBefore`, are recorded as `lost`.
-     * They do not count and are due again at once. At most so many; returns how many, and their endpoints.
+     * They do not count and are due again at once. Handles a bounded number; returns how many, and their endpoints.
      * ADR 0003.
      */
     readonly requeueLost: (
@@ -112,7 +112,7 @@ export class DeliveryStore extends Context.Service<
       disabledSince: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Queues one event for one endpoint, whatever it subscribes to: the test event. */
+    /** Queues one event (the test event) for one endpoint, whatever its subscriptions. */
     readonly publishTo: (
       userId: UserId,
       endpointId: EndpointId,

@@ -36,7 +36,7 @@ function claim(sql: PgClient.PgClient) {
     Effect.suspend(() => {
       const endpoints = c.wanted.map((wanted) => wanted.endpointId)
       const limits = c.wanted.map((wanted) => wanted.limit)
-      // The first row says how many each endpoint could get, also when it is the only one and has no delivery
+      // The first row has the capacity of each endpoint, even if it is the only row and has no delivery
       return sql`
         SELECT CASE WHEN row_number() OVER () = 1 THEN p.places END AS places, c.*
         FROM (
@@ -115,8 +115,7 @@ const failedAttempts = ({ claimed, outcome }: AttemptRecord): number =>
   claimed.attempt + (outcome.failure === null || outcome.failure === "lost" ? 0 : 1)
 
 /**
- * A row that is committed up to this long after its due time is found
- * by the next scan, milliseconds.
+ * The next scan finds a row committed up to this long after its due time. Milliseconds.
  */
 const lateCommitMillis = 1000
 

@@ -3,29 +3,29 @@ import { withoutServices } from "../domain/BackgroundContext.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { WebhookDispatcher } from "./WebhookDispatcher.ts"
 
-/** An actor without a message for so long ends. With work it gets one every few seconds. */
+/** An actor ends after this long without a message. With work it gets one every few seconds. */
 const idleTime = Duration.minutes(1)
 
-/** Above it messages are lost; the `DeliveryScheduler` sends them again. */
+/** Messages above this number are lost; the `DeliveryScheduler` resends them. */
 const actorsMax = 50_000
 
-/** Actors that are opened at once: each reads the last minute of its attempts. */
+/** Actors opened at a time: each reads the last minute of its attempts. */
 const opensMax = 8
 
 /**
  * The actors of the webhook endpoints in this process: one for each endpoint with work, so that all
- * deliveries of a process to an endpoint pass it, one message at a time. The rate limit over all
+ * deliveries of a process to an endpoint go through it, one message at a time. The rate limit over all
  * processes is enforced when deliveries are claimed. ADR 0104, ADR 0201.
  */
 export class EndpointActors extends Context.Service<
   EndpointActors,
   {
     /**
-     * Deliveries to these endpoints may be due. Opens the actors that are not open. Volatile: what could
+     * Deliveries to these endpoints may be due. Opens actors that are not open. Volatile: an actor that could
      * not be opened gets the next message of the `DeliveryScheduler`.
      */
     readonly notify: (ids: ReadonlyArray<EndpointId>) => Effect.Effect<void>
-    /** Actors that are open. */
+    /** Number of open actors. */
     readonly count: Effect.Effect<number>
   }
 >()("gateway/webhooks/EndpointActors") {
@@ -40,12 +40,12 @@ export class EndpointActors extends Context.Service<
       })
       const ids = Effect.map(RcMap.keys(actors), (keys) => [...keys])
       const close = (id: EndpointId) => RcMap.invalidate(actors, id)
-      // All at once: the map itself would close one after the other, and each waits for its records
+      // All at once: the map would close them one after the other, and each waits for its records
       yield* Effect.addFinalizer(() =>
         Effect.flatMap(ids, Effect.forEach(close, { concurrency: "unbounded", discard: true }))
       )
       // An actor runs in the context of this layer and not of the request that notified it: the
-      // request, its body and its span would stay in memory as long
+      // request, its body and its span would stay in memory just as long
       const context = withoutServices(yield* Effect.context<never>())
 
       const notify = (id: EndpointId) =>

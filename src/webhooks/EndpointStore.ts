@@ -26,7 +26,7 @@ export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   updatedAt: Time
 }) {}
 
-/** An attempt that has ended. One that was lost says nothing of the endpoint. */
+/** An attempt that has ended. A lost one says nothing about the endpoint. */
 export const EndpointAttempt = Schema.Struct({
   endpointId: EndpointId,
   startedAt: Time,
@@ -59,7 +59,7 @@ export class EndpointStore extends Context.Service<
   EndpointStore,
   {
     /**
-     * `None`: the user has `endpointsMax` already. Locks the user's
+     * `None` if the user already has `endpointsMax`. Locks the user's
      * row, so that creates do not race.
      */
     readonly create: (
@@ -182,7 +182,7 @@ function writes(sql: PgClient.PgClient) {
           rowsOf(EndpointRow),
           Effect.map(Array.head)
         )
-        // What was sent again while it is disabled stays when something else of it changes
+        // Manually resent deliveries of a disabled endpoint survive other changes to it
         if (Option.isSome(found) && change.enabled === false) yield* skipPending(sql, id, now)
         return found
       }).pipe(audited(sql, Option.flatMap(named)), sql.withTransaction, storeFailures),

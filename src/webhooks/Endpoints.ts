@@ -25,7 +25,7 @@ import { generateSecret } from "./Signature.ts"
 
 export type { EndpointRow } from "./EndpointStore.ts"
 
-/** An endpoint with its secret, which only create and rotate show. */
+/** An endpoint with its secret, which only create and rotate return. */
 export interface EndpointWithSecret {
   readonly row: EndpointRow
   readonly secret: string

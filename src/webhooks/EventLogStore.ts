@@ -19,7 +19,7 @@ export class EventRow extends Schema.Class<EventRow>("EventRow")({
   body: Bytes
 }) {}
 
-/** How far a reader of a user's events has come. ADR 0232. */
+/** The position of a reader of a user's events. ADR 0232. */
 export interface EventPosition {
   /** Number of the last ledger entry whose events were read. */
   readonly seq: bigint
@@ -32,32 +32,32 @@ export interface EventFilter {
   /** Created at or after. */
   readonly since: Option.Option<DateTime.Utc>
   readonly position: EventPosition
-  /** Of so many ledger entries at most. */
+  /** Most ledger entries to read. */
   readonly entries: number
 }
 
 export interface EventPage {
   /** In the order of their transactions. */
   readonly rows: ReadonlyArray<EventRow>
-  /** Number of the last ledger entry that was looked at. */
+  /** Number of the last ledger entry that was read. */
   readonly seq: bigint
   /** There may be more. */
   readonly isFull: boolean
 }
 
-/** Events, whether or not an endpoint subscribes to them. Read only. */
+/** Events, whether or not an endpoint subscribes to them. Read-only. */
 export class EventLogStore extends Context.Service<
   EventLogStore,
   {
     /**
-     * Behind all events of a user, or before those that were created at this time or later, less what clocks of
-     * processes may differ.
+     * After all events of a user, or before those created at this time or later, less the possible difference
+     * between the clocks of processes.
      */
     readonly position: (
       userId: UserId,
       since: Option.Option<DateTime.Utc>
     ) => Effect.Effect<EventPosition, StoreUnavailable>
-    /** The events of a user behind a position. */
+    /** The events of a user after a position. */
     readonly after: (
       userId: UserId,
       filter: EventFilter
@@ -74,7 +74,7 @@ export class EventLogStore extends Context.Service<
 
 const Position = Schema.Struct({ seq: Schema.BigInt, alertsUntil: Time })
 
-/** One row of the wallet has both: an alert that is committed later is none of those up to its last. */
+/** One wallet row has both, so an alert committed later is not among those up to its last. */
 const positionAt =
   (sql: PgClient.PgClient) => (userId: UserId, since: Option.Option<DateTime.Utc>) => {
     const { alertsUntil, seq } = Option.match(since, {
@@ -88,7 +88,7 @@ const positionAt =
         }
       }
     })
-    // A row also where there is no such user, as the operator may ask
+    // Returns a row for an unknown user too, as the operator may ask
     return sql`
       SELECT coalesce(max(${seq}), 0) AS seq, coalesce(max(${alertsUntil}), ${new Date(0)}) AS alerts_until
       FROM wallets w WHERE w.user_id = ${userId}`.pipe(rowOf(Position), storeFailures)
@@ -107,15 +107,15 @@ const Row = Schema.Union([
 ])
 
 /**
- * Events have no index by user, which every create would pay for. Whatever publishes an event of a task writes an
- * entry into the ledger of its user, in the same transaction and with the same time, and under the lock of the
- * wallet: the numbers of entries are the order of the commits, without gaps. A reader that has seen an entry has
- * missed none before it. With the time of the entry an event is found by its key, in the partition of its day.
+ * Events have no index by user, because every create would pay for it. Every transaction that publishes an event of
+ * a task also writes an entry into its user's ledger, with the same time and under the lock of the wallet, so entry
+ * numbers follow the order of commits without gaps: a reader that has seen an entry has missed none before it. With
+ * the time of the entry an event is found by its key, in the partition of its day.
  *
  * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time
- * of its charge, whose number says that it is new: the clock of its process may be behind that of the last alert. One
- * that was withheld for a while has no entry: `withheld_alerts` has the number of the one that it stands behind. Those
- * of before migration 0020 are found by the wallet's last alert, when no entry is left. ADR 0232.
+ * of its charge, whose number shows that it is new, because its process's clock may be behind that of the last alert.
+ * A withheld alert has no entry: `withheld_alerts` has the number of the entry that it follows. Alerts from before
+ * migration 0020 are found by the wallet's last alert, when no entry is left. ADR 0232.
  */
 const after = (sql: PgClient.PgClient) => {
   return (userId: UserId, { entries, position, since, types }: EventFilter) =>

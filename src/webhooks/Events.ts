@@ -10,7 +10,7 @@ const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()
 
 /**
- * The bytes are made once; they are stored, signed and sent unchanged.
+ * The bytes are built once, and stored, signed and sent unchanged.
  * docs/reference/webhooks.md#delivery-request
  */
 const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
@@ -18,7 +18,7 @@ const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
   body: utf8.encode(JSON.stringify(encode(envelope)))
 })
 
-/** The model of a task, as its events name it. */
+/** The model of a task, as named in its events. */
 export interface TaskSubject {
   readonly vendor: string
   readonly model: string

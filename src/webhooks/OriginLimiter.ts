@@ -7,7 +7,7 @@ interface WaitingAttempt {
 }
 
 interface Origin {
-  /** Attempts that run. */
+  /** Running attempts. */
   running: number
   /** Open connections. */
   connections: number
@@ -15,25 +15,25 @@ interface Origin {
   readonly runningByUrl: Map<string, number>
   /** Oldest first. */
   readonly waiting: LinkedList<WaitingAttempt>
-  /** When it fires, one more connection may be opened. */
+  /** When it fires, another connection may be opened. */
   connectTimer: NodeJS.Timeout | undefined
 }
 
-/** Attempts that each URL may run, however busy its origin is. */
+/** Attempts that each URL may always run, however busy its origin is. */
 const reservedPerUrl = 2
 
 /**
  * Shortest time between two new connections to one origin, except for the first two attempts
- * of a URL: a handshake costs as much CPU as ten deliveries, and meanwhile another
- * connection may become free. ADR 0114.
+ * of a URL: a handshake costs as much CPU as ten deliveries, and another connection may become
+ * free in the meantime. ADR 0114.
  */
 const connectIntervalMillis = 2
 
 /**
- * Limits the attempts that run to one origin, and with them its connections. Many endpoints
+ * Limits the running attempts to one origin, and thereby its connections. Many endpoints
  * may share an origin, and one that never responds uses its slots for 30 seconds. Therefore
- * a URL with fewer than two running attempts need not wait. Beyond the limit attempts wait
- * in the order in which they came.
+ * a URL with fewer than two running attempts need not wait. Attempts beyond the limit wait
+ * in order of arrival.
  */
 export class OriginLimiter {
   readonly #max: number
@@ -43,7 +43,7 @@ export class OriginLimiter {
     this.#max = max
   }
 
-  /** Starts an attempt, now or when a slot is free. Returns the release, which also ends the wait. */
+  /** Starts an attempt now or when a slot is free. Returns the release, which also cancels the wait. */
   acquire({ href, origin: name }: URL, attempt: () => void): () => void {
     const origin = this.#origin(name)
     let state: "waiting" | "started" | "released" = "waiting"
@@ -70,7 +70,7 @@ export class OriginLimiter {
 
   /**
    * Attempts that a URL may run if all busy URLs of its origin share the limit equally. A caller that
-   * starts no more than these hardly waits.
+   * stays within this number hardly waits.
    */
   fairShare({ href, origin: name }: URL): number {
     const busy = this.#origins.get(name)?.runningByUrl

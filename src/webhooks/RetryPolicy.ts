@@ -12,8 +12,8 @@ export const retryDelaysMillis: ReadonlyArray<number> = [
 export const attemptsMax = retryDelaysMillis.length + 1
 
 /**
- * When the attempt after a failed one is due, in milliseconds of the Unix epoch. `None`: it was the
- * last, the delivery has `failed`.
+ * When the attempt after a failed one is due, in milliseconds of the Unix epoch. `None` if it was
+ * the last and the delivery has `failed`.
  *
  * @param attemptNumber the attempt that just failed, 1 for the first
  * @param endedAtMillis when that attempt ended

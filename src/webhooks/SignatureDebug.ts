@@ -11,7 +11,7 @@ import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import { Endpoints } from "./Endpoints.ts"
 import { sign } from "./Signature.ts"
 
-/** A delivery as its receiver reports it. */
+/** A delivery as reported by its receiver. */
 export interface ReceivedDelivery {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -27,7 +27,7 @@ export interface Finding {
 
 export interface SignatureReport {
   readonly valid: boolean
-  /** All findings; also those that will break the verification soon. */
+  /** All findings, including those that will soon break the verification. */
   readonly findings: ReadonlyArray<Finding>
 }
 
@@ -159,20 +159,20 @@ const timeFindings = (parts: Parts, at: DateTime.Utc): ReadonlyArray<Finding> =>
   const seconds = Math.round(DateTime.toEpochMillis(at) / 1000 - Number(parts.timestamp))
   if (Math.abs(seconds) <= signatureSkewSecondsMax) return []
   const side = seconds > 0 ? "before" : "after"
-  const detail = `Signed ${Math.abs(seconds)} s ${side} it was received, more than ${signatureSkewSecondsMax}: check the receiver's clock, or give received_at`
+  const detail = `Signed ${Math.abs(seconds)} s ${side} it was received, more than ${signatureSkewSecondsMax}: check the receiver's clock, or send received_at`
   return [finding("skew", detail)]
 }
 
 const secretFindings = ({ current, previous, receiver }: Keys): ReadonlyArray<Finding> => {
   if (receiver === undefined || receiver === current) return []
   if (receiver === previous) {
-    return [finding("old_secret", "The receiver has the secret from before the last rotation")]
+    return [finding("old_secret", "The receiver uses the secret from before the last rotation")]
   }
   const detail =
     receiver.trim() === current
       ? "The receiver's secret has white space around it"
       : `whsec_${receiver}` === current
-        ? "The receiver's secret lacks whsec_: the whole string is the key"
+        ? "The receiver's secret lacks whsec_: the entire string is the key"
         : "The receiver's secret is not this endpoint's"
   return [finding("wrong_secret", detail)]
 }
@@ -198,7 +198,7 @@ const signatureFindings = (
     )
   const bodies = [body, ...Option.toArray(sent)]
   if (bodies.some((bytes) => signedBy(current, bytes))) {
-    // Without an entry in the log the received bytes are taken for the signed ones
+    // Without a log entry the received bytes are assumed to be the signed ones
     return changed
   }
   if (bodies.some((bytes) => signedBy(previous, bytes))) {
@@ -206,7 +206,7 @@ const signatureFindings = (
     return [...changed, finding("old_secret", detail)]
   }
   const detail =
-    "No secret of this endpoint signed these headers and this body: something was changed on the way, or it is not from here"
+    "No secret of this endpoint signed these headers and this body: something was changed in transit, or the request is not from this service"
   return [...changed, finding("signature_mismatch", detail)]
 }
 
@@ -218,7 +218,7 @@ const bytesChanged = (sent: Uint8Array, received: Uint8Array): Finding => {
   const first = sent.findIndex((byte, index) => byte !== received[index])
   const at = first === -1 ? shorter : first
   const hint = sameJson(sent, received)
-    ? "; it is the same JSON, so it was parsed and written again: verify the raw body"
+    ? "; it is the same JSON, so it was parsed and serialized again: verify the raw body"
     : ""
   const detail = `The body is not the one that was sent: ${received.length} bytes instead of ${sent.length}, first difference at byte ${at}${hint}`
   return finding("bytes_changed", detail)
@@ -237,7 +237,7 @@ const sameJson = (a: Uint8Array, b: Uint8Array): boolean => {
   )
 }
 
-/** JSON with sorted keys, equal for equal values. */
+/** JSON with sorted keys; equal for equal values. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

@@ -1,10 +1,10 @@
-/** A clock that goes back by more than this was set back. */
+/** A clock that jumps back by more than this was set back. */
 const clockStepMillis = 1000
 
 /**
  * A limit in every sliding window, as the receiver counts it. A request arrives at some time
  * between the start and the end of its attempt, so an attempt counts from its start until
- * `windowMillis` after its end: whatever the network does, no window at the receiver has more
+ * `windowMillis` after its end: whatever the network does, no window at the receiver sees more
  * arrivals than the limit. ADR 0051.
  */
 export class SlidingWindow {
@@ -34,8 +34,8 @@ export class SlidingWindow {
 
   /**
    * After the clock was set back, no end lies in the future: otherwise attempts would
-   * wait until the old time comes again. A small difference comes from fibers that
-   * read the clock a little earlier.
+   * wait until the old time returns. Small differences come from fibers that
+   * read the clock slightly earlier.
    */
   #adjustToClock(nowMillis: number): void {
     if ((this.#ends.at(-1) ?? nowMillis) <= nowMillis + clockStepMillis) return
@@ -43,13 +43,13 @@ export class SlidingWindow {
     this.#first = 0
   }
 
-  /** So many attempts start. */
+  /** Records that this many attempts start. */
   begin(count: number): void {
     this.#running += count
   }
 
   /**
-   * One attempt has ended. A clock that was set back does not shorten
+   * Records that one attempt has ended. A clock that was set back does not shorten
    * the window of earlier attempts.
    */
   end(nowMillis: number): void {
@@ -57,14 +57,14 @@ export class SlidingWindow {
     this.#ends.push(Math.max(nowMillis, this.#ends.at(-1) ?? nowMillis))
   }
 
-  /** One attempt that was counted as started was not sent. */
+  /** Records that one started attempt was not sent. */
   cancel(): void {
     this.#running -= 1
   }
 
   /**
-   * Milliseconds until time makes capacity; 0 when there is some, or
-   * when only an ending attempt can.
+   * Milliseconds until capacity becomes free; 0 if there is some, or
+   * if only the end of an attempt can free it.
    */
   waitMillis(nowMillis: number): number {
     if (this.capacity(nowMillis) > 0) return 0

@@ -20,19 +20,19 @@ import type { OriginBusy } from "./WebhookSender.ts"
 const claimMillisMax = 8000
 
 /**
- * Claims released by one statement, and how long an actor that moves away waits for it; the
- * `Rescuer` requeues what is left.
+ * Claims released by one statement, and how long a closing actor waits for it; the
+ * `Rescuer` requeues the rest.
  */
 const releasedPerRunMax = 200
 const releaseTimeout = Duration.seconds(3)
 
-/** Records written by one statement, and statements that run at once. ADR 0050. */
+/** Records written by one statement, and concurrent statements. ADR 0050. */
 const recordsPerRunMax = 200
 export const recordRunsMax = 1
 
 /**
- * How long an actor that moves away waits for its records; the `Rescuer`
- * requeues what is not recorded.
+ * How long a closing actor waits for its records; the `Rescuer`
+ * requeues unrecorded deliveries.
  */
 const writtenTimeout = Duration.seconds(3)
 
@@ -86,7 +86,7 @@ export const makeAttempts = Effect.gen(function* () {
     })
 
   /**
-   * A started attempt is recorded, even if the actor moves away; an attempt
+   * A started attempt is recorded even if the actor closes; an attempt
    * that never started is released.
    */
   const conclude = (
@@ -112,7 +112,7 @@ export const makeAttempts = Effect.gen(function* () {
     /** The clock of the window, which counts attempts of all processes. */
     databaseMillis: process.databaseMillis,
     releaseClaims,
-    /** Waits until all records that were added before are written, or until a timeout. */
+    /** Waits until all records added so far are written, or until a timeout. */
     written: records.settled.pipe(Effect.timeoutOption(writtenTimeout), Effect.asVoid),
     /** One attempt, from signing until its record is queued for writing; never fails. */
     attempt: (claimed: ClaimedDelivery, observer: AttemptObserver): Effect.Effect<unknown> =>
@@ -126,7 +126,7 @@ export const makeAttempts = Effect.gen(function* () {
   }
 })
 
-/** Undoes claims that were not sent. Bounded in time, because the sender may have to end. */
+/** Undoes claims that were not sent. Has a timeout, because the sender may have to end. */
 const makeReleaseClaims = Effect.fnUntraced(function* (store: DeliveryStore["Service"]) {
   const { call } = yield* Batcher.makeDetached({
     itemsMax: releasedPerRunMax,
@@ -142,9 +142,9 @@ const makeReleaseClaims = Effect.fnUntraced(function* (store: DeliveryStore["Ser
 })
 
 /**
- * Writes the records of attempts, in their order, at once; those that arrive meanwhile
+ * Writes the records of attempts in order, without delay; those that arrive in the meantime
  * share the next statement. Detached, so that an actor that ends after its services still
- * records what it sent. ADR 0117.
+ * records its attempts. ADR 0117.
  */
 const makeRecords = (store: DeliveryStore["Service"]) =>
   Batcher.makeDetached({
@@ -159,7 +159,7 @@ const makeRecords = (store: DeliveryStore["Service"]) =>
       )
   })
 
-/** Its wait in the origin's queue ended by a timeout, or because its actor ended. */
+/** The wait in the origin's queue timed out, or the actor ended. */
 const wasNeverStarted = (
   cause: Cause.Cause<OriginBusy | SecretUnreadable>,
   isStarted: boolean
@@ -168,9 +168,12 @@ const wasNeverStarted = (
   (!isStarted && Cause.hasInterruptsOnly(cause))
 
 const notSent = failed("lost", "the process was paused before it could send; sent again")
-const movedAway = failed("lost", "the sending process stopped during this attempt; sent again")
+const movedAway = failed(
+  "lost",
+  "the sending process stopped during this attempt; sent again"
+)
 
-/** By the retry schedule; a lost attempt is due again at once and does not count. ADR 0003. */
+/** Follows the retry schedule; a lost attempt is due again at once and does not count. ADR 0003. */
 const nextDueAt = (
   claimed: ClaimedDelivery,
   outcome: AttemptOutcome,
@@ -202,7 +205,7 @@ const makeDecrypt = Effect.gen(function* () {
 })
 
 const attemptsTotal = Metric.counter("gateway_delivery_attempts_total", {
-  description: "Webhook attempts that ended, by outcome: delivered, or the class of the failure",
+  description: "Finished webhook attempts by outcome: delivered, or the class of failure",
   incremental: true
 })
 const none = Context.empty()

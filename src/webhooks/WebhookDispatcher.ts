@@ -9,15 +9,15 @@ import {
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
-import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
+import { makeFiberSlots } from "../process/SlotArray.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery } from "./DeliveryStore.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptObserver } from "./WebhookAttempt.ts"
 
-/** An endpoint whose places other processes have taken is looked at again after this time. */
+/** An endpoint whose slots other processes have taken is checked again after this time. */
 const busyMillis = 500
 
 const windowMillis = 60_000
@@ -25,15 +25,15 @@ const windowMillis = 60_000
 /** How many attempts of an endpoint may start at this time. */
 type Capacity = (millis: number) => number
 
-/** Sends the deliveries of one endpoint in this process. Its one message is `deliver`. */
+/** Sends the deliveries of one endpoint in this process. Its only message is `deliver`. */
 export interface EndpointActor {
   /** Sends due deliveries in the background until none is due. Returns at once. */
   readonly deliver: Effect.Effect<void>
 }
 
 /**
- * Sends webhooks: claims due deliveries of an endpoint, signs, sends, records. The deliveries of an
- * event are made in the transaction that moves the task. docs/reference/webhooks.md#delivery
+ * Sends webhooks: claims due deliveries of an endpoint, signs and sends them, and records the outcomes. The
+ * transaction that moves a task creates the deliveries of its event. docs/reference/webhooks.md#delivery
  */
 export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
@@ -88,7 +88,7 @@ const claimUpTo = Effect.fnUntraced(function* (claim: ClaimFor, capacityAt: Capa
   return { capacity, claimed, isBusy }
 })
 
-/** Waits for a signal, at most so many milliseconds; 0: without a limit. */
+/** Waits for a signal, at most this many milliseconds; 0 means no limit. */
 const signalled = (signals: Queue.Queue<void>, millis: number) => {
   const signal = Queue.take(signals)
   return millis > 0 ? Effect.raceFirst(signal, Effect.sleep(Duration.millis(millis))) : signal
@@ -102,16 +102,16 @@ const makeEndpointActor = Effect.fnUntraced(function* (
 ) {
   const drain = yield* Drain
   yield* Effect.addFinalizer(() => attempts.written)
-  // In the background: a message that lasted as long as the sending would keep its sender waiting
-  const run = yield* makeFiberPlaces
+  // In the background: a message that took as long as the sending would block its sender
+  const run = yield* makeFiberSlots()
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
-  /** Attempts that run. Their records are written while others start. */
+  /** Running attempts. Their records are written while others start. */
   let running = 0
   let mustRecheck = false
   let mayHaveMore = true
-  /** Until then other processes have the places. */
+  /** Until then other processes have the slots. */
   let busyUntil = 0
   /** Of the last attempt; empty before the first. */
   let url = ""
@@ -119,7 +119,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   const attemptEnded = () => {
     running -= 1
     drain.count("delivery", -1)
-    // Without more deliveries to send, free capacity is no reason to continue
+    // Free capacity alone is no reason to continue, if nothing is left to send
     if (running === 0 || mayHaveMore || mustRecheck) Queue.offerUnsafe(signals, undefined)
   }
 
@@ -152,7 +152,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     drain.count("delivery", claimed.length)
     window.begin(claimed.length)
     for (const one of claimed) run(attempts.attempt(one, observer))
-    // A claim must be sent or released, even if the actor moves away meanwhile
+    // A claim must be sent or released, even if the actor closes in the meantime
   }).pipe(Effect.uninterruptible)
 
   const send = Effect.gen(function* () {
@@ -178,7 +178,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   return { deliver } satisfies EndpointActor
 })
 
-/** Starts `send` in the background. `false`: it runs already, and rechecks before its end. */
+/** Starts `send` in the background. `false` if it already runs; it then rechecks before its end. */
 const onceAtATime = (
   id: EndpointId,
   run: (effect: Effect.Effect<void>) => unknown,
@@ -186,7 +186,7 @@ const onceAtATime = (
   mustRecheck: () => boolean
 ) => {
   let isSending = false
-  /** Checks and ends in one synchronous step, so that no call falls between the two. */
+  /** Checks and ends in one synchronous step, so that no call comes between. */
   const sendUntilDone: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
     if (mustRecheck()) return Effect.andThen(send, sendUntilDone)
     isSending = false
@@ -206,7 +206,7 @@ const onceAtATime = (
   }
 }
 
-/** Whether the scope is closing: then the sender's fibers are interrupted, and no other may start. */
+/** Whether the scope is closing: the sender's fibers are then interrupted, and no other may start. */
 const makeIsClosing = Effect.gen(function* () {
   let isClosing = false
   yield* Effect.addFinalizer(() =>
@@ -218,9 +218,9 @@ const makeIsClosing = Effect.gen(function* () {
 })
 
 /**
- * A connection to the store plans these statements at their first use, which takes
- * longer than a delivery may be late. Empty statements on as many connections as work
- * at once make the plans before.
+ * A connection to the store plans these statements at first use, which takes
+ * longer than a delivery may be late. Running empty statements on as many connections as work
+ * concurrently makes the plans in advance.
  */
 const warmUp = (store: DeliveryStore["Service"]) =>
   Effect.gen(function* () {
@@ -233,11 +233,11 @@ const warmUp = (store: DeliveryStore["Service"]) =>
     Effect.ignore
   )
 
-/** Endpoints in one statement, and statements that run at once. ADR 0050. */
+/** Endpoints per statement, and concurrent statements. ADR 0050. */
 const claimEndpointsMax = 100
 const claimsMax = 1
 
-/** Shortest time between two claims, so that under load one serves many endpoints. ADR 0117. */
+/** Shortest time between two claims, so that under load one claim serves many endpoints. ADR 0117. */
 const claimIntervalMillis = 10
 
 /** Claims for all endpoint actors of this process together. */
@@ -245,13 +245,13 @@ const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process
 
-  /** A claim that failed may have been committed; nobody would send its deliveries. */
+  /** A failed claim may have been committed, and nobody would send its deliveries. */
   const abandonClaims = (
     wanted: ReadonlyArray<{ readonly endpointId: EndpointId }>,
     claimedAt: DateTime.Utc
   ) => {
     const endpoints = wanted.map((one) => one.endpointId)
-    // Detached: the store is unavailable, and the senders may have to end before it is back
+    // Detached: the store is unavailable, and the senders may have to end before it recovers
     return Effect.forkDetach(
       retryStore(store.abandonClaims({ endpoints, owner: process.id, claimedAt }))
     )

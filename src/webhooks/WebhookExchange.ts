@@ -7,7 +7,7 @@ import { EgressRefused } from "../egress/EgressRules.ts"
 
 /**
  * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its
- * body, then ends. Settles once; the status line decides about success.
+ * body, then ends. Settles once; the status line decides on success.
  * docs/reference/webhooks.md#delivery
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
@@ -94,7 +94,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     if (this.#done) return
     this.#done = true
     this.#outcome = outcome
-    // Not inside the parser: after its step it is decided whether the connection stays open
+    // Not inside the parser: whether the connection stays open is decided after its step
     queueMicrotask(() => {
       const socket = this.#controller === undefined ? undefined : this.peer.socket
       if (socket?.destroyed !== true) this.#notify()
@@ -139,7 +139,7 @@ export const failed = (
 
 const detailCharactersMax = 300
 
-/** The log is the tenant's: it does not say which address a name leads to inside. */
+/** The tenant sees the log, so it does not reveal the internal address of a name. */
 export const blocked = failed("blocked", "the address is not allowed")
 
 const failureOf = (error: Error, address: string | null): AttemptOutcome =>
@@ -152,7 +152,7 @@ const failureClass = (error: Error): FailureClass => {
 }
 
 /**
- * The first 16 KiB as text. A character that is cut at the end is dropped, and U+0000, which Postgres
+ * The first 16 KiB as text. A character cut at the end is dropped, and U+0000, which Postgres
  * cannot store in a text, is replaced. Replacements may be longer, hence the second cut.
  */
 const bodyText = (chunks: ReadonlyArray<Uint8Array>): string => {
@@ -171,7 +171,7 @@ const bodyText = (chunks: ReadonlyArray<Uint8Array>): string => {
 const noBytes = new Uint8Array()
 const decoder = new TextDecoder()
 
-/** The target of a redirect without its path and query, which may hold secrets. */
+/** The target of a redirect without its path and query, which may contain secrets. */
 const originOf = (location: string | undefined): string => {
   const url = location === undefined ? null : URL.parse(location)
   return url === null ? "" : ` to ${url.origin}`

@@ -15,7 +15,7 @@ export interface WebhookRequest {
   readonly url: string
   /** The endpoint's whole secret string, `whsec_` included. */
   readonly secret: string
-  /** For 24 hours after a rotation: makes a second signature. */
+  /** Adds a second signature for 24 hours after a rotation. */
   readonly previousSecret?: string | undefined
   /** `whd_…`, the same on every attempt. */
   readonly deliveryId: string
@@ -23,25 +23,25 @@ export interface WebhookRequest {
   readonly body: Uint8Array
   /** Unix time of this attempt's signing. */
   readonly timestampSeconds: number
-  /** Unix time after which an attempt that waited in its origin's queue is not started. */
+  /** Unix time after which an attempt waiting in its origin's queue is not started. */
   readonly startBeforeMillis?: number | undefined
   /** Called when the attempt leaves its origin's queue, before it sends anything. */
   readonly onStart?: (() => void) | undefined
 }
 
-/** The attempt waited in its origin's queue until it was too late: nothing was sent. */
+/** The attempt waited too long in its origin's queue: nothing was sent. */
 export class OriginBusy extends Schema.TaggedError<OriginBusy>()("OriginBusy", {}) {}
 
 export interface WebhookSenderOptions {
   /** The name in the headers, `SERVICE_NAME`. Default `Service`. */
   readonly serviceName?: string
-  /** Of the whole attempt. Default 30 s. docs/reference/webhooks.md#delivery */
+  /** Of the entire attempt. Default 30 s. docs/reference/webhooks.md#delivery */
   readonly timeout?: Duration.Input
   /** Of the wait in the origin's queue. Default 8 s. ADR 0117. */
   readonly queueTimeout?: Duration.Input
-  /** PEM certificates that are trusted in place of the system's, for tests. */
+  /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Attempts that run to one origin; others wait, except for the first two of a URL. Default 128. */
+  /** Concurrent attempts to one origin; others wait, except for the first two of a URL. Default 128. */
   readonly connectionsPerOriginMax?: number
 }
 
@@ -51,7 +51,7 @@ export class WebhookSender extends Context.Service<
   {
     /**
      * A failed attempt succeeds with a class of failure as its outcome. The wait in the origin's
-     * queue is no part of the attempt, nor of its timeout. Interruption aborts the request.
+     * queue is part of neither the attempt nor its timeout. Interruption aborts the request.
      */
     readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
     /** How many attempts to this URL may run now so that none waits long in its origin's queue. */
@@ -77,7 +77,7 @@ export class WebhookSender extends Context.Service<
       Effect.sync(() => {
         const sent: Array<SentRequest> = []
         const send = Effect.fnUntraced(function* ({ onStart, ...request }: WebhookRequest) {
-          // Without the callback, which would keep its caller in memory as long as the log
+          // Without the callback, which would keep its caller in memory as long as the log exists
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
           onStart?.()
           return yield* script(request)
@@ -110,7 +110,7 @@ export const mockOutcome = (status: number): AttemptOutcome => ({
   remoteAddress: "192.0.2.1"
 })
 
-/** A URL that the egress guard has accepted, in parts. */
+/** The parts of a URL accepted by the egress guard. */
 interface Target {
   readonly url: URL
   readonly origin: string
@@ -120,7 +120,7 @@ interface Target {
 /** URLs in the cache of one process. */
 const cachedTargetsMax = 1000
 
-/** After it the claim of the attempt is too old to be sent. ADR 0052. */
+/** After this time the claim of the attempt is too old to send. ADR 0052. */
 const queueTimeout = Duration.seconds(8)
 
 /**
@@ -159,7 +159,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   })
   const targets = new Map<string, Target>()
 
-  /** Cached, because the check of a URL depends on its text only; each connect is checked again. */
+  /** Cached, because the check depends only on the text of the URL; each connect is checked again. */
   const targetOf = (text: string): Effect.Effect<Target, EgressRefused> => {
     const known = targets.get(text)
     if (known !== undefined) return Effect.succeed(known)

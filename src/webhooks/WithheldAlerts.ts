@@ -7,7 +7,7 @@ import { Wallet } from "../wallet/Wallet.ts"
 import { balanceLow } from "./Events.ts"
 
 /**
- * Reports the balance alerts that the throttle withheld, when its window is over. One process looks.
+ * Reports balance alerts that the throttle withheld, once its window is over. One process scans for them.
  * docs/reference/wallet.md#balance-alert, ADR 0142.
  */
 export const layer = Duty.layer(

@@ -1,4 +1,4 @@
-/** As `signatureSkewSecondsMax`; a test compares them. The file stands alone: it imports nothing. */
+/** Equals `signatureSkewSecondsMax`; a test compares them. This file is self-contained: it imports nothing. */
 const signatureSkewSeconds = 300
 
 /** The headers of a received request: a `Headers`, or an object such as Node's `request.headers`. */
@@ -16,7 +16,7 @@ export type VerifyFailure =
   | "timestamp_outside_tolerance"
   /** The signature header does not start with `v1=`. */
   | "unsupported_version"
-  /** The body, a header or the secret is not the one that was signed. */
+  /** The body, a header or the secret differs from what was signed. */
   | "signature_mismatch"
 
 export type VerifyResult =
@@ -29,7 +29,7 @@ export interface VerifyOptions {
   readonly body: Uint8Array | ArrayBuffer | string
   /** The endpoint's whole secret string, `whsec_` included. */
   readonly secret: string
-  /** Current time; the machine's clock unless given. */
+  /** Current time; defaults to the machine's clock. */
   readonly now?: Date
   /** The name in the headers, `X-{serviceName}-Webhook-…`. Default `Service`. */
   readonly serviceName?: string

@@ -118,9 +118,9 @@ const byLink = async ({ page }: ConsolePage, url: string, adminToken: string, us
 
 const byToken = async ({ open, page }: ConsolePage, adminToken: string) => {
   await open("/sign-in")
-  await page.getByText("Use an API key or the operator's token").click()
-  await page.getByLabel("API key or operator's token", { exact: true }).fill(adminToken)
-  await page.getByRole("button", { name: "Sign in with it" }).click()
+  await page.getByText("Use an API key or the operator token").click()
+  await page.getByLabel("API key or operator token", { exact: true }).fill(adminToken)
+  await page.getByRole("button", { name: "Sign in with this key" }).click()
 }
 
 /** A gateway with the sandbox, as pages see it. */

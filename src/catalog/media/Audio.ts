@@ -13,7 +13,7 @@ export interface AudioInfo {
   readonly kind: "audio"
   readonly format: AudioFormat
   readonly mime: string
-  /** Without what follows the end of the file. */
+  /** Without data after the end of the file. */
   readonly content: Uint8Array
   readonly seconds: number
 }

@@ -6,7 +6,7 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const strict = /^[A-Za-z0-9+/]*={0,2}$/u
 const unpadded = /^[A-Za-z0-9+/]*$/u
 
-/** A text that is a string, or bytes of which each is a character. */
+/** A text as a string, or as bytes that are one character each. */
 export interface Characters {
   readonly length: number
   readonly slice: (from: number, to: number) => string
@@ -27,7 +27,7 @@ const paddingOf = (text: Characters): number => {
 export const decodedBytes = (text: Characters): number =>
   Math.floor((text.length - paddingOf(text)) * 0.75)
 
-/** The bits cut off by padding must be zero, so that one text only stands for the bytes. */
+/** The bits cut off by padding must be zero, so that the bytes have only one text. */
 const isCanonical = (text: Characters): boolean => {
   const padding = paddingOf(text)
   if (padding === 0) return true
@@ -37,7 +37,7 @@ const isCanonical = (text: Characters): boolean => {
 }
 
 /**
- * Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits. `undefined`: it is not.
+ * Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits. `undefined` if invalid.
  * docs/reference/models.md#media-in-bodies
  */
 export const decodeBase64 = function* (text: Characters): Sliced<Uint8Array | undefined> {

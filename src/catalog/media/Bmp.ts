@@ -19,7 +19,7 @@ export const readBmp = (bytes: Uint8Array): Result.Result<ImageHeader, string> =
   const depth = u16le(bytes, isCore ? 24 : 28)
   const compression = isCore ? 0 : u32le(bytes, 30)
   if (width < 0 || !depths.has(depth) || compression > 6) {
-    return Result.fail("The BMP header names a kind of picture that does not exist")
+    return Result.fail("The BMP header has an invalid combination of values")
   }
   const pixelsAt = u32le(bytes, 10)
   const stored = plain.has(compression)

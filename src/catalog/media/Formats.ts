@@ -119,6 +119,6 @@ export interface ImageHeader extends Header {
   /** Pixels. */
   readonly width: number
   readonly height: number
-  /** Has an alpha channel or a transparent colour, even if no pixel uses it. */
+  /** Has an alpha channel or a transparent color, even if no pixel uses it. */
   readonly alpha: boolean
 }

@@ -15,7 +15,7 @@ export interface ImageInfo extends ImageHeader {
   readonly kind: "image"
   /** The true media type, by magic bytes. */
   readonly mime: string
-  /** Without what follows the end of the file. */
+  /** Without data after the end of the file. */
   readonly content: Uint8Array
 }
 
@@ -41,13 +41,13 @@ const ruleFault = (image: ImageHeader, rules: ImageRules): string | undefined =>
     return `Expected a width and a height of ${range} pixels each, got ${width}*${height}`
   }
   return rules.pngTransparency === "refused" && format === "PNG" && image.alpha
-    ? "Expected a PNG without transparency, got one with an alpha channel or a transparent colour"
+    ? "Expected a PNG without transparency, got one with an alpha channel or a transparent color"
     : undefined
 }
 
 /**
  * Checks an image by its bytes only: format, size, width, height, transparency. Animated, truncated and
- * empty files and false headers are refused; what follows the end of the file is cut off. No pixel is decoded.
+ * empty files and false headers are refused; data after the end of the file is cut off. Pixels are not decoded.
  * docs/reference/models.md#inspection
  */
 export const inspectImage = Effect.fnUntraced(function* (bytes: Uint8Array, rules: ImageRules) {

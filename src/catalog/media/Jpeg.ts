@@ -44,7 +44,7 @@ const readPicture = function* (bytes: Uint8Array): Sliced<Result.Result<Picture,
       at += 1
     } else if (marker === 0xd9) {
       return size === undefined || scans === 0
-        ? Result.fail("The JPEG has no picture in it")
+        ? Result.fail("The JPEG contains no image")
         : Result.succeed({ ...size, end: at + 2 })
     } else if (marker === 0x01 || isRestart(marker)) {
       at += 2
@@ -58,13 +58,13 @@ const readPicture = function* (bytes: Uint8Array): Sliced<Result.Result<Picture,
         const found = { height: u16be(bytes, at + 5), width: u16be(bytes, at + 7) }
         const isWhole = length === 8 + 3 * u8(bytes, at + 9)
         if (size !== undefined || !isWhole) {
-          return Result.fail("The JPEG announces its size twice or wrongly")
+          return Result.fail("The JPEG declares its size twice or incorrectly")
         }
         size = found
       }
       at += 2 + length
       if (marker === 0xda) {
-        if (size === undefined) return Result.fail("The JPEG has a picture without a size")
+        if (size === undefined) return Result.fail("The JPEG contains an image without a size")
         scans += 1
         at = yield* endOfScan(bytes, at)
       }

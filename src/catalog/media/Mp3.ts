@@ -65,7 +65,7 @@ const isSound = (bytes: Uint8Array, start: number): boolean => {
   return true
 }
 
-/** Whether sound goes on behind other bytes: without it the file would be cut in the middle. */
+/** Whether audio continues after other bytes: otherwise the file would be cut in the middle. */
 const hasSoundFrom = function* (bytes: Uint8Array, start: number): Sliced<boolean> {
   for (let from = start; from < bytes.length; from += sliceBytes) {
     if (from > start) yield
@@ -99,17 +99,15 @@ const announcedBy = (bytes: Uint8Array, at: number, frame: Frame): Announced | u
 
 const announcedFault = (announced: number | undefined, frames: number): string | undefined => {
   if (announced === undefined || Math.abs(announced - frames) <= 1) return undefined
-  return announced > frames
-    ? truncated
-    : `The MP3 announces ${announced} frames and holds ${frames}`
+  return announced > frames ? truncated : `The MP3 announces ${announced} frames but has ${frames}`
 }
 
-/** Counts frame by frame, because the length in a tag is not trusted; tags behind the sound are cut off. */
+/** Counts frame by frame, because the length in a tag is not trusted; tags after the audio are cut off. */
 export const readMp3 = function* (bytes: Uint8Array): Sliced<Result.Result<AudioHeader, string>> {
   const start = yield* startOfSound(bytes)
   if (start === undefined) return Result.fail(tooManyParts)
   const first = frameAt(bytes, start)
-  if (first === undefined) return Result.fail("The MP3 has no sound in it")
+  if (first === undefined) return Result.fail("The MP3 contains no audio")
   const announced = announcedBy(bytes, start, first)
   let at = start + (announced === undefined ? 0 : first.length)
   let frames = 0
@@ -119,7 +117,7 @@ export const readMp3 = function* (bytes: Uint8Array): Sliced<Result.Result<Audio
     if (frames % sliceParts === 0) yield
   }
   if (at > bytes.length) return Result.fail(truncated)
-  if (yield* hasSoundFrom(bytes, at)) return Result.fail("The sound of the MP3 is interrupted")
+  if (yield* hasSoundFrom(bytes, at)) return Result.fail("The audio of the MP3 is interrupted")
   const mismatch = announcedFault(announced?.frames, frames)
   if (mismatch !== undefined) return Result.fail(mismatch)
   const samples = frames * first.samples - (announced?.silentSamples ?? 0)

@@ -16,7 +16,7 @@ const crc32 = (bytes: Uint8Array, from: number, to: number): number => {
   return (crc ^ 0xffff_ffff) >>> 0
 }
 
-/** Samples of a pixel and allowed bit depths, by colour type. */
+/** Samples of a pixel and allowed bit depths, by color type. */
 const colourTypes: Partial<Record<number, { samples: number; depths: ReadonlyArray<number> }>> = {
   0: { samples: 1, depths: [1, 2, 4, 8, 16] },
   2: { samples: 3, depths: [8, 16] },
@@ -50,7 +50,7 @@ const readHeader = (bytes: Uint8Array): Result.Result<PngHeader, string> => {
   const colourType = u8(bytes, at + 9)
   const colours = colourTypes[colourType]
   if (colours === undefined || !colours.depths.includes(depth) || u8(bytes, at + 12) > 1) {
-    return Result.fail("The PNG header names a kind of picture that does not exist")
+    return Result.fail("The PNG header has an invalid combination of bit depth and color type")
   }
   const rawBytes = height * (1 + Math.ceil((width * colours.samples * depth) / 8))
   return Result.succeed({ width, height, colourType, rawBytes })
@@ -75,7 +75,7 @@ export const readPng = (bytes: Uint8Array): Result.Result<ImageHeader, string> =
       if (type === "IEND") {
         if (dataBytes * deflateRatioMax < rawBytes) {
           return Result.fail(
-            `The PNG header announces ${width}*${height} pixels, more than its data can hold`
+            `The PNG header announces ${width}*${height} pixels, more than its data can contain`
           )
         }
         return Result.succeed({ format: "PNG", width, height, alpha, end })

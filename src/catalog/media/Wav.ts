@@ -19,7 +19,7 @@ const readCoding = (
   const tag = u16le(bytes, at)
   const coding = tag === extensible && length >= 26 ? u16le(bytes, at + 24) : tag
   if (length < 16 || !codings.has(coding)) {
-    return Result.fail("The WAV holds compressed sound; expected PCM")
+    return Result.fail("The WAV contains compressed audio; expected PCM")
   }
   const [channels, rate] = [u16le(bytes, at + 2), u32le(bytes, at + 4)]
   const [bytesPerSecond, block] = [u32le(bytes, at + 8), u16le(bytes, at + 12)]
@@ -42,7 +42,7 @@ export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
     const type = latin1(bytes, at, 4)
     const length = u32le(bytes, at + 4)
     if (at + 8 + length > end) {
-      // Behind the sound are tags, which some writers do not align
+      // Tags follow the audio; some writers do not align them
       if (seconds !== undefined) break
       return Result.fail(truncated)
     }
@@ -60,6 +60,6 @@ export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
     at += 8 + length + (length % 2)
   }
   return seconds === undefined
-    ? Result.fail("The WAV has no sound in it")
+    ? Result.fail("The WAV contains no audio")
     : Result.succeed({ format: "WAV", seconds, end })
 }

@@ -9,7 +9,7 @@ interface Frame {
   readonly alpha: boolean
 }
 
-const damaged = Result.fail("The WEBP is damaged: its picture has no valid header")
+const damaged = Result.fail("The WEBP is damaged: its image has no valid header")
 
 /** Lossy: a VP8 key frame. */
 const readLossy = (bytes: Uint8Array, at: number, length: number): Result.Result<Frame, string> =>
@@ -66,11 +66,11 @@ export const readWebp = (bytes: Uint8Array): Result.Result<ImageHeader, string> 
     }
     at = body + length + (length % 2)
   }
-  if (frame === undefined) return Result.fail("The WEBP has no picture in it")
+  if (frame === undefined) return Result.fail("The WEBP contains no image")
   const { height, width } = frame
   if (canvas !== undefined && (canvas.width !== width || canvas.height !== height)) {
     return Result.fail(
-      `The WEBP announces ${canvas.width}*${canvas.height} pixels and holds ${width}*${height}`
+      `The WEBP announces ${canvas.width}*${canvas.height} pixels but has ${width}*${height}`
     )
   }
   return Result.succeed({

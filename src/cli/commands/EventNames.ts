@@ -6,7 +6,7 @@ const known: ReadonlyArray<EventType> = EventType.literals
 
 const isKnown = (name: string): name is EventType => known.some((it) => it === name)
 
-/** `--events task.succeeded,task.failed`; without it all. docs/reference/webhooks.md#events */
+/** `--events task.succeeded,task.failed`; default all. docs/reference/webhooks.md#events */
 export const eventNames = Flag.String("events").pipe(
   Flag.withMetavar("TYPE,…"),
   Flag.withDescription(`Of ${known.join(", ")}. Default: all`),
@@ -16,7 +16,7 @@ export const eventNames = Flag.String("events").pipe(
       return names.every(isKnown) ? Option.some(names) : Option.none()
     },
     (text) =>
-      `Expected some of ${known.join(", ")}, separated by commas, got ${JSON.stringify(text)}`
+      `Expected one or more of ${known.join(", ")}, separated by commas, got ${JSON.stringify(text)}`
   ),
   Flag.withDefault(known)
 )

@@ -9,7 +9,7 @@ import type { Column } from "../terminal/Table.ts"
 /** Flags of every list. */
 export const pageFlags = {
   limit: Flag.Int("limit").pipe(
-    Flag.withDescription("How many at most"),
+    Flag.withDescription("Maximum number of rows"),
     Flag.filter(
       (it) => it > 0,
       () => "Expected a number above 0"
@@ -17,21 +17,21 @@ export const pageFlags = {
     Flag.withDefault(20)
   ),
   cursor: Flag.String("cursor").pipe(
-    Flag.withDescription("Go on behind an earlier list: its next_cursor"),
+    Flag.withDescription("Continue after an earlier list, by its next_cursor"),
     Flag.optional
   )
 }
 
-/** Of the operator: whose. */
+/** For the operator: the user. */
 export const ofUser = {
   user: Flag.String("user").pipe(
     Flag.withMetavar("USER_ID"),
-    Flag.withDescription("As the operator: of this user"),
+    Flag.withDescription("As the operator: list those of this user"),
     Flag.optional
   )
 }
 
-/** The operator looks at a user, or the user at itself. */
+/** The operator reads a user's list, or the user its own. */
 export const readerOf = (user: Option.Option<string>) => ({
   as: Option.isSome(user) ? ("operator" as const) : ("user" as const),
   query: { user_id: Option.getOrUndefined(user) }
@@ -65,7 +65,7 @@ export interface ListRequest {
   readonly cursor: Option.Option<string>
 }
 
-/** Pages of a list, until there are `limit` rows or no more. docs/reference/http.md#lists */
+/** Pages of a list, until there are `limit` rows or the list ends. docs/reference/http.md#lists */
 export const readList = Effect.fnUntraced(function* <S extends Schema.ConstraintDecoder<unknown>>(
   { as, cursor, limit, path, query }: ListRequest,
   row: S
@@ -85,7 +85,7 @@ export const readList = Effect.fnUntraced(function* <S extends Schema.Constraint
     next = value.next_cursor
   } while (next !== null && rows.length < limit)
   const decoded = yield* Effect.mapError(Schema.decodeEffect(Schema.Array(row))(rows), () =>
-    foreign(api.url, `a row of ${path} has another form`)
+    foreign(api.url, `a row of ${path} has an unexpected form`)
   )
   return { document: { data: rows, next_cursor: next }, rows: decoded, next }
 })

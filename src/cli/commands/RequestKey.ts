@@ -3,11 +3,11 @@ import { Flag } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
 import { idempotencyKeyCharactersMax } from "../../domain/Limits.ts"
 
-/** What an HTTP header can carry, without spaces at its ends. */
+/** Valid in an HTTP header, without leading or trailing spaces. */
 const isKey = (text: string): boolean =>
   /^(?! )[\x20-\x7e]+(?<! )$/u.test(text) && text.length <= idempotencyKeyCharactersMax
 
-/** Names a request that is paid: sent again with it, nothing is made twice. docs/reference/tasks.md#idempotency */
+/** Identifies a paid request: repeated with the same key, it has no second effect. docs/reference/tasks.md#idempotency */
 export const requestKey = (flag: string, description: string) =>
   Flag.String(flag).pipe(
     Flag.withDescription(`${description} Default: a new one`),

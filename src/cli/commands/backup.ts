@@ -10,7 +10,7 @@ export const backup = Command.make(
   "backup",
   {
     file: Argument.Path("file", { pathType: "file", mustExist: false }).pipe(
-      Argument.withDescription("The archive to make, such as gateway.tar.gz; it must not exist")
+      Argument.withDescription("The archive to create, such as gateway.tar.gz; it must not exist")
     )
   },
   Effect.fnUntraced(function* ({ file }) {
@@ -20,10 +20,10 @@ export const backup = Command.make(
       made,
       [
         `Wrote ${made.file}: ${made.files} files, ${(made.bytes / 1_048_576).toFixed(1)} MiB before compression`,
-        made.with_media ? "Media are in it" : "Media are in a bucket, and not in it",
+        made.with_media ? "It includes media" : "Media are in a bucket and not included",
         made.with_secrets
-          ? "It holds MASTER_KEY: keep it where only you can read it"
-          : "MASTER_KEY is not in it: without that key a restored store is of little use"
+          ? "It contains MASTER_KEY: store it where only you can read it"
+          : "It does not contain MASTER_KEY: without that key a restored store is of little use"
       ].join("\n")
     )
   })
@@ -33,7 +33,7 @@ export const restore = Command.make(
   "restore",
   {
     file: Argument.Path("file", { pathType: "file", mustExist: false }).pipe(
-      Argument.withDescription("An archive that `gateway backup` made")
+      Argument.withDescription("An archive created by `gateway backup`")
     )
   },
   Effect.fnUntraced(function* ({ file }) {
@@ -42,10 +42,10 @@ export const restore = Command.make(
     yield* print(
       done,
       [
-        `Restored ${done.data_dir} as of ${done.created_at}: ${done.files} files, all checksums right`,
+        `Restored ${done.data_dir} as of ${done.created_at}: ${done.files} files, all checksums correct`,
         done.applied_migrations.length === 0
-          ? "Its schema is that of this program"
-          : `Its schema was changed: ${done.applied_migrations.join(", ")}`,
+          ? "Its schema is up to date"
+          : `Updated its schema: ${done.applied_migrations.join(", ")}`,
         `It is marked as restored: ${done.tasks_in_doubt} unfinished tasks may have been submitted since`
       ].join("\n")
     )

@@ -8,7 +8,7 @@ const check = Command.make(
   "check",
   {
     file: Argument.File("file", { mustExist: false }).pipe(
-      Argument.withDescription("A catalog, as CATALOG_FILE names it")
+      Argument.withDescription("A catalog file, as for CATALOG_FILE")
     )
   },
   Effect.fnUntraced(function* ({ file }) {
@@ -20,7 +20,7 @@ const check = Command.make(
             `${file}: ${errors.length === 1 ? "1 fault" : `${errors.length} faults`}`,
             ...errors.map(({ detail, pointer }) => `  ${pointer}: ${detail}`)
           ].join("\n"),
-          remedy: "Correct the file; what it may hold: docs/catalog.md",
+          remedy: "Correct the file; see docs/catalog.md",
           problem: { file, errors: errors.map(({ detail, pointer }) => ({ pointer, detail })) }
         })
     )
@@ -28,10 +28,10 @@ const check = Command.make(
     const count = content.content.models.length
     yield* print(
       { file, hash, models: count, errors: [] },
-      `${file} is right: ${count} media models, hash ${hash}`
+      `${file} is valid: ${count} media models, hash ${hash}`
     )
   })
-).pipe(Command.withDescription("Check a catalog file offline: every fault is named"))
+).pipe(Command.withDescription("Check a catalog file offline and list every fault"))
 
 /** docs/catalog.md */
 export const catalog = Command.make("catalog").pipe(

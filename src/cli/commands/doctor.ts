@@ -12,10 +12,10 @@ import { plain } from "../terminal/Table.ts"
 const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
   finding("service")(status, detail, remedy ?? null)
 
-/** Milliseconds for each response: the doctor is asked where services hang. */
+/** Milliseconds for each response, because the doctor is used when services hang. */
 const timeout = 10_000
 
-/** Whether the service runs, and takes the credentials that there are. */
+/** Whether the service runs and accepts the given credentials. */
 const serviceFindings = Effect.gen(function* () {
   const api = yield* Management
   const http = yield* HttpClient.HttpClient
@@ -26,7 +26,7 @@ const serviceFindings = Effect.gen(function* () {
       Effect.orElseSucceed(() => false)
     )
   if (!(yield* isThere("/healthz"))) {
-    return [says("skipped")(`nothing answers at ${api.url}: the service does not run there`)]
+    return [says("skipped")(`nothing responds at ${api.url}: the service is not running there`)]
   }
   const accepts = (as: Caller, name: string, path: string) =>
     api.send({ path, as, timeout }).pipe(
@@ -42,10 +42,10 @@ const serviceFindings = Effect.gen(function* () {
   const isReady = yield* isThere("/readyz")
   return [
     isReady
-      ? says("ok")(`${api.url} runs and is ready`)
+      ? says("ok")(`${api.url} is running and ready`)
       : says("broken")(
-          `${api.url} runs and is not ready`,
-          "Its log says why; it is so while the store is away, and while it stops"
+          `${api.url} is running but not ready`,
+          "See its log; it is not ready while the store is unavailable and while it stops"
         ),
     yield* accepts("user", "GATEWAY_KEY", "/manage/v1/wallet"),
     yield* accepts("operator", "ADMIN_TOKEN", "/manage/v1/queues")
@@ -70,14 +70,14 @@ export const doctor = Command.make(
     yield* print(document, findings.map(textOf).join("\n"))
     if (broken > 0) {
       return yield* new CommandFault({
-        message: broken === 1 ? "1 thing is broken" : `${broken} things are broken`,
+        message: broken === 1 ? "1 check failed" : `${broken} checks failed`,
         isPrinted: true
       })
     }
   })
 ).pipe(
   Command.withDescription(
-    "Look at configuration, store, clock, vendors, keys and models: what is wrong, and what to do"
+    "Check configuration, store, clock, vendors, keys and models, and say what to do"
   ),
   Command.provide(Management.layer)
 )

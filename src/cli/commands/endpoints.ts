@@ -42,13 +42,12 @@ const create = Command.make(
   "create",
   {
     url: Argument.String("url").pipe(
-      Argument.withDescription("A public https address; for one of this machine: gateway listen")
+      Argument.withDescription(
+        "A public https address; for a receiver on this machine use gateway listen"
+      )
     ),
     events: eventNames,
-    description: Flag.String("description").pipe(
-      Flag.withDescription("What it is for"),
-      Flag.optional
-    )
+    description: Flag.String("description").pipe(Flag.withDescription("Its purpose"), Flag.optional)
   },
   Effect.fnUntraced(function* ({ description, events, url }) {
     const api = yield* Management
@@ -61,7 +60,7 @@ const create = Command.make(
     const { document, value } = yield* api.read(request, WithSecret)
     yield* print(document, withSecret(value))
   })
-).pipe(Command.withDescription("Make an endpoint; its secret is shown once"))
+).pipe(Command.withDescription("Create an endpoint; its secret is shown once"))
 
 const rotate = Command.make(
   "rotate",
@@ -73,7 +72,7 @@ const rotate = Command.make(
     yield* print(document, withSecret(value))
   })
 ).pipe(
-  Command.withDescription("Give an endpoint another secret; for 24 hours the old one signs too")
+  Command.withDescription("Give an endpoint a new secret; the old one also signs for 24 hours")
 )
 
 const test = Command.make(

@@ -44,13 +44,13 @@ const withSecret = (it: typeof SecretKey.Type) =>
 const create = Command.make(
   "create",
   {
-    name: Flag.String("name").pipe(Flag.withDescription("What it is for")),
+    name: Flag.String("name").pipe(Flag.withDescription("Its purpose")),
     scopes: Flag.Literals("scope", ["inference", "manage"]).pipe(
-      Flag.withDescription("What it may do; may be repeated. Default: inference"),
+      Flag.withDescription("A scope; may be repeated. Default: inference"),
       Flag.atLeast(0)
     ),
     expires: Flag.String("expires-at").pipe(
-      Flag.withDescription("When it ends, such as 2027-01-31T00:00:00Z"),
+      Flag.withDescription("Expiry, such as 2027-01-31T00:00:00Z"),
       Flag.optional
     ),
     ...ofUser
@@ -72,7 +72,7 @@ const create = Command.make(
     const { document, value } = yield* api.read({ method: "POST", ...request, body }, SecretKey)
     yield* print(document, withSecret(value))
   })
-).pipe(Command.withDescription("Make an API key; the key is shown once"))
+).pipe(Command.withDescription("Create an API key; the key is shown once"))
 
 const rotate = Command.make(
   "rotate",
@@ -81,7 +81,7 @@ const rotate = Command.make(
     grace: Flag.String("grace").pipe(
       Flag.withMetavar("DURATION"),
       Flag.withDescription(
-        "How long the old secret works too, such as 0 seconds. Default: 24 hours"
+        "How long the old secret stays valid, such as 0 seconds. Default: 24 hours"
       ),
       Flag.withSchema(Schema.DurationFromString),
       Flag.withDefault(Duration.hours(24))
@@ -94,18 +94,18 @@ const rotate = Command.make(
     const { document, value } = yield* api.read(request, SecretKey)
     yield* print(document, withSecret(value))
   })
-).pipe(Command.withDescription("Give a key another secret, which is shown once"))
+).pipe(Command.withDescription("Give a key a new secret, which is shown once"))
 
 const revoke = Command.make(
   "revoke",
   { key, yes },
   Effect.fnUntraced(function* ({ key, yes }) {
     const api = yield* Management
-    yield* confirm(`Revoke ${key}? Programs that use it are refused at once.`, yes)
+    yield* confirm(`Revoke ${key}? Programs that use it will be refused at once.`, yes)
     yield* api.send({ method: "DELETE", path: pathOf(key), as: "user" })
     yield* print({ id: key, revoked: true }, `Revoked ${key}`)
   })
-).pipe(Command.withDescription("End a key, for good"))
+).pipe(Command.withDescription("Revoke a key permanently"))
 
 /** docs/reference/keys-and-limits.md#api-keys */
 export const keys = Command.make("keys").pipe(

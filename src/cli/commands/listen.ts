@@ -10,7 +10,7 @@ import { Json } from "../terminal/Settings.ts"
 import { plain } from "../terminal/Table.ts"
 import { eventNames } from "./EventNames.ts"
 
-/** A receiver on this machine; a public one is an endpoint. */
+/** A receiver on this machine; a public one needs an endpoint. */
 const isLocal = (url: string): boolean => {
   const host = URL.parse(url)?.hostname ?? ""
   return (
@@ -20,8 +20,8 @@ const isLocal = (url: string): boolean => {
 
 const forwardTo = Flag.String("forward").pipe(
   Flag.withMetavar("URL"),
-  Flag.withDescription("Receiver on this machine, such as http://localhost:3000/hook"),
-  Flag.filter(isLocal, (it) => `Expected an address of this machine, got ${JSON.stringify(it)}`)
+  Flag.withDescription("A receiver on this machine, such as http://localhost:3000/hook"),
+  Flag.filter(isLocal, (it) => `Expected an address on this machine, got ${JSON.stringify(it)}`)
 )
 
 const receiverTimeout = Duration.seconds(30)
@@ -29,7 +29,7 @@ const answerCharacters = 200
 
 const utf8 = new TextEncoder()
 
-/** The same delivery id each time that an event is forwarded. */
+/** The same delivery id each time an event is forwarded. */
 const deliveryIdOf = ({ id }: PublishedEvent): string => `whd_${id.replace(/^evt_/u, "")}`
 
 /** Sends one event as a delivery: same bytes, same headers. docs/reference/webhooks.md#delivery-request */
@@ -57,7 +57,8 @@ const forward = Effect.fnUntraced(function* (
     Effect.catch((error) =>
       Effect.succeed({
         status: null,
-        answer: error._tag === "TimeoutError" ? "no answer in 30 seconds" : "nothing answers there"
+        answer:
+          error._tag === "TimeoutError" ? "no response in 30 seconds" : "nothing responds there"
       })
     )
   )
@@ -88,7 +89,7 @@ const begin = Effect.fnUntraced(function* (
     return yield* Console.log(JSON.stringify({ forward: url, events: [...events], secret }))
   }
   return yield* Console.log(
-    `Forwarding ${events.join(", ")} to ${url}; Ctrl-C ends it\nSigned with ${secret}`
+    `Forwarding ${events.join(", ")} to ${url}; press Ctrl-C to stop\nSigned with ${secret}`
   )
 })
 
@@ -99,7 +100,7 @@ export const listen = Command.make(
     forward: forwardTo,
     events: eventNames,
     secret: Flag.String("secret").pipe(
-      Flag.withDescription("Sign with this secret (whsec_…), not with a new one"),
+      Flag.withDescription("Sign with this secret (whsec_…) instead of a new one"),
       Flag.optional
     )
   },
@@ -110,14 +111,14 @@ export const listen = Command.make(
     const secret = Option.getOrElse(given, generateSecret)
     if (!secret.startsWith("whsec_")) {
       return yield* wrongUsage(
-        "The secret does not begin with whsec_",
+        "The secret does not start with whsec_",
         "Leave --secret out for a new one"
       )
     }
     yield* begin(url, events, secret)
-    // Called from within the client, which waits for nobody
+    // Called from within the client, which does not wait
     const context = yield* Effect.context<never>()
-    const onCut = () => Effect.runForkWith(context)(note("The stream ended; connecting again"))
+    const onCut = () => Effect.runForkWith(context)(note("The stream ended; reconnecting"))
     return yield* api.use("user", (client) =>
       Stream.runForEach(client.events.listen({ types: events, onCut }), (event) =>
         forward(url, service.value.name, secret, event)
@@ -126,7 +127,7 @@ export const listen = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Forward webhooks to a receiver on this machine, signed as the service signs them"
+    "Forward webhooks to a receiver on this machine, signed like those of the service"
   ),
   Command.provide(Management.layer)
 )

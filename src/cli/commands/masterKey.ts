@@ -12,7 +12,7 @@ export const rotateMasterKeyCommand = Command.make(
     const done = yield* Effect.mapError(rotateMasterKey, ({ message }) => failed(message))
     yield* print(
       done,
-      `Nothing is left under another key than the first one of MASTER_KEY (${done.rewritten} values were rewritten)`
+      `Everything is encrypted under the first key of MASTER_KEY (${done.rewritten} values were rewritten)`
     )
   })
-).pipe(Command.withDescription("Encrypt all that is stored under the first key of MASTER_KEY"))
+).pipe(Command.withDescription("Re-encrypt everything stored under the first key of MASTER_KEY"))

@@ -22,7 +22,5 @@ export const migrate = Command.make(
     )
   })
 ).pipe(
-  Command.withDescription(
-    "Apply what is missing of the schema, and exit; safe beside running processes"
-  )
+  Command.withDescription("Bring the schema up to date and exit; safe beside running processes")
 )

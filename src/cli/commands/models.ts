@@ -6,7 +6,7 @@ import { print } from "../terminal/Output.ts"
 import { details, table } from "../terminal/Table.ts"
 import { readList } from "./Lists.ts"
 
-/** A row of `GET /manage/v1/models`: a model at the price of one period. */
+/** A row of `GET /manage/v1/models`: a model with the price of one period. */
 export const ModelRow = Schema.Struct({
   type: Schema.Literals(["media", "token"]),
   vendor: Schema.String,
@@ -32,7 +32,7 @@ const all = readList(
 )
 
 export const modelName = Argument.String("model").pipe(
-  Argument.withDescription("vendor/model, or the model alone if one vendor has it")
+  Argument.withDescription("vendor/model, or only the model if a single vendor has it")
 )
 
 /** The rows of one model, one for each period of its price. */
@@ -44,7 +44,7 @@ export const findModel = Effect.fnUntraced(function* (name: string) {
   if (first === undefined) {
     return yield* failed(
       `There is no model ${JSON.stringify(name)}`,
-      "`gateway models list` shows them all"
+      "`gateway models list` shows all models"
     )
   }
   if (vendors.size > 1) {
@@ -81,9 +81,9 @@ const list = Command.make(
     ])
     yield* print({ data, next_cursor: null }, text)
   })
-).pipe(Command.withDescription("List the models that are sold"))
+).pipe(Command.withDescription("List models with their prices"))
 
-/** Of a JSON Schema, as far as there are any. */
+/** Limits of a JSON Schema, if there are any. */
 const Fields = Schema.Struct({
   required: Schema.optionalKey(Schema.Array(Schema.String)),
   properties: Schema.optionalKey(
@@ -128,7 +128,7 @@ const show = Command.make(
     ].join("\n")
     yield* print({ data: documents }, text)
   })
-).pipe(Command.withDescription("Show a model: prices, and the fields of its body"))
+).pipe(Command.withDescription("Show the prices and body fields of a model"))
 
 const typeOf = (type: Schema.Json | undefined): string =>
   typeof type === "string" ? type : type === undefined ? "" : JSON.stringify(type)

@@ -7,7 +7,7 @@ import { wrongUsage } from "../terminal/Fault.ts"
 const column = (name: string) =>
   Flag.String(name).pipe(
     Flag.withMetavar("COLUMN"),
-    Flag.withDescription(`The column of the ${name}, if its name is another one`),
+    Flag.withDescription(`The column of the ${name}, if it has another name`),
     Flag.optional
   )
 
@@ -15,7 +15,7 @@ const column = (name: string) =>
 export const reconcile = Command.make(
   "reconcile",
   {
-    vendor: Flag.String("vendor").pipe(Flag.withDescription("Whose bill it is")),
+    vendor: Flag.String("vendor").pipe(Flag.withDescription("The vendor of the bill")),
     file: Flag.File("file").pipe(Flag.withDescription("The bill as CSV")),
     id: column("id"),
     model: column("model"),
@@ -37,11 +37,11 @@ export const reconcile = Command.make(
     yield* Console.log(JSON.stringify(report, null, 2))
   })
 ).pipe(
-  Command.withDescription("Compare a vendor's bill with what was bought and charged (operator)"),
+  Command.withDescription("Compare a vendor's bill with jobs and charges (operator)"),
   Command.provide(Management.layer)
 )
 
-/** Milliseconds: both read what may be years. */
+/** Milliseconds: both may read years of data. */
 const timeout = 10 * 60_000
 
 /** docs/reference/usage.md#rebuild */
@@ -55,7 +55,7 @@ export const rebuildUsage = Command.make(
     to: Flag.String("to").pipe(Flag.withMetavar("DAY"), Flag.withDescription("The last day")),
     user: Flag.String("user").pipe(
       Flag.withMetavar("USER_ID"),
-      Flag.withDescription("Of this user only"),
+      Flag.withDescription("Only for this user"),
       Flag.optional
     )
   },
@@ -67,6 +67,6 @@ export const rebuildUsage = Command.make(
     yield* Console.log(JSON.stringify(report, null, 2))
   })
 ).pipe(
-  Command.withDescription("Make the sums of usage anew from the ledger (operator)"),
+  Command.withDescription("Rebuild the sums of usage from the ledger (operator)"),
   Command.provide(Management.layer)
 )

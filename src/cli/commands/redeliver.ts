@@ -20,7 +20,7 @@ const again = Effect.fnUntraced(function* (deliveryId: string) {
   return yield* api.read({ method: "POST", path, as: "user" }, Delivery)
 })
 
-/** An event, and its deliveries, begin with the time at which they were made. */
+/** The ids of an event and of its deliveries start with their creation time. */
 const timeOf = (eventId: string): number | undefined => {
   const hex = /^evt_(?:test_)?([0-9a-f]{12})/u.exec(eventId)?.[1]
   return hex === undefined ? undefined : Number.parseInt(hex, 16)
@@ -30,7 +30,7 @@ const deliveriesMax = 1000
 
 const deliveriesOf = Effect.fnUntraced(function* (eventId: string) {
   const millis = timeOf(eventId)
-  if (millis === undefined) return yield* wrongUsage(`${eventId} is no id of an event`)
+  if (millis === undefined) return yield* wrongUsage(`${eventId} is not the id of an event`)
   const query = {
     since: new Date(millis).toISOString(),
     until: new Date(millis + 1).toISOString()
@@ -43,7 +43,7 @@ const deliveriesOf = Effect.fnUntraced(function* (eventId: string) {
   const found = rows.filter(({ event_id }) => event_id === eventId).map((row) => row.id)
   if (found.length > 0) return found
   return yield* failed(
-    `No delivery of ${eventId} is known`,
+    `There is no delivery of ${eventId}`,
     "An event is delivered to endpoints that subscribed when it happened; the log is kept for 30 days"
   )
 })
@@ -54,7 +54,7 @@ export const redeliver = Command.make(
   { id: id("id", "the id of a delivery (whd_…) or of an event (evt_…)") },
   Effect.fnUntraced(function* ({ id: given }) {
     const ids = given.startsWith("evt_") ? yield* deliveriesOf(given) : [given]
-    // One endpoint that was deleted keeps no other from its delivery
+    // A deleted endpoint must not prevent the others' deliveries
     const [sent, refused] = yield* Effect.partition(ids, (it) =>
       Effect.mapError(again(it), (fault) => ({ id: it, fault }))
     )
@@ -65,7 +65,7 @@ export const redeliver = Command.make(
         remedy: first.fault.remedy,
         problem: first.fault.problem,
         message: [
-          ...sent.map(({ value }) => `${value.id} is sent again`),
+          ...sent.map(({ value }) => `Sending ${value.id} again`),
           ...refused.map(({ fault, id: refusedId }) => `${refusedId}: ${fault.message}`)
         ].join("\n")
       })

@@ -5,22 +5,22 @@ import * as Gateway from "../../Gateway.ts"
 import { MasterKeyRotation } from "../../process/MasterKeyRotation.ts"
 import { Secrets } from "../../process/Secrets.ts"
 
-/** Values that none of the keys opens; each was printed. */
+/** Values that none of the keys decrypts; each was printed. */
 export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{
   readonly message: string
 }> {}
 
-/** Processes run that encrypt under another key. */
+/** Running processes encrypt under another key. */
 export class ProcessesBehind extends Data.TaggedError("ProcessesBehind")<{
   readonly message: string
 }> {}
 
-/** A process that is behind cannot read what is rewritten, or writes what nobody rewrites. */
+/** A process with an old key cannot read rewritten values, or writes values that nobody rewrites. */
 const refuseStragglers = Effect.gen(function* () {
   const behind = yield* (yield* MasterKeyRotation).stragglers
   if (behind.length === 0) return
   return yield* new ProcessesBehind({
-    message: `MASTER_KEY: ${behind.length} running processes do not encrypt under its first key: ${behind.join(", ")}; start them with the value that this command has, and run it again (one that was killed counts for ${ownerDeadSeconds} seconds)`
+    message: `MASTER_KEY: ${behind.length} running processes do not encrypt under its first key: ${behind.join(", ")}; restart them with the value of this command, and run it again (a killed process counts for ${ownerDeadSeconds} seconds)`
   })
 })
 
@@ -31,20 +31,20 @@ export const rotateStore = Effect.gen(function* () {
   const { rewritten, unreadable } = yield* rotate((values) =>
     Console.error(`Encrypted ${values} values under the first key`)
   )
-  for (const value of unreadable) yield* Console.error(`${value} can be read with none of the keys`)
+  for (const value of unreadable) yield* Console.error(`None of the keys can read ${value}`)
   if (unreadable.length > 0) {
     return yield* new ValuesUnreadable({
-      message: `MASTER_KEY: ${unreadable.length} values can be read with none of its keys; add the key that they were made with, and run the command again`
+      message: `MASTER_KEY: ${unreadable.length} values cannot be read with any of its keys; add the key that encrypted them, and run the command again`
     })
   }
-  // One may have been started meanwhile
+  // A process may have started in the meantime
   yield* refuseStragglers
   return { rewritten }
 })
 
 /**
- * `gateway rotate-master-key`: reads the variables of the service, and works on its store. An embedded
- * store is opened by one process, so that the service has to be stopped.
+ * `gateway rotate-master-key`: reads the variables of the service and works on its store. Only one process can open
+ * an embedded store, so stop the service first.
  * docs/operating.md#rotating-master_key
  */
 export const rotateMasterKey = Effect.scoped(rotateStore).pipe(

@@ -21,15 +21,15 @@ const readable = (file: string) =>
     wrongUsage(`${file} cannot be read: ${message}`)
   )
 
-/** The fields of a body as `--input` has them. */
+/** The fields of a body from `--input`. */
 const inputBody = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isNone(file)) return {}
   const files = yield* FileSystem.FileSystem
   const text = yield* readable(file.value)(files.readFileString(file.value))
   return yield* Effect.mapError(decodeBody(text), () =>
     wrongUsage(
-      `${file.value} is no JSON object`,
-      "Give the body of the create, as docs/reference/models.md has it"
+      `${file.value} is not a JSON object`,
+      "Give the body of the create, as described in docs/reference/models.md"
     )
   )
 })
@@ -38,7 +38,7 @@ const mimeTypes: ReadonlyMap<string, string> = new Map(
   Object.entries(mimesOf).map(([format, [type]]) => [format, type])
 )
 
-/** A picture as a data URI, or an address as it is. */
+/** An image file as a data URI, or an address unchanged. */
 const mediumOf = Effect.fnUntraced(function* (image: string) {
   if (/^https?:\/\//u.test(image)) return image
   const files = yield* FileSystem.FileSystem
@@ -48,7 +48,7 @@ const mediumOf = Effect.fnUntraced(function* (image: string) {
   const type = format === undefined ? undefined : mimeTypes.get(format)
   if (type === undefined) {
     return yield* wrongUsage(
-      `${path.basename(image)} is no picture`,
+      `${path.basename(image)} is not an image`,
       "Give a JPEG, PNG, WEBP or BMP file"
     )
   }
@@ -58,7 +58,7 @@ const mediumOf = Effect.fnUntraced(function* (image: string) {
 const Property = Schema.Struct({ type: Schema.optionalKey(Schema.Json) })
 const decodeProperties = Schema.decodeUnknownOption(Schema.Record(Schema.String, Property))
 
-/** Pictures go into the list of pictures of the model, or one into each of its fields, in their order. */
+/** Images go into the model's list of images, or one into each of its image fields, in order. */
 const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => {
   if (media.length === 0) return Effect.succeed(body)
   const properties = Option.getOrElse(decodeProperties(row.body_schema["properties"]), () => ({}))
@@ -70,7 +70,7 @@ const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => 
   const free = names.filter((name) => body[name] === undefined)
   if (free.length < media.length) {
     return wrongUsage(
-      `${row.model} takes ${names.length === 0 ? "no pictures" : `${names.length} (${names.join(", ")})`}`,
+      `${row.model} takes ${names.length === 0 ? "no images" : `${names.length} (${names.join(", ")})`}`,
       `\`gateway models show ${row.vendor}/${row.model}\` shows the fields of its body`
     )
   }
@@ -80,7 +80,7 @@ const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => 
   })
 }
 
-/** What names the model to the client: its path has the vendor, the name and the action. */
+/** Identifies the model to the client: its path has the vendor, the name and the action. */
 const nameOf = ({ path }: ModelRow): `${string}/${string}` => {
   const [vendor, model, action] = path
     .replace(/^\/vendors\/([^/]+)\/v1\/([^/]+)\/([^/]+)$/u, "$1 $2 $3")
@@ -89,11 +89,11 @@ const nameOf = ({ path }: ModelRow): `${string}/${string}` => {
   return `${vendor}/${model}/${action}`
 }
 
-/** A create that did not come through is sent again under its key: one task is made. */
+/** A failed create is repeated with its key, so that only one task is created. */
 const create = Effect.fnUntraced(function* (row: ModelRow, body: Body, idempotencyKey: string) {
   const api = yield* Management
   const unknown = note(
-    `It is not known whether a task was made. Sent again with --idempotency-key ${idempotencyKey} there is one`
+    `It is unknown whether a task was created. Repeat the command with --idempotency-key ${idempotencyKey} to create at most one`
   )
   return yield* api
     .use("user", ({ tasks }) => tasks.create(nameOf(row), body, { idempotencyKey, maxRetries }))
@@ -112,30 +112,30 @@ export const runModel = Command.make(
     model: modelName,
     prompt: Flag.String("prompt").pipe(
       Flag.withAlias("p"),
-      Flag.withDescription("What to make"),
+      Flag.withDescription("Description of the result"),
       Flag.optional
     ),
     input: Flag.File("input").pipe(
-      Flag.withDescription("A JSON file with fields of the body; --prompt and --image go over it"),
+      Flag.withDescription("A JSON file with fields of the body; --prompt and --image override it"),
       Flag.optional
     ),
     images: Flag.String("image").pipe(
       Flag.withMetavar("FILE"),
-      Flag.withDescription("A picture of this machine, or its address; may be repeated"),
+      Flag.withDescription("An image file or URL; may be repeated"),
       Flag.atLeast(0)
     ),
     out: out.pipe(Flag.withDefault(".")),
     idempotencyKey: requestKey(
       "idempotency-key",
-      "Names this run: sent again, it makes no second task."
+      "Identifies this run: repeating it creates no second task."
     )
   },
   Effect.fnUntraced(function* ({ idempotencyKey, images, input, model, out, prompt }) {
     const { row } = yield* findModel(model)
     if (row.type !== "media") {
       return yield* failed(
-        `${row.vendor}/${row.model} makes no media`,
-        `Call it at ${row.path}, as docs/reference/passthrough.md says`
+        `${row.vendor}/${row.model} does not create media`,
+        `Call it at ${row.path}; see docs/reference/passthrough.md`
       )
     }
     const given = yield* inputBody(input)
@@ -145,6 +145,6 @@ export const runModel = Command.make(
     yield* followTask(task, { folder: Option.some(out), timeout: timeoutDefault })
   })
 ).pipe(
-  Command.withDescription("Make something: create a task, wait for it, save its results"),
+  Command.withDescription("Create a task, wait for it and save its results"),
   Command.provide(Management.layer)
 )

@@ -2,7 +2,7 @@ import { Context, Effect } from "effect"
 import type { Runtime } from "effect"
 import { Command } from "effect/cli"
 
-/** Takes the end of the process over: codes of a service are not those of a command. */
+/** Takes over the end of the process, because exit codes of a service differ from those of a command. */
 export const TeardownOfProcess = Context.Reference<(teardown: Runtime.Teardown) => void>(
   "gateway/cli/TeardownOfProcess",
   { defaultValue: () => () => {} }
@@ -14,7 +14,7 @@ export const serve = Command.make(
   {},
   Effect.fnUntraced(function* () {
     const use = yield* TeardownOfProcess
-    // All of the service, which no other command needs
+    // The whole service, which no other command needs
     const { service, teardown } = yield* Effect.promise(() => import("../Service.ts"))
     use(teardown)
     return yield* service

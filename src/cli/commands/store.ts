@@ -10,7 +10,7 @@ const markRestored = Command.make(
   {
     allowsSubmits: Flag.Boolean("allow-submits").pipe(
       Flag.withDescription(
-        "Nothing was submitted after the time of the restored state: submit its waiting tasks without a look at the vendors"
+        "Nothing was submitted after the time of the restored state: submit waiting tasks without checking the vendors"
       ),
       Flag.withoutNegation,
       Flag.withDefault(false)
@@ -34,15 +34,15 @@ const markRestored = Command.make(
       document,
       [
         `Marked ${store} as restored at ${document.restored_at}`,
-        `The newest heartbeat in it is of ${document.trusted_until ?? "no process"}`,
+        `Its newest heartbeat is of ${document.trusted_until ?? "no process"}`,
         `Unfinished tasks that may have been submitted: ${tasksInDoubt}`,
-        `Open holds of calls and reservations, which end now: ${holdsEnded}`
+        `Open holds of calls and reservations ended now: ${holdsEnded}`
       ].join("\n")
     )
   })
 ).pipe(
   Command.withDescription(
-    "Mark a store that Postgres' own tools brought back to an earlier time, before the service starts"
+    "Before the service starts, mark a store that Postgres tools restored to an earlier time"
   )
 )
 

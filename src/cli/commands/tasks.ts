@@ -110,7 +110,7 @@ const list = Command.make(
   }
 ).pipe(Command.withDescription("List tasks, newest first"))
 
-/** Everything that happened to a task, in the order of time. */
+/** The history of a task, in chronological order. */
 const happenings = (it: typeof Timeline.Type) =>
   [
     ...it.moves.map(({ at, status }) => ({ at, what: status, about: "" })),
@@ -164,7 +164,7 @@ const show = Command.make(
   })
 ).pipe(Command.withDescription("Show a task with its timeline"))
 
-/** What names the task to the client. docs/reference/tasks.md#paths */
+/** Identifies the task to the client. docs/reference/tasks.md#paths */
 const taskRef = Effect.fnUntraced(function* (taskId: string) {
   const api = yield* Management
   const request = { path: `${path}/${encodeURIComponent(taskId)}`, as: "user" } as const
@@ -183,15 +183,14 @@ export const out = Flag.Directory("out").pipe(
   Flag.withDescription("Save the results in this folder")
 )
 
-/** Fails for a task that failed: its command has no other outcome. */
+/** Fails if the task failed, because that is the outcome of its command. */
 const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { error, id: taskId, status } = task.task_info
     if (status === "failed") {
       return yield* new CommandFault({
         message: `Task ${taskId} failed: ${error?.code ?? ""} ${error?.title ?? ""}: ${error?.detail ?? ""}`,
-        remedy:
-          "Nothing was charged; what the code means: docs/reference/errors.md#task-error-codes",
+        remedy: "Nothing was charged; for the code see docs/reference/errors.md#task-error-codes",
         problem: document
       })
     }
@@ -199,14 +198,14 @@ const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray
     yield* print({ task: document, files }, [`Task ${taskId} is completed`, ...lines].join("\n"))
   })
 
-/** So often a request of a wait is sent again: a service that restarts is waited for, for about a minute. */
+/** Retries of a request while waiting: enough for a restart of the service, about a minute. */
 const waitRetries = 15
 
-/** Shows the moves of a task until it has ended. Ctrl-C leaves it running, and says how to go on. */
+/** Shows the progress of a task until it has ended. Ctrl-C leaves it running and says how to continue. */
 const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
   const api = yield* Management
   const progress = yield* makeProgress(`Task ${task.id}`, yield* Json)
-  const goOn = `Task ${task.id} goes on. To wait for it: gateway tasks wait ${task.id}`
+  const stillRuns = `Task ${task.id} is still running. To wait for it: gateway tasks wait ${task.id}`
   return yield* api
     .use("user", ({ tasks }) =>
       tasks.watch(task, { maxRetries: waitRetries }).pipe(
@@ -216,8 +215,8 @@ const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
     )
     .pipe(
       Effect.ensuring(progress.end),
-      Effect.onInterrupt(() => note(goOn)),
-      Effect.tapError(() => note(goOn))
+      Effect.onInterrupt(() => note(stillRuns)),
+      Effect.tapError(() => note(stillRuns))
     )
 })
 
@@ -231,9 +230,9 @@ export const followTask = Effect.fnUntraced(function* (
 ) {
   yield* Effect.timeoutOrElse(watchTask(task), {
     duration: timeout,
-    orElse: () => failed(`Task ${task.id} has not ended within ${Duration.format(timeout)}`)
+    orElse: () => failed(`Task ${task.id} did not end within ${Duration.format(timeout)}`)
   })
-  const again = `Task ${task.id} has ended. To come back to it: gateway tasks wait ${task.id}`
+  const again = `Task ${task.id} has ended. To see it again: gateway tasks wait ${task.id}`
   const { document, files, value } = yield* Effect.gen(function* () {
     const ended = yield* readTask(task)
     const isSaved = Option.isSome(folder) && ended.value.task_info.status === "completed"
@@ -255,7 +254,7 @@ const wait = Command.make(
     out: Flag.optional(out),
     timeout: Flag.String("timeout").pipe(
       Flag.withMetavar("DURATION"),
-      Flag.withDescription("Give up after this time, such as 5 minutes; the task goes on"),
+      Flag.withDescription("Stop waiting after this time, such as 5 minutes; the task continues"),
       Flag.withSchema(Schema.DurationFromString),
       Flag.withDefault(timeoutDefault)
     )
@@ -279,7 +278,7 @@ const cancel = Command.make(
 
 /** docs/reference/tasks.md */
 export const tasks = Command.make("tasks").pipe(
-  Command.withDescription("Tasks: what was made, and how"),
+  Command.withDescription("List, show, wait for and cancel tasks"),
   Command.withSubcommands([list, show, wait, cancel]),
   Command.provide(Management.layer)
 )

@@ -20,9 +20,9 @@ export const topUp = Command.make(
     ),
     operation_id: requestKey(
       "operation-id",
-      "Names this top-up: however often it is sent, it is booked once."
+      "Identifies this top-up: repeating it has no further effect."
     ),
-    note: Flag.String("note").pipe(Flag.withDescription("Stands in the ledger"), Flag.optional)
+    note: Flag.String("note").pipe(Flag.withDescription("Shown in the ledger"), Flag.optional)
   },
   Effect.fnUntraced(function* ({ amount, note: text, operation_id, user }) {
     const api = yield* Management
@@ -40,7 +40,7 @@ export const topUp = Command.make(
       .pipe(
         Effect.tapError(({ isUnclear }) =>
           isUnclear === true
-            ? note(`Sent again with --operation-id ${operation_id} it is booked at most once`)
+            ? note(`Repeat the command with --operation-id ${operation_id} to book it at most once`)
             : Effect.void
         )
       )

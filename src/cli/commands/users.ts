@@ -35,7 +35,7 @@ const pairs = (it: typeof User.Type) =>
     ["created", it.created_at],
     ["disabled", it.disabled],
     ["alert below", it.trigger_threshold],
-    ["requests a minute", it.rate_limit_per_minute ?? "as configured"],
+    ["requests per minute", it.rate_limit_per_minute ?? "as configured"],
     ["running tasks", it.concurrent_tasks ?? "as configured"]
   ] as const
 
@@ -81,7 +81,7 @@ const create = Command.make(
     const { document, value } = yield* api.read(request, User)
     yield* print(document, details(pairs(value)))
   })
-).pipe(Command.withDescription("Make a user, without credits and keys"))
+).pipe(Command.withDescription("Create a user without credits or keys"))
 
 const change = Effect.fnUntraced(function* (userId: string, body: Schema.Json) {
   const api = yield* Management
@@ -92,17 +92,17 @@ const change = Effect.fnUntraced(function* (userId: string, body: Schema.Json) {
 
 const disable = Command.make("disable", { user }, ({ user }) =>
   change(user, { disabled: true })
-).pipe(Command.withDescription("Refuse the user's keys and sessions from now on"))
+).pipe(Command.withDescription("Refuse the user's keys and sessions"))
 
 const enable = Command.make("enable", { user }, ({ user }) =>
   change(user, { disabled: false })
 ).pipe(Command.withDescription("Accept the user's keys again"))
 
-/** A number, or `none` for what is configured. */
+/** A number, or `none` for the configured limit. */
 const limitFlag = (name: string, description: string) =>
   Flag.String(name).pipe(
     Flag.withMetavar("NUMBER|none"),
-    Flag.withDescription(`${description}; none: as configured`),
+    Flag.withDescription(`${description}; none for the configured limit`),
     Flag.filterMap(
       (it) => {
         if (it === "none") return Option.some(null)
@@ -117,7 +117,7 @@ const limits = Command.make(
   "limits",
   {
     user,
-    rate: limitFlag("rate-limit", "Inference requests a minute"),
+    rate: limitFlag("rate-limit", "Inference requests per minute"),
     tasks: limitFlag("concurrent-tasks", "Unfinished tasks"),
     threshold: Flag.String("threshold").pipe(
       Flag.withDescription("Balance below which an alert is sent"),
@@ -138,7 +138,7 @@ const limits = Command.make(
     }
     return yield* change(user, body)
   })
-).pipe(Command.withDescription("Set a user's limits; what is left out stays"))
+).pipe(Command.withDescription("Set a user's limits; omitted ones stay unchanged"))
 
 /** docs/reference/keys-and-limits.md#users */
 export const users = Command.make("users").pipe(

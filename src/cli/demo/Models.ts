@@ -92,7 +92,7 @@ export const refused: Model = {
   title: "the refused task",
   outcome: "failed",
   path: "/vendors/alibaba/v1/text-to-image-max/generation",
-  body: { prompt: "[[sim:refuse]] Something that the vendor will not draw" },
+  body: { prompt: "[[sim:refuse]] Something the vendor will not draw" },
   result: "images",
   count: 0,
   expected: { format: "PNG", width: 0, height: 0 }

@@ -42,10 +42,10 @@ export const runScenario = Effect.fn("Demo.runScenario")(function* (target: Targ
   ).pipe(
     Effect.tap(({ id, secret }) => {
       receiver.useSecret(secret)
-      return report.print(`${id} at ${receiver.url}, with a secret of its own`)
+      return report.print(`${id} at ${receiver.url}, with its own secret`)
     })
   )
-  yield* report.check("the https receiver is registered as webhook endpoint", true)
+  yield* report.check("the https receiver is registered as a webhook endpoint", true)
 
   yield* report.heading("3. A task of each of the five models")
   const finished = yield* Effect.forEach(models(), (model) => runTask(key, model, receiver), {
@@ -67,7 +67,7 @@ export const runScenario = Effect.fn("Demo.runScenario")(function* (target: Targ
   yield* report.check("the refused task failed with code 3001", error?.code === 3001)
   yield* checkWebhooks(receiver, failed, "task.failed")
 
-  yield* report.heading("7. The wallet after")
+  yield* report.heading("7. The wallet afterward")
   const after = yield* client.wallet(key)
   yield* showWallet("Wallet after", after)
   yield* showLedger(yield* client.entries(key), [...finished, failed])
@@ -94,7 +94,7 @@ const apiKeyOf = Effect.fnUntraced(function* (target: Target) {
   }
   const name = `demo-${yield* Clock.currentTimeMillis}`
   const key = yield* client.makeUser(Redacted.value(access.operatorToken), name, creditsOfDemo)
-  yield* report.print(`Made the user ${name}@localhost, ${creditsOfDemo} credits and an API key`)
+  yield* report.print(`Created the user ${name}@localhost, ${creditsOfDemo} credits and an API key`)
   return key
 })
 

@@ -47,7 +47,7 @@ export const runningTarget = Effect.fn("Demo.runningTarget")(function* (
     return yield* new DemoFault({
       message:
         "GATEWAY_API_KEY: is not set, nor is GATEWAY_ADMIN_TOKEN; set a key with both scopes, " +
-        "or the operator's token, and the demo makes a user of its own"
+        "or the operator's token, and the demo creates a user"
     })
   }
   return {
@@ -56,7 +56,7 @@ export const runningTarget = Effect.fn("Demo.runningTarget")(function* (
     access,
     certificate,
     hint: Option.some(
-      "The service must trust the receiver's certificate, from its start on, and may call this machine:\n" +
+      "Start the service so that it trusts the receiver's certificate and may call this machine:\n" +
         `  EGRESS_ALLOW=localhost NODE_EXTRA_CA_CERTS=${certificate.rootFile}   (Node and Deno)`
     )
   }

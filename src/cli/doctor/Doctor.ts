@@ -26,12 +26,12 @@ const egressFinding = (allow: string): Finding => {
   if (allow.trim() === "") return say("ok", "only public addresses are called")
   return say(
     "warning",
-    `EGRESS_ALLOW opens addresses that are not public: ${allow}`,
-    "Leave out what no vendor and no webhook of yours needs"
+    `EGRESS_ALLOW allows non-public addresses: ${allow}`,
+    "Remove what neither vendors nor webhooks need"
   )
 }
 
-/** Where media of results are kept: a bucket, or a folder outside of the data folder, which has a finding of its own. */
+/** Where results are stored: a bucket, or a folder outside the data folder, which has its own finding. */
 const mediaFindings = Effect.gen(function* () {
   const { artifactStore, dataDir } = yield* AppConfig
   if (artifactStore._tag === "Directory") {
@@ -43,18 +43,18 @@ const mediaFindings = Effect.gen(function* () {
   const { tryBucket } = yield* Effect.promise(() => import("../../artifacts/S3Probe.ts"))
   return yield* tryBucket(artifactStore).pipe(
     Effect.as([
-      finding("media")("ok", `the bucket ${bucket} can be read, written and deleted from`)
+      finding("media")("ok", `the bucket ${bucket} allows reading, writing and deleting`)
     ]),
     Effect.catch(({ message }) => Effect.succeed([ofFault("media", message)]))
   )
 })
 
-/** Asks each vendor something that costs nothing. */
+/** Makes a free call to each vendor. */
 const accountFindings = Effect.gen(function* () {
   const { accounts } = yield* AppConfig
   const say = finding("vendors")
   if (accounts.length === 0) {
-    return [say("ok", "no vendor has a key: the sandbox serves all models")]
+    return [say("ok", "no vendor key is set: the sandbox serves all models")]
   }
   const check = yield* makeFreeCall
   return yield* Effect.forEach(
@@ -67,7 +67,7 @@ const accountFindings = Effect.gen(function* () {
             : say(
                 "broken",
                 `${account.id}: ${detail ?? `HTTP ${httpStatus}`}`,
-                `Check the key of ${account.provider}, its balance, and that ${new URL(account.baseUrl).host} can be reached from here`
+                `Check the key of ${account.provider}, its balance, and that this machine can reach ${new URL(account.baseUrl).host}`
               )
         ),
         Effect.catch(({ detail }) => Effect.succeed(say("skipped", detail)))
@@ -99,14 +99,14 @@ const modelFindings = Effect.gen(function* () {
   return [...partly, say("ok", `${all.length} media models are served`)]
 })
 
-/** What the looks at vendors need, and no store. */
+/** The layers for checks of vendors, without a store. */
 const tools = Layer.unwrap(
   Effect.map(AppConfig, (config) => {
     const catalog = Option.match(config.catalogFile, {
       onNone: () => Catalog.layer,
       onSome: Catalog.layerFile
     })
-    // A wrong list has a finding of its own
+    // A wrong list has its own finding
     const given = parseEgressAllow(config.egressAllow)
     const allow = Result.getOrThrow(Result.isSuccess(given) ? given : parseEgressAllow(""))
     return Layer.mergeAll(
@@ -116,12 +116,12 @@ const tools = Layer.unwrap(
   })
 )
 
-/** All that can be seen from the machine of the service, with its environment. docs/cli.md#doctor */
+/** All checks possible on the machine of the service, with its environment. docs/cli.md#doctor */
 export const diagnose = Effect.gen(function* () {
   const config = yield* AppConfig
   const about = finding("configuration")(
     "ok",
-    `the environment is right; the service listens on ${config.host}:${config.port}`
+    `the environment is valid; the service listens on ${config.host}:${config.port}`
   )
   const vendors = Effect.all([modelFindings, accountFindings]).pipe(
     Effect.map((found) => found.flat()),

@@ -1,9 +1,9 @@
-/** What one look found. `broken`: the service does not work so. */
+/** The result of one check. `broken`: the service does not work like this. */
 export interface Finding {
   readonly check: string
   readonly status: "ok" | "warning" | "broken" | "skipped"
   readonly detail: string
-  /** What to do; `null`: nothing. */
+  /** The remedy, or `null`. */
   readonly remedy: string | null
 }
 
@@ -16,7 +16,7 @@ export const finding =
     remedy
   })
 
-/** From the one line that faults of the configuration and of the store are: fault, then remedy. */
+/** From the one line of a configuration or store fault: fault, then remedy. */
 export const ofFault = (check: string, message: string): Finding => {
   const [detail = message, ...rest] = message.split(/; (?=[a-z])|(?<=[^.])\. (?=[A-Z])/u)
   return finding(check)("broken", detail, rest.length === 0 ? null : rest.join("; "))

@@ -6,7 +6,7 @@ import { inspectStore, nameOfStore } from "../../db/StoreTools.ts"
 import { finding, ofFault } from "./Finding.ts"
 import type { Finding } from "./Finding.ts"
 
-/** docs/reference/processes.md#leases: what the clock of a process may be off. */
+/** docs/reference/processes.md#leases: the permitted deviation of a process's clock. */
 const skewMaxMillis = 2000
 
 const storeSays = finding("store")
@@ -18,7 +18,7 @@ export const storeFindings = Effect.gen(function* () {
   const isEmbedded = database._tag === "Embedded"
   if (folder.status === "broken") return [folder]
   if (isEmbedded && !existsSync(join(dataDir, "postgres"))) {
-    return [folder, storeSays("ok", `no store yet: the first start makes one in ${dataDir}`)]
+    return [folder, storeSays("ok", `no store yet: the first start creates one in ${dataDir}`)]
   }
   const name = yield* nameOfStore
   const { mayMigrate, mayWrite, pending, restored, skewMillis, trouble } = yield* inspectStore
@@ -28,8 +28,8 @@ export const storeFindings = Effect.gen(function* () {
     Option.isSome(trouble)
       ? storeSays(
           "broken",
-          `${name} takes no writes: ${trouble.value}`,
-          "Give Postgres what it lacks"
+          `${name} accepts no writes: ${trouble.value}`,
+          "Free or add what Postgres lacks"
         )
       : mayWrite
         ? storeSays("ok", `${name} can be used`)
@@ -48,7 +48,7 @@ export const storeFindings = Effect.gen(function* () {
           )
         : schema(
             "broken",
-            "it is to be changed, and the role of DATABASE_URL may make no tables",
+            "it must be changed, but the role of DATABASE_URL may not create tables",
             "Connect as the role that owns the database, or grant the role CREATE on its schema"
           ),
     ...restoredFindings(restored),
@@ -59,13 +59,13 @@ export const storeFindings = Effect.gen(function* () {
   Effect.catch((error) =>
     Effect.succeed([
       / is in use by /u.test(error.message)
-        ? storeSays("ok", `${error.message.split(". ")[0]}: a service runs there`)
+        ? storeSays("ok", `${error.message.split(". ")[0]}: a service is running there`)
         : ofFault("store", error.message)
     ])
   )
 )
 
-/** A store that has gone back in time. docs/standbys.md */
+/** A store that went back in time. docs/standbys.md */
 const restoredFindings = Option.match({
   onNone: () => [],
   onSome: ({
@@ -77,7 +77,7 @@ const restoredFindings = Option.match({
   }) => [
     finding("restored")(
       tasksInDoubt > 0 ? "warning" : "ok",
-      `the store went back in time, as was found on ${DateTime.formatIso(restoredAt)}; ` +
+      `the store went back in time, detected on ${DateTime.formatIso(restoredAt)}; ` +
         `${tasksInDoubt} of its tasks are still in doubt`,
       tasksInDoubt > 0 ? "docs/standbys.md#after-a-step-back" : null
     )
@@ -90,22 +90,22 @@ const clockFinding = (skewMillis: number): Finding => {
     ? finding("clock")(
         "broken",
         `this machine's clock is ${ahead}`,
-        "Keep both clocks right with NTP"
+        "Synchronize both clocks with NTP"
       )
     : finding("clock")("ok", `this machine's clock is ${ahead}`)
 }
 
-/** With less a folder counts as full: one medium may be as large. */
+/** A folder with less counts as full, because one medium may be this large. */
 const freeBytesMin = 50 * 1024 * 1024
 
-/** Whether the folder, or the one it would be made in, can be written. */
+/** Whether the folder, or the one in which it would be created, is writable. */
 export const folderFinding = (check: string, path: string, variable: string): Finding => {
   const say = finding(check)
   const folder = resolve(path)
   let there = folder
   while (!existsSync(there) && dirname(there) !== there) there = dirname(there)
   if (!statSync(there).isDirectory()) {
-    return say("broken", `${there} is no folder`, `Name another one with ${variable}`)
+    return say("broken", `${there} is not a folder`, `Name another one with ${variable}`)
   }
   try {
     accessSync(there, constants.W_OK)
@@ -113,11 +113,11 @@ export const folderFinding = (check: string, path: string, variable: string): Fi
     if (bavail * bsize < freeBytesMin) {
       return say("broken", `the disk of ${there} is full`, "Free space on it")
     }
-    return say("ok", `${folder} can be written`)
+    return say("ok", `${folder} is writable`)
   } catch {
     return say(
       "broken",
-      `${there} cannot be written by this user`,
+      `${there} is not writable by this user`,
       `Give it to this user, or set ${variable}`
     )
   }

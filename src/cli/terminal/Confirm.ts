@@ -4,7 +4,7 @@ import { failed, wrongUsage } from "./Fault.ts"
 
 export const yes = Flag.Boolean("yes").pipe(
   Flag.withAlias("y"),
-  Flag.withDescription("Do it without asking"),
+  Flag.withDescription("Do not ask for confirmation"),
   Flag.withoutNegation,
   Flag.withDefault(false)
 )
@@ -13,7 +13,8 @@ export const yes = Flag.Boolean("yes").pipe(
 export const confirm = Effect.fnUntraced(function* (message: string, isConfirmed: boolean) {
   if (isConfirmed) return
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
-  if (!canPrompt) return yield* wrongUsage(`${message} Nobody can be asked here`, "Add --yes")
+  if (!canPrompt)
+    return yield* wrongUsage(`${message} Cannot ask for confirmation here`, "Add --yes")
   const isSure = yield* Prompt.run(Prompt.Confirm({ message }))
-  if (!isSure) return yield* failed("Nothing was done")
+  if (!isSure) return yield* failed("Nothing was changed")
 })

@@ -1,8 +1,8 @@
 import { Clock, Console, Context, Effect } from "effect"
 
-/** Where progress is shown: stderr, so that stdout is the result alone. */
+/** Progress goes to stderr, so that stdout has only the result. */
 export const ProgressTarget = Context.Reference<{
-  /** A line can be overwritten: somebody watches. */
+  /** Lines can be overwritten, because a user watches. */
   readonly isLive: boolean
   readonly write: (text: string) => void
 }>("gateway/cli/ProgressTarget", {
@@ -14,19 +14,19 @@ export const ProgressTarget = Context.Reference<{
 
 const width = 24
 
-/** How long a job will take is not known: the bar comes closer to its end and gets there when the job does. */
+/** The duration of a job is unknown: the bar approaches its end and reaches it with the job. */
 const barOf = (seconds: number, isDone: boolean): string => {
   const full = isDone ? width : Math.floor((width * seconds) / (seconds + 10))
   return `[${"#".repeat(full)}${"-".repeat(width - full)}]`
 }
 
 export interface Progress {
-  /** Shows the state. Without somebody who watches: a line for each other state. */
+  /** Shows the state. If nobody watches, prints a line for each new state. */
   readonly show: (state: string) => Effect.Effect<void>
   readonly end: Effect.Effect<void>
 }
 
-/** A progress bar for one job, from now on. */
+/** A progress bar for one job, starting now. */
 export const makeProgress = (label: string, isQuiet: boolean): Effect.Effect<Progress> =>
   Effect.gen(function* () {
     const { isLive, write } = yield* ProgressTarget

@@ -1,9 +1,9 @@
 import { Flag, GlobalFlag } from "effect/cli"
 
-/** One JSON document on stdout, or one line an event. docs/cli.md#json */
+/** One JSON document on stdout, or one line per event. docs/cli.md#json */
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
-    Flag.withDescription("Print one JSON document on stdout; of a stream one line an event"),
+    Flag.withDescription("Print one JSON document on stdout, or one line per event of a stream"),
     Flag.withoutNegation,
     Flag.withDefault(false)
   )
@@ -13,7 +13,7 @@ export const Json = GlobalFlag.Setting("json")({
 export const Url = GlobalFlag.Setting("url")({
   flag: Flag.String("url").pipe(
     Flag.withMetavar("URL"),
-    Flag.withDescription("Address of the service; better GATEWAY_URL"),
+    Flag.withDescription("Address of the service; better set GATEWAY_URL"),
     Flag.optional
   )
 })
@@ -22,7 +22,9 @@ export const Url = GlobalFlag.Setting("url")({
 export const Key = GlobalFlag.Setting("key")({
   flag: Flag.Redacted("key").pipe(
     Flag.withMetavar("KEY"),
-    Flag.withDescription("A user's API key; safer: GATEWAY_KEY, which other users cannot see"),
+    Flag.withDescription(
+      "A user's API key; GATEWAY_KEY is safer, because other users cannot see it"
+    ),
     Flag.optional
   )
 })
@@ -31,7 +33,9 @@ export const Key = GlobalFlag.Setting("key")({
 export const Token = GlobalFlag.Setting("token")({
   flag: Flag.Redacted("token").pipe(
     Flag.withMetavar("TOKEN"),
-    Flag.withDescription("The operator's token; safer: ADMIN_TOKEN, which other users cannot see"),
+    Flag.withDescription(
+      "The operator's token; ADMIN_TOKEN is safer, because other users cannot see it"
+    ),
     Flag.optional
   )
 })

@@ -7,11 +7,11 @@ export interface Column<Row> {
   readonly isRight?: boolean
 }
 
-/** No character of it may move the cursor, color the terminal or begin a line. */
+/** Without characters that move the cursor, color the terminal or start a line. */
 export const plainText = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")
 
-/** A value as `plainText`; one that is absent as a dash. */
+/** A value as `plainText`, or a dash if it is absent. */
 export const plain = (value: string | number | boolean | null | undefined): string =>
   value === null || value === undefined || value === "" ? "-" : plainText(String(value))
 
@@ -20,7 +20,7 @@ const padded = (text: string, width: number, isRight = false): string => {
   return isRight ? space + text : text + space
 }
 
-/** Rows under titles, two spaces apart, as wide as their longest cell. */
+/** Rows under titles; columns as wide as their longest cell, two spaces apart. */
 export const table = <Row>(
   rows: ReadonlyArray<Row>,
   columns: ReadonlyArray<Column<Row>>
@@ -42,7 +42,7 @@ export const table = <Row>(
     .join("\n")
 }
 
-/** Names and values of one thing, one a line. */
+/** Names and values of one object, one per line. */
 export const details = (
   pairs: ReadonlyArray<readonly [name: string, value: string | number | boolean | null | undefined]>
 ): string => {

@@ -4,57 +4,58 @@ import { modelTexts } from "./en/models.ts"
 import { usageTexts } from "./en/usage.ts"
 import { walletTexts } from "./en/wallet.ts"
 
-/** The English texts, those of larger pages in `en`. Another language has files of the same shapes. */
+/** The English texts; those of larger pages are in `en`. Another language would have files of the same shape. */
 export const texts = {
   console: "Console",
   skip: "Skip to content",
   menu: "Menu",
   navigation: "Pages",
   theme: {
-    label: "Colours",
-    system: "As the system",
+    label: "Theme",
+    system: "System",
     light: "Light",
     dark: "Dark"
   },
   signOut: "Sign out",
   operator: "Operator",
   sandbox: "Sandbox",
-  sandboxHelp: "No vendor has a key: results are simulated and credits are play money.",
-  viewingAs: (user: string) => `You see the pages of ${user}, read-only.`,
+  sandboxHelp: "No vendor key is configured: results are simulated and credits are play money.",
+  viewingAs: (user: string) => `You are viewing the pages of ${user}, read-only.`,
   viewingAsUser: (id: string) => `user ${id}`,
-  stopViewing: "Back to your own",
-  viewOnly: "You see the pages of somebody else: nothing can be changed here.",
+  stopViewing: "Back to your account",
+  viewOnly: "You are viewing another user's pages: you cannot change anything here.",
   live: {
     off: "",
     connecting: "Connecting…",
     live: "Live",
     polling: "Updated every few seconds"
   },
-  offline: "You are offline. What you see may be old; it is read again when the gateway answers.",
+  offline:
+    "You are offline. This page may be out of date; it is updated when the gateway responds again.",
   states: {
     loading: "Loading…",
     retry: "Try again",
-    offlineTitle: "The gateway was not reached",
-    offlineDetail: "Check the connection; the service may also be restarting.",
+    offlineTitle: "The gateway cannot be reached",
+    offlineDetail: "Check your connection. The service may also be restarting.",
     failedTitle: "Something went wrong in the console",
     traceId: "Trace id",
     code: (code: number) => `Code ${code}`,
     codeHelp: "What this code means",
-    reloadPage: "Load the page again",
-    notFoundTitle: "There is no such page",
-    notFoundDetail: "The address may be mistyped, or the page may be another role's.",
+    reloadPage: "Reload the page",
+    notFoundTitle: "Page not found",
+    notFoundDetail: "The address may be mistyped, or your role may not have this page.",
     toHome: "Go to the home page"
   },
   copy: "Copy",
   copied: "Copied",
-  notCopied: "Not copied: select it and copy",
+  notCopied: "Copying failed: select the text and copy it",
   copyWhat: (what: string) => `Copy ${what}`,
   cancel: "Cancel",
   save: "Save",
   actions: "Actions",
   csv: "Download CSV",
-  secretOnce: "It is shown this once: the gateway keeps no copy that it could show again.",
-  secretKept: "I have kept it",
+  secretOnce: "It is shown only once. The gateway cannot show it again.",
+  secretKept: "I have saved it",
   confirm: "Confirm",
   close: "Close",
   none: "—",
@@ -64,9 +65,9 @@ export const texts = {
   table: {
     more: "Show more",
     loadingMore: "Loading…",
-    searching: "Nothing matched so far. Go on with older entries?",
+    searching: "No match so far. Search older entries?",
     searchOn: "Search further back",
-    scroll: (caption: string) => `${caption}, scrolls sideways`,
+    scroll: (caption: string) => `${caption}, scrolls horizontally`,
     fresh: (count: number) => (count === 1 ? "Show 1 new entry" : `Show ${count} new entries`)
   },
   filters: {
@@ -82,8 +83,8 @@ export const texts = {
     account: "Account",
     since: "From",
     until: "Before",
-    minCost: "Cost from",
-    maxCost: "Cost up to",
+    minCost: "Minimum cost",
+    maxCost: "Maximum cost",
     apply: "Apply"
   },
   form: {
@@ -94,8 +95,8 @@ export const texts = {
     notSet: "Not set",
     json: "JSON",
     invalidJson: "Not valid JSON",
-    noAmount: "An amount has digits and at most two decimals, such as 100.00",
-    noCount: "A whole number from 1"
+    noAmount: "Enter an amount with at most two decimals, such as 100.00",
+    noCount: "Enter a whole number, 1 or more"
   },
   media: {
     download: "Download",
@@ -103,8 +104,8 @@ export const texts = {
     image: (n: number) => `Result image ${n}`,
     video: (n: number) => `Result video ${n}`,
     audio: (n: number) => `Result audio ${n}`,
-    elsewhere: "Kept by the vendor: opens another site",
-    expired: "The medium is gone: results are kept for 24 hours."
+    elsewhere: "Stored by the vendor: opens another site",
+    expired: "No longer available: results are kept for 24 hours."
   },
   pages: {
     home: "Home",
@@ -135,10 +136,10 @@ export const texts = {
     email: "E-mail address",
     password: "Password",
     withPassword: "Sign in",
-    other: "Use an API key or the operator's token",
-    secret: "API key or operator's token",
-    secretHelp: "A key needs the scope manage. The browser does not keep it.",
-    withSecret: "Sign in with it",
+    other: "Use an API key or the operator token",
+    secret: "API key or operator token",
+    secretHelp: "The key needs the manage scope. The browser does not store it.",
+    withSecret: "Sign in with this key",
     oidc: "Sign in with your organization",
     linkTitle: "Your sign-in link",
     linkDetail: "The link signs you in once and expires after ten minutes.",
@@ -157,23 +158,23 @@ export const texts = {
     failing: "Failing webhooks",
     failingHelp: "Endpoints whose last attempt failed",
     atLeast: (count: number) => `${count}+`,
-    chart: "Credits a day, this month (UTC)",
+    chart: "Credits per day, this month (UTC)",
     latest: "Latest tasks",
     allTasks: "All tasks",
-    firstTitle: "Make your first picture",
-    firstDetail: "Nothing has been made yet. This is what one does first:",
+    firstTitle: "Create your first image",
+    firstDetail: "You have no tasks yet. Start here:",
     first: [
-      "Make an API key for your program, on the page Keys.",
-      "Try a model in the Playground; the sandbox costs nothing real.",
-      "Add a webhook endpoint, so that your server learns of results."
+      "Create an API key for your program on the Keys page.",
+      "Try a model in the Playground; the sandbox uses play money.",
+      "Add a webhook endpoint to notify your server of results."
     ]
   },
   tasks: {
     title: "Tasks",
     caption: "Tasks, newest first",
-    empty: "No task yet",
-    emptyDetail: "Tasks appear here as soon as one is created, by the API or in the playground.",
-    noMatch: "No task matches these filters",
+    empty: "No tasks yet",
+    emptyDetail: "Tasks appear here when you create them with the API or in the playground.",
+    noMatch: "No tasks match these filters",
     created: "Created",
     model: "Model",
     status: "Status",
@@ -202,7 +203,7 @@ export const texts = {
     receipt: "Receipt",
     held: "Held",
     captured: "Charged",
-    released: "Given back",
+    released: "Released",
     timeline: "Timeline",
     details: "Details",
     id: "Task id",
@@ -214,30 +215,30 @@ export const texts = {
     runAgainTitle: "Run this task again?",
     runAgainDetail: (credits: string) =>
       `A new task with the same input. It costs ${credits} credits.`,
-    runAgainBlocked: "The input had media of its own, which are no longer kept.",
+    runAgainBlocked: "The input contained media that are no longer stored.",
     copyTest: "Copy as test",
     testName: "as a test",
-    inputMedia: "Media of the input",
-    inputGone: "Media of the input are kept for 24 hours; these are gone.",
+    inputMedia: "Input media",
+    inputGone: "Input media are kept for 24 hours; these have been deleted.",
     cancelTask: "Cancel task",
     cancelTitle: "Cancel this task?",
-    cancelDetail: "A task that the vendor has begun may not be stopped any more.",
+    cancelDetail: "If the vendor has started the job, it may no longer be possible to stop it.",
     copyTrace: "Copy trace id",
     createdTask: "Created",
     moved: {
       pending: "Pending",
-      processing: "Processing began",
+      processing: "Processing started",
       completed: "Completed",
       failed: "Failed"
     },
     attempt: (n: number, vendor: string) => `Attempt ${n} at ${vendor}`,
-    attemptEnd: (n: number) => `Answer to attempt ${n}`,
+    attemptEnd: (n: number) => `Response to attempt ${n}`,
     account: (account: string) => `account ${account}`,
     entry: {
       hold: "Credits held",
       capture: "Credits charged",
       late_charge: "Credits charged late",
-      release: "Credits given back",
+      release: "Credits released",
       top_up: "Top-up",
       adjustment: "Adjustment"
     },
@@ -248,16 +249,16 @@ export const texts = {
     took: (duration: string) => `after ${duration}`
   },
   failure: {
-    dns: "The name was not resolved",
-    connect: "No connection",
-    tls: "No secure connection",
-    timeout: "No answer in time",
-    http_status: "Not a status of success",
+    dns: "The host name could not be resolved",
+    connect: "Connection failed",
+    tls: "TLS error",
+    timeout: "Timed out",
+    http_status: "Not a 2xx status",
     redirect: "Redirects are not followed",
-    protocol: "Not an HTTP answer",
+    protocol: "Not an HTTP response",
     blocked: "The address is not public",
-    payload_too_large: "The event is larger than 64 KB; not sent",
-    lost: "Interrupted; sent again"
+    payload_too_large: "The event is larger than 64 KB and was not sent",
+    lost: "Interrupted; will be sent again"
   },
   keys: keyTexts,
   wallet: walletTexts,

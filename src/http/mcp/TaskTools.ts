@@ -113,7 +113,7 @@ const makeCreate = Effect.gen(function* () {
   const { creates } = yield* Admission
   const target = yield* makeTarget
 
-  /** Of a repeat as it is now; a failure to look is none of the create. */
+  /** The current status of a repeated create's task; if reading it fails, the create still succeeds. */
   const statusOf = (principal: Principal, path: ModelPath, id: TaskId) =>
     Effect.map(Effect.option(router.find(principal.userId, path, id)), (found) =>
       Option.match(found, { onNone: () => "pending" as const, onSome: ({ task }) => task.status })

@@ -11,7 +11,7 @@ import type {
   PassthroughCall,
   Relayed
 } from "../../passthrough/Passthrough.ts"
-import { Places } from "../../process/Places.ts"
+import { SlotArray as Places } from "../../process/SlotArray.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { CurrentBodyTurns } from "../server/BodyTurns.ts"

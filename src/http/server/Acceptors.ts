@@ -134,5 +134,5 @@ export const isFree = ({ host, port }: Address): Promise<boolean> =>
     probe.on("error", () => end(true))
   })
 
-/** Who does not answer for so long is there, and busy. */
+/** A timed-out probe means the port is in use. */
 const probeMillis = 2000

@@ -34,7 +34,7 @@ export const parseBill = (
   { modelOf, names: columns }: ReturnType<typeof billFormat>
 ): Result.Result<ReadonlyArray<BillLine>, string> => {
   const read = recordsOf(text)
-  if (Result.isFailure(read)) return Result.fail(`Line ${read.failure}: no CSV`)
+  if (Result.isFailure(read)) return Result.fail(`Line ${read.failure} is not valid CSV`)
   const [names = [], ...records] = read.success
   const header = names.map((it) => it.trim())
   const place = (known: ReadonlyArray<string>) =>

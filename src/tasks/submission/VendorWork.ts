@@ -52,7 +52,7 @@ export class VendorWork extends Context.Service<
       const unlessInDoubt = yield* makeUnlessInDoubt
       const cancel = cancelWith(yield* TaskStore, accounts)
 
-      /** For a task whose job may have been bought: it is looked for where the vendor can list. */
+      /** For a task whose job may have been bought: searches for it if the vendor can list jobs. */
       const unsettled = Effect.fnUntraced(function* (
         owned: OwnedTask,
         { n }: NewestAttempt,
@@ -69,21 +69,21 @@ export class VendorWork extends Context.Service<
       })
 
       /** Continues with a job that may have been submitted. */
-      const goOn = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
+      const resumeSubmit = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
         const owner = yield* Effect.result(accounts.ownerOf(attempt.accountId))
         return Result.isFailure(owner)
           ? yield* waitForAccount(owned, attempt, owner.failure)
           : yield* unsettled(owned, attempt, owner.success)
       })
 
-      const goOnAt = (account: VendorAccount, owned: OwnedJob) => {
+      const pollAt = (account: VendorAccount, owned: OwnedJob) => {
         const done = doneIn(owned.job.handle)
         if (Option.isSome(done)) return Effect.succeed(isDone(account, done.value))
         return Effect.matchEffect(entryOf(owned.task), {
           onFailure: (error) => waitForCatalog(owned, error),
           onSuccess: ({ upstreamModel }) => {
             const rate = ratedQueue(account, "poll", upstreamModel)
-            // Its claim was no permit: a limit that is new
+            // The claim gave no permit, because the rate limit is new
             return rate !== undefined && rate.name !== owned.queue
               ? waitIn(owned, rate)
               : poll(account, upstreamModel, owned)
@@ -91,14 +91,14 @@ export class VendorWork extends Context.Service<
         })
       }
 
-      // Every poll: a generator and its state would live as long as the request. ADR 0129
-      const goOnWithJob = (owned: OwnedJob) =>
+      // Runs for every poll: a generator and its state would live as long as the request. ADR 0129
+      const pollJob = (owned: OwnedJob) =>
         Effect.matchEffect(accounts.ownerOf(owned.job.accountId), {
           onFailure: (error) => waitForAccount(owned, owned.job, error),
-          onSuccess: (account) => goOnAt(account, owned)
+          onSuccess: (account) => pollAt(account, owned)
         })
 
-      const buy = Effect.fnUntraced(function* (owned: OwnedTask) {
+      const submitOrResume = Effect.fnUntraced(function* (owned: OwnedTask) {
         if (Option.isNone(owned.attempt)) {
           return yield* submit(owned, yield* entryOf(owned.task), 1)
         }
@@ -111,7 +111,7 @@ export class VendorWork extends Context.Service<
           if (!isSubmittedAgain(refusal, attempt.n)) return yield* refusal
           return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
         }
-        return yield* attempt.state === "ambiguous" ? ambiguous : goOn(owned, attempt)
+        return yield* attempt.state === "ambiguous" ? ambiguous : resumeSubmit(owned, attempt)
       })
 
       return VendorWork.of({
@@ -119,7 +119,8 @@ export class VendorWork extends Context.Service<
           Effect.catchCause(cancel(id), (cause) =>
             Effect.logInfo("A vendor was not asked to cancel a job", cause)
           ),
-        next: (owned) => (owned.job === undefined ? unlessInDoubt(owned, buy) : goOnWithJob(owned))
+        next: (owned) =>
+          owned.job === undefined ? unlessInDoubt(owned, submitOrResume) : pollJob(owned)
       })
     })
   )
@@ -185,7 +186,7 @@ const makePolling = Effect.gen(function* () {
     })
   }
 
-  const tellOfCatalog = makeTellOfCatalog()
+  const logCatalogFault = makeCatalogFaultLogger()
 
   const waitAMinute = Effect.fnUntraced(function* ({ epoch, queue, task }: Owned) {
     const now = yield* DateTime.now
@@ -209,13 +210,13 @@ const makePolling = Effect.gen(function* () {
       ),
     /** The job was paid for, and another process, or a release that knows more, may read the catalog. ADR 0255 */
     waitForCatalog: (owned: OwnedJob, error: VendorError) =>
-      Effect.andThen(tellOfCatalog(owned, error), waitAMinute(owned)),
+      Effect.andThen(logCatalogFault(owned, error), waitAMinute(owned)),
     poll
   }
 })
 
-/** The operator is told each minute at most: so many jobs may wait. */
-const makeTellOfCatalog = () => {
+/** Tells the operator at most once a minute, because many jobs may wait. */
+const makeCatalogFaultLogger = () => {
   let toldAtMillis = -Infinity
   return Effect.fnUntraced(function* ({ job, task }: OwnedJob, error: VendorError) {
     yield* countOperatorFault(job.accountId, "catalog")

@@ -9,15 +9,15 @@ export interface FalKey {
 export const falKey = (): FalKey => generateKeyPairSync("ed25519")
 export const replicateSecret = () => `whsec_${randomBytes(24).toString("base64")}`
 
-/** The keys that the mock vendors sign with and publish; a test may change them. */
+/** The keys with which the mock vendors sign, and which they publish; a test may change them. */
 export const signing = {
-  /** fal's keys, as its JWKS shows them. */
+  /** fal's keys, in the form of its JWKS. */
   fal: [falKey()],
   /** The secret of the one Replicate account. */
   replicate: replicateSecret()
 }
 
-/** As fal publishes its keys; keys of other kinds may stand beside them. */
+/** Keys in the form published by fal; there may be keys of other kinds. */
 export const falJwks = () => ({
   keys: [
     { kty: "RSA", e: "AQAB", n: "AQAB", kid: "other" },
@@ -44,7 +44,7 @@ const newestKey = (): FalKey => {
   return key
 }
 
-/** The headers of a callback as fal signs it. */
+/** The headers of a callback signed by fal. */
 export const falHeaders = ({ at, body, id = "req-1", falKey = newestKey() }: SignOptions) => {
   const hash = createHash("sha256").update(body).digest("hex")
   const message = [id, "user-1", at, hash].join("\n")
@@ -56,7 +56,7 @@ export const falHeaders = ({ at, body, id = "req-1", falKey = newestKey() }: Sig
   }
 }
 
-/** The headers of a callback as Replicate signs it. */
+/** The headers of a callback signed by Replicate. */
 export const replicateHeaders = ({
   at,
   body,

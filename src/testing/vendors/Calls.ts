@@ -5,7 +5,7 @@ import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
 import type { UpstreamRequest, UpstreamResponse } from "../../vendors/upstream/UpstreamExchange.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
-/** The text of a language model, by the request; `undefined`: the simulator's own answer. */
+/** The text of a language model for a request; `undefined` for the simulator's answer. */
 export type AnswerOf = (request: VendorRequest) => string | undefined
 
 /** The paths of language models and of the list of models. docs/reference/vendors.md#openai-calls */
@@ -26,7 +26,7 @@ export const isPaidCall = (provider: Provider, request: VendorRequest): boolean 
 
 const catalog = makeUpstreamCatalog()
 
-/** Answers a call in the vendor's format, whole or as a stream. */
+/** Responds to a call in the vendor's format, complete or as a stream. */
 export const answerCall = (
   provider: Provider,
   received: VendorRequest,

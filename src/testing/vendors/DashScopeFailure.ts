@@ -9,7 +9,7 @@ export const failure = (status: number, code: string, message: string): Reply =>
 
 export const invalid = (what: string) => failure(400, "InvalidParameter", what)
 
-/** The code and the words of a job that failed, by class. */
+/** Code and message of a failed job, by class. */
 const failures: ReadonlyMap<VendorErrorClass, readonly [code: string, words: string]> = new Map([
   ["CONTENT", ["DataInspectionFailed", "Blocked."]],
   ["MEDIA", ["InvalidParameter.DataInspection", "Unable to download the media resource"]],
@@ -25,7 +25,7 @@ export interface JobFailure {
 
 export const jobFailures: ReadonlySet<VendorErrorClass> = new Set([...failures.keys(), "LOST"])
 
-/** How the vendor tells that a job has failed. */
+/** How the vendor reports a failed job. */
 export const jobFailure = (kind: VendorErrorClass, message?: string): JobFailure => {
   const [code, words] = failures.get(kind) ?? ["InternalError.Algo", "inference error"]
   return { code, message: message ?? words }

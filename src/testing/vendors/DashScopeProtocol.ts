@@ -18,11 +18,11 @@ const syncModels = /^(?:qwen-image(?:-edit)?-max|wan2\.6-t2i|z-image-turbo)/u
 
 const fits = (text: string | undefined, most: number) => text !== undefined && text.length <= most
 
-/** An address, a data URI, or Base64 alone, as the AI SDK sends it. */
+/** An address, a data URI, or plain Base64 as sent by the AI SDK. */
 const isPicture = (text: unknown) =>
   typeof text === "string" && /^(?:https?:|oss:|data:|[A-Za-z0-9+/]{16,}=*$)/u.test(text)
 
-/** From wan2.7 on: tiers and a ratio in place of a size, media in place of single addresses. */
+/** From wan2.7 on: tiers and a ratio instead of a size, media instead of single addresses. */
 const faultOfTiers = (json: unknown, model: string): Reply | undefined => {
   const {
     ratio = "16:9",
@@ -44,7 +44,7 @@ const faultOfTiers = (json: unknown, model: string): Reply | undefined => {
 
 const isText = (content: unknown) => textAt(content, "text") !== undefined
 
-/** What the vendor refuses of a body: only what it documents. */
+/** The vendor's documented refusals of a body. */
 const fault = ({ json, path }: VendorRequest): Reply | undefined => {
   const model = textAt(json, "model")
   if (model === undefined || typeof at(json, "input") !== "object") {

@@ -24,7 +24,7 @@ const failures: ReadonlyMap<VendorErrorClass, readonly [type: string, status: nu
   ["FAILED", ["internal_server_error", 500]]
 ])
 
-/** What the model made; a failed job has its failure in the place of the result. */
+/** The model's output; a failed job has its failure instead of the result. */
 const outputOf = (job: Job, ending: Ending): Reply => {
   const headers = { "x-fal-request-id": job.id }
   if (job.isCancelled) {
@@ -54,7 +54,7 @@ const fileOf = ({ mime, url }: MadeFile) => ({
   file_name: `output${/\.\w+$/u.exec(url)?.[0] ?? ""}`
 })
 
-/** By the vendor's own schemas: `video.url`, `audio.url`, `images[].url`. */
+/** By the vendor's schemas: `video.url`, `audio.url`, `images[].url`. */
 const mediaOf = (job: Job, files: ReadonlyArray<MadeFile>): object => {
   const [first] = files
   if (isVideo(job) || first?.mime.startsWith("video/") === true) {
@@ -115,7 +115,7 @@ const statusOf = (vendor: Vendor, id: string): Reply => {
   }
 }
 
-/** Who does not ask for the status first asks here until the job has ended. */
+/** A client that skips the status polls here until the job has ended. */
 const resultOf = (vendor: Vendor, id: string): Reply => {
   const known = vendor.jobs.get(id)
   const job = known === undefined || vendor.isRunning(known) ? vendor.poll(id) : known

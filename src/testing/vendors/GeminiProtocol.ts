@@ -22,7 +22,7 @@ const image = (mimeType: string, bytes: Uint8Array, extra: object = {}) => ({
 const modalitiesOf = ({ json }: VendorRequest) =>
   listAt(json, "generationConfig", "responseModalities")
 
-/** A model of pictures, or a request for one; other requests are calls of language models. */
+/** An image model, or a request for an image; other requests are calls of language models. */
 const isPicture = (request: VendorRequest): boolean =>
   /image/u.test(path.exec(request.path)?.[1] ?? "") ||
   modalitiesOf(request)?.includes("IMAGE") === true

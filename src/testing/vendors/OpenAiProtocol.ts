@@ -7,7 +7,7 @@ import type { VendorRequest } from "./VendorRequest.ts"
 
 const classicSizes = new Set(["1024x1024", "1536x1024", "1024x1536", "auto"])
 
-/** The newer models make any size within these bounds. */
+/** Newer models accept any size within these bounds. */
 const isSize = (model: string, size: string): boolean => {
   if (classicSizes.has(size)) return true
   const [width = 0, height = 0] = (/^\d+x\d+$/u.exec(size)?.[0] ?? "").split("x").map(Number)

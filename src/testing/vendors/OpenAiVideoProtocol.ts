@@ -4,7 +4,7 @@ import { filesOf } from "./Protocol.ts"
 import type { Job, Reply, Vendor } from "./Protocol.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
-/** What a submit gets where it names nothing. */
+/** Defaults of a submit. */
 const videoDefaults = { model: "sora-2", seconds: "4", size: "720x1280" }
 
 const progress: Readonly<Record<string, number>> = { queued: 0, completed: 100 }
@@ -30,7 +30,7 @@ const video = (
 const missing = (id: string) =>
   failure(404, "invalid_request_error", null, `Video with id '${id}' not found.`)
 
-/** The code and the words of a job that failed, by class. */
+/** Code and message of a failed job, by class. */
 export const videoFailures: ReadonlyMap<VendorErrorClass, readonly [code: string, words: string]> =
   new Map([
     ["CONTENT", ["moderation_blocked", "Your request was blocked."]],
@@ -83,7 +83,7 @@ const listVideos = ({ query }: VendorRequest, vendor: Vendor): Reply => {
   }
 }
 
-/** All but the submit. docs/reference/vendors.md#openai-videos */
+/** All except the submit. docs/reference/vendors.md#openai-videos */
 export const videos = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
   if (request.path === "/v1/videos") return listVideos(request, vendor)
   const [, id = "", content] = /^\/v1\/videos\/([^/]+)(\/content)?$/u.exec(request.path) ?? []

@@ -12,13 +12,13 @@ export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
-  /** In place of `json`. */
+  /** Instead of `json`. */
   readonly bytes?: Uint8Array
-  /** In place of both: a download. */
+  /** Instead of both: a download. */
   readonly file?: MadeFile
 }
 
-/** A job that a submit has bought. */
+/** A job bought by a submit. */
 export interface Job {
   readonly id: string
   /** The vendor's id of the model. */
@@ -29,15 +29,15 @@ export interface Job {
   readonly path: string
   /** Unix time, milliseconds. */
   readonly createdAt: number
-  /** Results that were ordered. */
+  /** Ordered results. */
   readonly count: number
-  /** Whom the vendor calls when the job has ended. */
+  /** The address that the vendor calls when the job has ended. */
   readonly callbackUrl?: string
   polls: number
   isCancelled: boolean
 }
 
-/** What became of a job. */
+/** The ending of a job. */
 export type Ending =
   | {
       readonly _tag: "Made"
@@ -52,10 +52,10 @@ export type Ending =
     }
 
 export interface Order {
-  /** The beginning of the job's id. */
+  /** Prefix of the job's id. */
   readonly prefix?: string
   readonly count?: number
-  /** In place of the parsed JSON. */
+  /** Instead of the parsed JSON. */
   readonly body?: unknown
   readonly callbackUrl?: string | undefined
 }
@@ -65,12 +65,12 @@ export interface Vendor {
   readonly url: string
   readonly key: string
   readonly jobs: ReadonlyMap<string, Job>
-  /** The jobs that a list shows now, oldest first. */
+  /** The jobs in a list now, oldest first. */
   readonly listedJobs: ReadonlyArray<Job>
   /** Jobs on a page of the list. */
   readonly pageSize: number
   readonly buy: (request: VendorRequest, order?: Order) => Job
-  /** The job as a poll finds it: `undefined` when it never existed or was dropped. */
+  /** The job found by a poll; `undefined` if it never existed or was dropped. */
   readonly poll: (id: string) => Job | undefined
   readonly isRunning: (job: Job) => boolean
   /** Resolves when the job has ended. */
@@ -84,26 +84,26 @@ export interface Callback {
   readonly body: string
 }
 
-/** One vendor's wire format, as it documents it. */
+/** One vendor's documented wire format. */
 export interface Protocol {
-  /** The key that it knows, unless a test chooses another one. */
+  /** The accepted key, unless a test chooses another one. */
   readonly key: string
   /** Whether this request buys a job. */
   readonly isSubmit: (request: VendorRequest) => boolean
-  /** The vendor's id of the model that a submit or a call is for. */
+  /** The vendor's model id of a submit or call. */
   readonly modelOf: (request: VendorRequest) => string
-  /** `undefined`: the vendor knows the key of this request. */
+  /** `undefined` if the vendor accepts the key of this request. */
   readonly stranger: (request: VendorRequest, key: string) => Reply | undefined
-  /** How it refuses a request; `undefined`: it has no such refusal. Without a message: the vendor's words. */
+  /** How it refuses a request; `undefined` if it has no such refusal. The default message is the vendor's. */
   readonly refusal: (kind: VendorErrorClass, message?: string) => Reply | undefined
-  /** How a job of it can fail. */
+  /** How its jobs can fail. */
   readonly jobFailures: ReadonlySet<VendorErrorClass>
-  /** `undefined`: the vendor does not know the path. */
+  /** `undefined` if the vendor does not have the path. */
   readonly respond: (request: VendorRequest, vendor: Vendor) => Reply | Promise<Reply> | undefined
-  /** What it sends to the callback's address of a job that has ended, signed. */
+  /** The signed callback of an ended job. */
   readonly callback?: (job: Job, vendor: Vendor, atMillis: number) => Callback
 }
 
-/** The files of an ending; none of one that failed. */
+/** The files of an ending; a failed one has none. */
 export const filesOf = (ending: Ending): ReadonlyArray<MadeFile> =>
   ending._tag === "Made" ? ending.files : []

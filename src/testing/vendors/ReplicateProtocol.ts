@@ -12,7 +12,7 @@ const failure = (status: number, title: string, detail: string): Reply => ({
 
 const invalid = (detail: string) => failure(422, "Input validation failed", detail)
 
-/** What was asked for, by each of the paths. */
+/** The requested model, by path. */
 const target = ({ body, path }: Job) => {
   const [, kind, name] = /^\/v1\/(models|deployments)\/(.+)\/predictions$/u.exec(path) ?? []
   const [model, version] = (textAt(body, "version") ?? "").split(":")
@@ -26,7 +26,7 @@ const target = ({ body, path }: Job) => {
 
 const stamp = (millis: number) => new Date(millis).toISOString()
 
-/** A prediction with every member that the vendor always writes. */
+/** A prediction with every member that the vendor always includes. */
 const prediction = (vendor: Vendor, job: Job, fields: object): object => {
   const webhook = textAt(job.body, "webhook")
   return {
@@ -57,7 +57,7 @@ const ended = (vendor: Vendor, job: Job, fields: object): object =>
     ...fields
   })
 
-/** There are no codes: each class by the words of the vendor. docs/reference/vendors.md#replicate-errors */
+/** There are no codes: each class is identified by the vendor's message. docs/reference/vendors.md#replicate-errors */
 const failures: ReadonlyMap<VendorErrorClass, string> = new Map([
   ["CONTENT", "NSFW content detected."],
   ["MEDIA", "Failed to download the input image."],
@@ -65,7 +65,7 @@ const failures: ReadonlyMap<VendorErrorClass, string> = new Map([
   ["FAILED", "CUDA out of memory"]
 ])
 
-/** The vendor's words, by which the class is known, and a test's own behind them. */
+/** The vendor's message, which identifies the class, followed by the test's own. */
 const words = (own: string, message: string | undefined): string =>
   message === undefined ? own : `${own} ${message}`
 
@@ -79,7 +79,7 @@ const finished = (vendor: Vendor, job: Job): object => {
   }
   const urls = ending.files.map(({ url }) => url)
   const isOne = isVideo || ending.files[0]?.mime.startsWith("video/") === true
-  // Each model has an output schema of its own: one address for a video, a list for pictures
+  // Each model has its own output schema: one address for a video, a list for images
   return ended(vendor, job, { status: "succeeded", output: isOne ? urls[0] : urls })
 }
 
@@ -142,7 +142,7 @@ const submit = async (request: VendorRequest, vendor: Vendor): Promise<Reply> =>
     count: countAt(json, "input", "num_outputs"),
     callbackUrl: textAt(json, "webhook")
   })
-  // The vendor holds its response until the job has ended, for a minute at most
+  // The vendor holds its response until the job has ended, for at most a minute
   if (!String(headers["prefer"] ?? "").startsWith("wait")) {
     return { status: 201, json: prediction(vendor, job, { status: "starting" }) }
   }

@@ -14,9 +14,9 @@ export interface VendorServerOptions {
    * by the machine's clock. Without a script, and for models that it does not name: at once what was ordered.
    */
   readonly script?: MockScript
-  /** The text of a language model; default: the sandbox's own, with its tool calls and structured output. */
+  /** The text of a language model; default: the sandbox's, with tool calls and structured output. */
   readonly answer?: AnswerOf
-  /** The key that it knows. Default: one in the vendor's form. */
+  /** The accepted key. Default: one in the vendor's form. */
   readonly key?: string
   /** Default: a free one. */
   readonly port?: number
@@ -27,7 +27,7 @@ interface ScriptedJob extends Job {
   readonly endsAt: number
 }
 
-/** The head of an MP4 file, by which it is known; nothing plays. */
+/** The header of an MP4 file, which identifies it; it has no content. */
 const mp4Head = Buffer.from("0000001866747970697336660000020069736f6d69736f32", "hex")
 
 /** A longer timer of Node fires at once. 24 days, which no test lasts. */
@@ -36,9 +36,9 @@ const timerMillisMax = 2 ** 31 - 1
 const millisOf = (after: Duration.Input): number =>
   Duration.toMillis(Duration.fromInputUnsafe(after))
 
-/** The jobs of a vendor, which come to what its script says. */
+/** The jobs of a vendor, which end according to its script. */
 export class ScriptedVendor implements Vendor {
-  /** Set when the port is known. */
+  /** Set once the port is known. */
   url = ""
   readonly key: string
   readonly pageSize = 100
@@ -58,7 +58,7 @@ export class ScriptedVendor implements Vendor {
     for (const step of this.#script.steps) this.check(step)
   }
 
-  /** Throws when the vendor's wire format has no word for this step. */
+  /** Throws if the vendor's wire format cannot express this step. */
   check(step: MockStep): void {
     if (step._tag === "Result") return
     const kind = step.error.class
@@ -74,7 +74,7 @@ export class ScriptedVendor implements Vendor {
     return [...this.jobs.values()]
   }
 
-  /** The refusal that the script has for this request, if any. Counts it then. */
+  /** The script's refusal of this request, if any, which is then counted. */
   refusalOf(request: VendorRequest): MockRefusal | undefined {
     const model = this.#protocol.modelOf(request)
     const step = this.#script.next(model)
@@ -83,7 +83,7 @@ export class ScriptedVendor implements Vendor {
     return step
   }
 
-  /** The step of this request. Counts it. */
+  /** The step of this request, which is counted. */
   take(request: VendorRequest): MockStep | undefined {
     const model = this.#protocol.modelOf(request)
     return this.#script.stepAt(model, this.#script.take(model))
@@ -133,7 +133,7 @@ export class ScriptedVendor implements Vendor {
     return this.#until(this.jobs.get(id)?.endsAt ?? 0)
   }
 
-  /** Resolves after this time; not when the server has stopped. */
+  /** Resolves after this time, unless the server has stopped. */
   wait(after: Duration.Input): Promise<void> {
     return this.#until(Date.now() + millisOf(after))
   }
@@ -152,7 +152,7 @@ export class ScriptedVendor implements Vendor {
     return this.jobs.delete(id)
   }
 
-  /** A result that this server hosts. */
+  /** A result hosted by this server. */
   fileAt(path: string): MadeFile | undefined {
     return this.#files.get(path)
   }
@@ -190,7 +190,7 @@ export class ScriptedVendor implements Vendor {
     this.#timers.add(timer)
   }
 
-  /** Once: whoever misses it polls. */
+  /** Sent once: a gateway that misses it polls. */
   #callBack(job: ScriptedJob, url: string): void {
     if (job.isCancelled || this.#isLost(job)) return
     const callback = this.#protocol.callback?.(job, this, Date.now())

@@ -2,7 +2,7 @@ import { Option, Schema } from "effect"
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
 import { at } from "../../domain/Json.ts"
 
-/** A request as a vendor received it. */
+/** A request received by a vendor. */
 export interface VendorRequest {
   readonly method: string
   /** Without the query. */
@@ -10,21 +10,21 @@ export interface VendorRequest {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly bytes: Uint8Array
-  /** The parsed body; `undefined` when it is no JSON. */
+  /** The parsed body; `undefined` if it is not JSON. */
   readonly json: unknown
   /** The fields of a `multipart/form-data` body, by name. */
   readonly form: ReadonlyMap<string, ReadonlyArray<FormPart>>
 }
 
 export interface FormPart {
-  /** Of a file: its bytes, as Latin-1. */
+  /** The bytes of a file, as Latin-1. */
   readonly text: string
-  /** A file has one. */
+  /** Files have one. */
   readonly fileName?: string
   readonly type?: string
 }
 
-/** Reads a request whole. */
+/** Reads a complete request. */
 export const readRequest = async (request: IncomingMessage): Promise<VendorRequest> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of request) chunks.push(Buffer.from(chunk))
@@ -44,7 +44,7 @@ export const readRequest = async (request: IncomingMessage): Promise<VendorReque
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** Vendors' clients announce JSON on requests without a body, too. */
+/** Vendors' clients also announce JSON on requests without a body. */
 const parse = (text: string): unknown => Option.getOrUndefined(decode(text))
 
 /** Every field, read as Latin-1 so that no byte of a file changes; texts are UTF-8. */
@@ -76,7 +76,7 @@ export const textAt = (value: unknown, ...path: ReadonlyArray<string>): string |
   return typeof found === "string" ? found : undefined
 }
 
-/** The array at a path of a JSON value; `undefined` when there is something else. */
+/** The array at a path of a JSON value; `undefined` if there is something else. */
 export const listAt = (
   value: unknown,
   ...path: ReadonlyArray<string>
@@ -85,7 +85,7 @@ export const listAt = (
   return Array.isArray(found) ? found : undefined
 }
 
-/** The number of results that a body orders, one by default. */
+/** The number of results ordered by a body, one by default. */
 export const countAt = (value: unknown, ...path: ReadonlyArray<string>): number => {
   const found = at(value, ...path)
   return typeof found === "number" ? found : 1

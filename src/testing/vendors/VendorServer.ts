@@ -17,12 +17,12 @@ import type { VendorServerOptions } from "./ScriptedVendor.ts"
 import { readRequest } from "./VendorRequest.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
-/** The vendors whose wire format there is. */
+/** The supported vendors. */
 export type VendorName = Provider
 
 /**
- * What a request is for, for `failNext`: a paid submit or call, a result's download, or anything else, such as a poll
- * or a list of models.
+ * The kind of a request, for `failNext`: a paid submit or call, the download of a result, or anything else, such as a
+ * poll or a list of models.
  */
 export type RequestKind = "submit" | "query" | "download"
 
@@ -31,15 +31,15 @@ export interface VendorServer extends AsyncDisposable {
   readonly vendor: VendorName
   /** `http://127.0.0.1:‹port›`, without a path. */
   readonly url: string
-  /** The one key that it knows. */
+  /** The accepted key. */
   readonly key: string
-  /** The variables by which a gateway uses it, such as `FAL_API_KEY` and `FAL_BASE_URL`. */
+  /** The variables with which a gateway uses it, such as `FAL_API_KEY` and `FAL_BASE_URL`. */
   readonly env: Readonly<Record<string, string>>
-  /** All requests but downloads of results, oldest first. */
+  /** All requests except downloads of results, oldest first. */
   readonly requests: ReadonlyArray<VendorRequest>
-  /** How many jobs were bought and paid calls answered. */
+  /** Number of bought jobs and answered paid calls. */
   readonly sold: number
-  /** The next request of this kind is refused, once; `AMBIGUOUS`: its connection breaks. Default: a submit. */
+  /** Refuses the next request of this kind, once; with `AMBIGUOUS` its connection breaks. Default: a submit. */
   readonly failNext: (refusal: MockRefusal, kind?: RequestKind) => void
   /** Closes the port and all connections. */
   readonly stop: () => Promise<void>
@@ -54,7 +54,7 @@ const protocols: { readonly [name in VendorName]: Protocol } = {
   replicate
 }
 
-/** The path of the base URL behind the address. docs/reference/configuration.md#vendor-bases */
+/** The path of the base URL after the address. docs/reference/configuration.md#vendor-bases */
 const basePaths: { readonly [name in VendorName]: string } = {
   openai: "/v1",
   anthropic: "",
@@ -65,8 +65,8 @@ const basePaths: { readonly [name in VendorName]: string } = {
 }
 
 /**
- * Starts a vendor that follows a script, for programs that call one over HTTP: a gateway in a process of its
- * own, or a vendor's own client. Rejects a script that has what this vendor cannot say.
+ * Starts a vendor that follows a script, for programs that call one over HTTP: a gateway in another process,
+ * or a vendor's client. Rejects a script that this vendor's format cannot express.
  * docs/developing.md#vendor-servers, ADR 0234
  */
 export const startVendorServer = async (
@@ -150,7 +150,7 @@ class Listening {
     const refusal = this.#refusal(request, file, isPaid)
     if (refusal !== undefined) await this.state.wait(refusal.after)
     if (refusal?.error.class === "AMBIGUOUS") {
-      // The job is bought, and nobody hears of it
+      // The job is bought, but nobody is told
       await this.#protocol.respond(request, this.state)
       return void incoming.socket.destroy()
     }

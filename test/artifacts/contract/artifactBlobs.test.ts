@@ -286,7 +286,7 @@ describe("S3Blobs.layer", () => {
         const refusing = yield* listening((_request, response) => response.writeHead(403).end())
         assert.strictEqual(
           yield* failure(bucketOptions(refusing)),
-          "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the right to list, read, write and delete"
+          "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the permissions to list, read, write and delete"
         )
         assert.strictEqual(
           yield* failure(bucketOptions("http://127.0.0.1:1")),

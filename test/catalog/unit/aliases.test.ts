@@ -59,15 +59,15 @@ it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
         ]),
         [
           "#/aliases/0/to/1/model: There is no model fal/nothing",
-          "#/aliases/0/to/2/model: alibaba/text-to-image-max is named twice",
-          "#/aliases/1/alias: There is a model alibaba/text-to-image-max",
-          "#/aliases/2/to/0/model: alibaba/a is an alias: an alias names models only",
-          "#/aliases/3/alias: There is another alias alibaba/a",
+          "#/aliases/0/to/2/model: alibaba/text-to-image-max is listed twice",
+          "#/aliases/1/alias: A model alibaba/text-to-image-max already exists",
+          "#/aliases/2/to/0/model: alibaba/a is an alias: an alias can only refer to models",
+          "#/aliases/3/alias: An alias alibaba/a already exists",
           "#/aliases/3/to/1/weight: Expected a weight: other models of this alias have one",
-          "#/aliases/4/to/1/model: Its body is that of image-edit at /generation with images, the first one's that of text-to-image-max at /generation with images",
-          "#/aliases/5/alias: There is a model openai/gpt-4o-latest",
-          "#/aliases/6/to/1/model: It has no route of the dialect of the models before it (openai-chat, openai-responses)",
-          "#/aliases/7/to/1/model: Expected models that make media, or models paid by the token: not both"
+          "#/aliases/4/to/1/model: Its body is that of image-edit at /generation with images, but the first model's is that of text-to-image-max at /generation with images",
+          "#/aliases/5/alias: A model openai/gpt-4o-latest already exists",
+          "#/aliases/6/to/1/model: It has no route of the dialect of the preceding models (openai-chat, openai-responses)",
+          "#/aliases/7/to/1/model: Expected either models that create media or models charged by the token"
         ]
       )
     })

@@ -212,7 +212,7 @@ describe("inspectImage", () => {
     Effect.gen(function* () {
       const twice = jpeg({ extra: [jpegFrame(0xc0, 10, 10)] })
       yield* refuses([concat("\xff\xd8\xff\xd9")], /no picture/u)
-      yield* refuses([twice], /announces its size twice/u)
+      yield* refuses([twice], /declares its size twice/u)
       yield* refuses([concat("\xff\xd8\xff\xe0\0\0")], /damaged/u)
       yield* refuses([concat("\xff\xd8\xff\xe0\0\x02abc")], /damaged/u)
     })

@@ -46,7 +46,7 @@ describe("gateway doctor", () => {
         assert.strictEqual(found?.status, "broken")
         assert.match(
           found?.detail ?? "",
-          /takes no writes: the disk of Postgres is full \(SQLSTATE 53100\)$/u
+          /accepts no writes: the disk of Postgres is full \(SQLSTATE 53100\)$/u
         )
       }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })))
     })

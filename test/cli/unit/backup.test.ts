@@ -121,7 +121,7 @@ describe("gateway backup and restore", () => {
         mkdirSync(join(target.ARTIFACT_STORE, "lost+found", "of the disk"), { recursive: true })
         yield* withEnvironment(target)
         assert.include((yield* runCommand(["restore", archive])).error, "not empty")
-        const told = `a restore was cut off: there is a part of a backup in ${target.DATA_DIR} and ${target.ARTIFACT_STORE}`
+        const told = `a restore was interrupted: ${target.DATA_DIR} and ${target.ARTIFACT_STORE} contain part of a backup`
         assert.include((yield* runCommand(["restore", archive])).error, told)
         const opened = openEmbedded({ dataDir: target.DATA_DIR, durable: false })
         assert.strictEqual((yield* Effect.flip(opened)).fault, told)

@@ -89,7 +89,7 @@ describe("commands that need no service", () => {
       const elsewhere = yield* Effect.scoped(
         Effect.andThen(withEnvironment({ ARTIFACT_STORE: media }), diagnosis)
       )
-      assert.include(elsewhere.out, `${media} can be written`)
+      assert.include(elsewhere.out, `${media} is writable`)
       writeFileSync(media, "")
       for (const [env, check] of [
         [{ PORT: "none" }, "configuration"],

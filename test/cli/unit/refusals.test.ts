@@ -141,7 +141,7 @@ describe("a refused command", () => {
       assert.strictEqual(code, 1)
       assert.match(
         error,
-        /^Error: whd_there is sent again\nwhd_gone: Conflict: The endpoint was deleted \(code 2010/u
+        /^Error: Sending whd_there again\nwhd_gone: Conflict: The endpoint was deleted \(code 2010/u
       )
     }).pipe(Effect.scoped)
   )

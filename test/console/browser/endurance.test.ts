@@ -68,7 +68,7 @@ const hostileTexts = async (it: ConsolePage, call: ReturnType<typeof requestWith
   await it.open(`/tasks/${encodeURIComponent(hostile("id"))}`)
   await page.getByRole("alert").waitFor()
   await it.open(`/tasks?model=${encodeURIComponent(hostile("model"))}`)
-  await page.getByText("No task matches these filters").waitFor()
+  await page.getByText("No tasks match these filters").waitFor()
   assert.strictEqual(await page.getByLabel("Model").inputValue(), hostile("model"))
 }
 
@@ -119,7 +119,7 @@ const offline = async (it: ConsolePage) => {
   await page.getByText("You are offline.").waitFor()
   await page.getByRole("table").waitFor()
   await page.getByRole("link", { name: "Usage", exact: true }).first().click()
-  await page.getByRole("button", { name: /Try again|Load the page again/u }).waitFor()
+  await page.getByRole("button", { name: /Try again|Reload the page/u }).waitFor()
   await looks(it)
   await context.setOffline(false)
   await page.getByText("You are offline.").waitFor({ state: "detached" })
@@ -171,10 +171,10 @@ describe("the console bears", () => {
             await stranger.open("")
             await opened(stranger, "Sign in")
             await page.getByText("Use an API key").click()
-            await page.getByLabel("API key or operator's token").fill(made.key)
+            await page.getByLabel("API key or operator token").fill(made.key)
             await page.keyboard.press("Enter")
             await opened(stranger, "Home")
-            await page.getByText("Make your first picture").waitFor()
+            await page.getByText("Create your first image").waitFor()
             await stranger.open(`/tasks/${task}`)
             await page.getByRole("alert").getByText("Code 2005").waitFor()
             for (const name of [
@@ -191,10 +191,10 @@ describe("the console bears", () => {
             }
             for (const name of ["users", `users/${userId}`, "accounts", "catalog"]) {
               await stranger.open(`/${name}`)
-              await opened(stranger, "There is no such page")
+              await opened(stranger, "Page not found")
             }
             await goTo(stranger, "Tasks")
-            await page.getByText("No task yet").waitFor()
+            await page.getByText("No tasks yet").waitFor()
             assert.notInclude(await page.content(), "secret lighthouse")
             const cookies = await context.cookies()
             assert.isTrue(

@@ -44,7 +44,7 @@ describe("the first pages of the console", () => {
           yield* signInOnPage(screen, adminToken, userId)
           yield* heading(screen, "Home")
           assert.notInclude(page.url(), "#")
-          yield* Effect.promise(() => page.getByText("Make your first picture").waitFor())
+          yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
           yield* looks(screen)
           const id = yield* create
           // Home learns of it by itself
@@ -57,7 +57,7 @@ describe("the first pages of the console", () => {
             await page.getByRole("cell", { name: "Completed" }).waitFor()
             await page.getByText("Filters").click()
             await page.getByLabel("Status").selectOption("failed")
-            await page.getByText("No task matches these filters").waitFor()
+            await page.getByText("No tasks match these filters").waitFor()
             assert.match(page.url(), /\?status=failed$/u)
             await page.getByLabel("Status").selectOption("completed")
             await page.getByRole("cell", { name: "Completed" }).waitFor()
@@ -119,7 +119,7 @@ describe("the first pages of the console", () => {
         yield* looks(screen)
         yield* Effect.promise(async () => {
           await page.getByText("Use an API key").click()
-          await page.getByLabel("API key or operator's token").fill(key)
+          await page.getByLabel("API key or operator token").fill(key)
           await page.keyboard.press("Enter")
         })
         yield* heading(screen, "Tasks")
@@ -161,11 +161,11 @@ describe("the first pages of the console", () => {
         assert.include(page.url(), `next=${encodeURIComponent("/tasks/")}`)
         yield* Effect.promise(async () => {
           await page.getByText("Use an API key").click()
-          await page.getByLabel("API key or operator's token").fill(adminToken)
+          await page.getByLabel("API key or operator token").fill(adminToken)
           await page.keyboard.press("Enter")
         })
         // The operator has no tasks of its own
-        yield* heading(screen, "There is no such page")
+        yield* heading(screen, "Page not found")
         yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
         yield* Effect.promise(() => page.getByText("Every wallet equals").waitFor())
         yield* looks(screen)

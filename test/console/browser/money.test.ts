@@ -49,7 +49,7 @@ const secretShown = async ({ page }: ConsolePage) => {
   const secret = await dialog.locator("code").textContent()
   await dialog.getByRole("button", { name: "Copy API key" }).click()
   await dialog.getByText("Copied").waitFor()
-  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  await dialog.getByRole("button", { name: "I have saved it" }).click()
   assert.match(secret ?? "", /^sk-\w{46}$/u)
   return secret ?? ""
 }
@@ -65,7 +65,7 @@ const keys = async (it: ConsolePage, url: string) => {
   await dialog.getByLabel("Budget in credits").fill("5,00")
   await dialog.getByText("An amount has digits").waitFor()
   await dialog.getByLabel("Budget in credits").fill("5")
-  await dialog.getByLabel("Requests a minute").fill("600")
+  await dialog.getByLabel("Requests per minute").fill("600")
   await dialog.getByLabel("Add a model").selectOption(model)
   assert.deepStrictEqual(await it.axeFindings(), [])
   await dialog.getByRole("button", { name: "Create key" }).click()
@@ -84,7 +84,7 @@ const keys = async (it: ConsolePage, url: string) => {
   await page.getByRole("img", { name: "7.50 of 20.00 credits used" }).waitFor()
   await looks(it)
   await page.getByRole("button", { name: "Rotate <b>robot</b>" }).click()
-  await dialog.getByLabel("The old secret works for").selectOption("an hour")
+  await dialog.getByLabel("Keep the old secret valid for").selectOption("an hour")
   await dialog.getByRole("button", { name: "Rotate" }).click()
   const second = await secretShown(it)
   await page.getByText("The old secret works until").waitFor()
@@ -112,7 +112,7 @@ const usage = async (it: ConsolePage) => {
   assert.include(page.url(), `day=${today}`)
   await page.getByRole("cell", { name: model }).waitFor()
   await page.getByText("Filters").click()
-  await page.getByLabel("Rows by").selectOption("key,model")
+  await page.getByLabel("Group by").selectOption("key,model")
   await page.getByRole("columnheader", { name: "Key" }).waitFor()
   await looks(it)
   await page.getByRole("table").getByRole("link", { name: "Tasks" }).first().click()
@@ -154,14 +154,14 @@ const models = async (it: ConsolePage) => {
   await page.getByText("Filters").click()
   await page.getByLabel("Kind").selectOption("token")
   await page.getByRole("table").getByRole("link").first().click()
-  await page.getByText("Output tokens at most").first().waitFor()
+  await page.getByText("Maximum output tokens").first().waitFor()
   await looks(it)
 }
 
 const calls = async (it: ConsolePage, url: string, key: string) => {
   const { page } = it
   await goTo(it, "Calls")
-  await page.getByText("No call yet").waitFor()
+  await page.getByText("No calls yet").waitFor()
   await looks(it)
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
@@ -173,7 +173,7 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
     })
   })
   assert.strictEqual(response.status, 200, await response.text())
-  await page.getByRole("button", { name: "Read again" }).click()
+  await page.getByRole("button", { name: "Refresh" }).click()
   const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
   await call.waitFor()
   await page.getByRole("cell", { name: "Charged" }).waitFor()
@@ -182,7 +182,7 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   await opened(it, "Call")
   await page.getByText("Output tokens").waitFor()
   await looks(it)
-  await page.getByRole("link", { name: "Its entries in the ledger" }).click()
+  await page.getByRole("link", { name: "Ledger entries" }).click()
   await opened(it, "Wallet")
   await page.getByRole("cell", { name: "Credits charged" }).waitFor()
 }

@@ -61,7 +61,7 @@ const makeOwner = async (it: ConsolePage) => {
   await tabTo(it, /Make a link/u)
   await page.keyboard.press("Enter")
   const link = await page.getByRole("dialog").locator("code").textContent()
-  await tabTo(it, /I have kept it/u)
+  await tabTo(it, /I have saved it/u)
   await page.keyboard.press("Enter")
   await tabTo(it, /Top up/u)
   await page.keyboard.press("Enter")
@@ -91,7 +91,7 @@ const viewAs = async (it: ConsolePage, userId: string) => {
     assert.strictEqual(await page.getByRole("button", { name: forbidden }).count(), 0, link)
   }
   assert.strictEqual(await page.getByRole("link", { name: "Users" }).count(), 0)
-  await page.getByRole("button", { name: "Back to your own" }).click()
+  await page.getByRole("button", { name: "Back to your account" }).click()
   await opened(it, "User")
   await page.getByRole("cell", { name: "listApiKeys" }).first().waitFor()
 }
@@ -178,9 +178,9 @@ describe("the operator's pages of the console", () => {
             // Another limit; then the user is disabled, and signed out
             await page.getByRole("button", { name: "Change" }).click()
             const dialog = page.getByRole("dialog")
-            await dialog.getByLabel("Tasks at once").fill("0")
-            await dialog.getByText("A whole number from 1").waitFor()
-            await dialog.getByLabel("Tasks at once").fill("7")
+            await dialog.getByLabel("Concurrent tasks").fill("0")
+            await dialog.getByText("Enter a whole number, 1 or more").waitFor()
+            await dialog.getByLabel("Concurrent tasks").fill("7")
             await dialog.getByRole("button", { name: "Save" }).click()
             await page.getByText("7", { exact: true }).waitFor()
             await page.getByRole("button", { name: "Disable" }).click()
@@ -197,7 +197,7 @@ describe("the operator's pages of the console", () => {
             await page.getByText("Filters").click()
             await page.getByLabel("User id").fill(userId)
             await page.keyboard.press("Enter")
-            await page.getByLabel("What", { exact: true }).fill("updateUser")
+            await page.getByLabel("Action", { exact: true }).fill("updateUser")
             await page.keyboard.press("Enter")
             await page.getByRole("cell", { name: "concurrent_tasks: 7" }).waitFor()
             assert.include(page.url(), "of_user=")
@@ -239,9 +239,9 @@ describe("the operator's pages of the console", () => {
               await opened(screen, title)
               await looks(screen)
             }
-            await page.getByText("This one").waitFor()
+            await page.getByText("This session").waitFor()
             await open(`/users?user_id=${userId}`)
-            await opened(screen, "There is no such page")
+            await opened(screen, "Page not found")
           })
           assert.deepStrictEqual(screen.faults, [])
         }),

@@ -43,7 +43,7 @@ const makeKey = async (it: ConsolePage) => {
   await dialog.getByLabel("Budget in credits").fill("8")
   await dialog.getByRole("button", { name: "Create key" }).click()
   const secret = await dialog.locator("code").textContent()
-  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  await dialog.getByRole("button", { name: "I have saved it" }).click()
   return secret ?? ""
 }
 
@@ -68,18 +68,18 @@ const webhook = async (it: ConsolePage, url: string, key: string) => {
   await page.getByRole("button", { name: "Add endpoint" }).click()
   await dialog.getByLabel("Address (URL)").fill(receiver.url)
   await dialog.getByRole("button", { name: "Add endpoint" }).click()
-  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  await dialog.getByRole("button", { name: "I have saved it" }).click()
   assert.strictEqual(await create(url, key), 202)
   await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
   await opened(it, "Deliveries")
   // It comes by itself
   await page.getByRole("table").getByRole("link").first().click()
   await opened(it, "Delivery")
-  await page.getByText("Not a status of success. Only 2xx counts as delivered.").waitFor()
+  await page.getByText("Not a 2xx status. Only 2xx counts as delivered.").waitFor()
   await page.getByText(hostile("no database")).waitFor()
   await looks(it)
   isMended = true
-  await page.getByRole("button", { name: "Send again" }).click()
+  await page.getByRole("button", { name: "Resend", exact: true }).click()
   await page.getByText("Delivered", { exact: true }).waitFor()
 }
 
@@ -137,10 +137,10 @@ describe("the story of a new owner", () => {
             await page.getByRole("button", { name: "Sign-in link" }).click()
             await dialog.getByRole("button", { name: "Make a link" }).click()
             const link = await dialog.locator("code").textContent()
-            await dialog.getByRole("button", { name: "I have kept it" }).click()
+            await dialog.getByRole("button", { name: "I have saved it" }).click()
             await owner.page.goto(link ?? "")
             await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
-            await owner.page.getByText("Make your first picture").waitFor()
+            await owner.page.getByText("Create your first image").waitFor()
             const key = await makeKey(owner)
             await picture(owner)
             await webhook(owner, url, key)

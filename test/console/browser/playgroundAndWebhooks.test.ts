@@ -45,7 +45,7 @@ const goTo = async (it: ConsolePage, link: string, title = link) => {
 const picture = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Playground")
-  await page.getByText("Choose a model to begin.").waitFor()
+  await page.getByText("Choose a model to start.").waitFor()
   await looks(it)
   await page.getByLabel("Model").selectOption("alibaba/text-to-image-max")
   assert.include(page.url(), "model=alibaba%2Ftext-to-image-max")
@@ -53,7 +53,7 @@ const picture = async (it: ConsolePage) => {
   await page.getByLabel("Prompt (required)").fill(`${attack} it's a lighthouse`)
   await page.getByText("7.50 credits").waitFor()
   await looks(it)
-  const code = page.getByRole("region", { name: "The same by program" })
+  const code = page.getByRole("region", { name: "The same request as code" })
   const shell = await code.textContent()
   assert.include(shell ?? "", String.raw`it'\''s a lighthouse`)
   assert.include(shell ?? "", "$GATEWAY_API_KEY")
@@ -72,7 +72,7 @@ const picture = async (it: ConsolePage) => {
   await looks(it)
   // Cancelled while it runs
   await page.getByLabel("Prompt (required)").fill("[[sim:hang]]")
-  const runAgain = page.getByRole("button", { name: "Run once more" })
+  const runAgain = page.getByRole("button", { name: "Run again" })
   await runAgain.click()
   const cancel = page.getByRole("button", { name: "Cancel" })
   await cancel.waitFor()
@@ -144,7 +144,7 @@ const media = async (it: ConsolePage) => {
   await looks(it)
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByRole("img", { name: "Result image 1" }).waitFor()
-  await page.getByRole("link", { name: "Everything about this task" }).click()
+  await page.getByRole("link", { name: "Task details" }).click()
   await opened(it, "Task")
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
@@ -176,7 +176,7 @@ const chat = async (it: ConsolePage) => {
     await page.getByLabel("Model").selectOption(name)
     await page.getByText("Write a message.").waitFor()
     await page.getByLabel("Message (required)").fill(`${attack} Hello`)
-    await page.getByLabel("Output tokens at most").fill("30")
+    await page.getByLabel("Maximum output tokens").fill("30")
     await page.getByRole("button", { name: "Send" }).click()
     await page.getByText(/credits · \d+ tokens in, \d+ out · first token after/u).waitFor()
     const answer = await page.locator(".talk-text").nth(1).textContent()
@@ -201,9 +201,9 @@ const chat = async (it: ConsolePage) => {
 }
 
 const secretShown = async ({ page }: ConsolePage) => {
-  const dialog = page.getByRole("dialog", { name: "Secret of your endpoint" })
+  const dialog = page.getByRole("dialog", { name: "Endpoint secret" })
   const secret = await dialog.locator("code").textContent()
-  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  await dialog.getByRole("button", { name: "I have saved it" }).click()
   await dialog.waitFor({ state: "detached" })
   assert.match(secret ?? "", /^whsec_.{43}$/u)
   assert.notInclude(await page.content(), secret ?? "")
@@ -215,7 +215,7 @@ const endpoints = async (it: ConsolePage) => {
   const { page } = it
   const dialog = page.getByRole("dialog")
   await goTo(it, "Webhooks")
-  await page.getByText("No endpoint yet").waitFor()
+  await page.getByText("No endpoints yet").waitFor()
   await looks(it)
   await page.getByRole("button", { name: "Add endpoint" }).click()
   await dialog.getByLabel("Address (URL)").fill("https://10.0.0.1/")
@@ -248,7 +248,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("button", { name: `Send test event: ${hook}` }).click()
   await page.getByRole("link", { name: "its delivery" }).click()
   await opened(it, "Delivery")
-  await page.getByText("Not a status of success. Only 2xx counts as delivered.").waitFor()
+  await page.getByText("Not a 2xx status. Only 2xx counts as delivered.").waitFor()
   await page.getByText(`${attack} broken`).waitFor()
   await page.getByText("evt_test_").waitFor()
   await looks(it)
@@ -259,13 +259,13 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByText(/^Failing: the last .*attempts? failed \(HTTP 500\)$/u).waitFor()
   assert.strictEqual(await page.getByText("Active", { exact: true }).count(), 0)
   await looks(it)
-  await page.getByRole("link", { name: `Its deliveries ${hook}` }).click()
+  await page.getByRole("link", { name: `Deliveries ${hook}` }).click()
   await opened(it, "Deliveries")
   await page.getByRole("row").nth(1).getByRole("link").first().click()
   await opened(it, "Delivery")
   receiver.status = 200
-  await page.getByRole("button", { name: "Send again" }).click()
-  await page.getByText("It is sent again.").waitFor()
+  await page.getByRole("button", { name: "Resend", exact: true }).click()
+  await page.getByText("The delivery will be sent again.").waitFor()
   await page.getByText("Delivered", { exact: true }).waitFor()
   await looks(it)
   await goTo(it, "Webhooks")
@@ -279,20 +279,20 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByLabel("Endpoint").selectOption(hook)
   await page.waitForURL(/endpoint_id=whe_/u)
   const before = receiver.got.length
-  await page.getByRole("button", { name: "Send all that match again" }).click()
+  await page.getByRole("button", { name: "Resend all matches" }).click()
   await page.getByRole("dialog").getByText("are delivered").waitFor()
-  await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click()
-  await page.getByText("1 delivery is sent again").waitFor()
+  await page.getByRole("dialog").getByRole("button", { name: "Resend", exact: true }).click()
+  await page.getByText("1 delivery will be sent again").waitFor()
   while (receiver.got.length === before) await page.waitForTimeout(20)
   // Another state than a redelivery may have: nothing is offered
   await page.getByLabel("Status").selectOption("pending")
   await page
-    .getByRole("button", { name: "Send all that match again" })
+    .getByRole("button", { name: "Resend all matches" })
     .waitFor({ state: "detached" })
   await goTo(it, "Webhooks")
-  await page.getByRole("button", { name: `Send failed again: ${hook}` }).click()
+  await page.getByRole("button", { name: `Resend failed: ${hook}` }).click()
   await page.getByRole("dialog").getByLabel("Since").fill("2026-01-01T00:00")
-  await page.getByRole("dialog").getByRole("button", { name: "Send failed again" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Resend failed" }).click()
   await page.getByText("0 deliveries are sent again").waitFor()
 }
 
@@ -403,7 +403,7 @@ describe("the playground and the webhooks in the console", () => {
               await screen.open(`${path}${path.includes("?") ? "&" : "?"}user_id=${userId}`)
               await opened(screen, title)
               await looks(screen)
-              for (const name of ["Run", "Send", "Add endpoint", "Send again"]) {
+              for (const name of ["Run", "Send", "Add endpoint", "Resend"]) {
                 const button = screen.page.getByRole("button", { name, exact: true })
                 assert.isTrue((await button.count()) === 0 || (await button.isDisabled()), name)
               }

@@ -131,7 +131,7 @@ describe("a Postgres that is starting", () => {
       assert.strictEqual(ended, "started")
       assert.isAbove(pooler.state.clients, 3)
       assert.deepStrictEqual(lines, [
-        `Postgres at 127.0.0.1:${pooler.port} takes no connection now; the start waits for it`
+        `Postgres at 127.0.0.1:${pooler.port} accepts no connections now; waiting for it`
       ])
     })
   )

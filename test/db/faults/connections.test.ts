@@ -67,7 +67,7 @@ describe("a start while Postgres restarts", () => {
         )
         pooler.state.isStarting = false
         const gateway = yield* Effect.acquireDisposable(Effect.promise(() => starting))
-        assert.match(gateway.output, /takes no connection now; the start waits for it/u)
+        assert.match(gateway.output, /accepts no connections now; waiting for it/u)
       }),
     120_000
   )

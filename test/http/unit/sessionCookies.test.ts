@@ -122,7 +122,7 @@ describe("the address of a client", () => {
     Effect.gen(function* () {
       for (const wrong of ["proxy.example.com", "10.0.0.0/64", "10.0.0"]) {
         const { message } = yield* Effect.flip(addressOf(wrong, "10.0.0.1"))
-        assert.match(message, /^TRUSTED_PROXIES: ".*" is no address; /u)
+        assert.match(message, /^TRUSTED_PROXIES: ".*" is not an address; /u)
       }
     })
   )

@@ -185,7 +185,7 @@ describe("a process that drains", () => {
     const hanging = call(`${gateway.url}/v1/chat/completions`, { key, body: chat("hang", false) })
     await until(async () => (vendor.seen.calls > calls ? true : undefined))
     const ended = gateway.kill("SIGTERM")
-    await until(async () => (gateway.output.includes("The process drains") ? true : undefined))
+    await until(async () => (gateway.output.includes("Draining the process") ? true : undefined))
     assert.isTrue(gateway.isRunning)
     await gateway.kill("SIGTERM")
     assert.isBelow(await ended, 10_000)

@@ -36,7 +36,7 @@ const outage = (lines: ReadonlyArray<string>) =>
     assert.strictEqual(full.json.code, 5003)
     assert.strictEqual(
       full.json.detail,
-      "The store takes no writes now: the disk of Postgres is full (SQLSTATE 53100)"
+      "The store accepts no writes now: the disk of Postgres is full (SQLSTATE 53100)"
     )
     assert.match(full.headers.get("retry-after") ?? "", /^\d+$/u)
     for (let n = 0; n < 10; n += 1) assert.strictEqual((yield* readiness).status, 503)

@@ -429,7 +429,7 @@ describe("MediaFetch", () => {
         yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         yield* TestClock.adjust("1 second")
       }
-      assert.match(detailOf(yield* Fiber.join(fiber)), /sent less than 32 KiB a second over 5 s/u)
+      assert.match(detailOf(yield* Fiber.join(fiber)), /sent less than 32 KiB per second over 5 s/u)
     }).pipe(Effect.provide(mediaFetch))
   )
 

@@ -90,7 +90,7 @@ describe("a result of several that cannot be copied", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is waited for while its host is disturbed", () => {
+  it.effect("is waited for while its host fails temporarily", () => {
     let isDisturbed = true
     const { layer, task } = threePictures(() => (isDisturbed ? disturbed : undefined))
     return Effect.gen(function* () {

@@ -38,8 +38,11 @@ describe("a vendor's bill", () => {
       ["model,date,amount\nm,2026-11-20,1e3\n", "Line 2: no amount in US dollars"],
       ["model,date,amount\nm,soon,1\n", "Line 2: no date"],
       // Not lines that are read as others
-      ['model,date,amount\na 7" screen,2026-11-20,1\nb 8" one,2026-11-20,2\n', "Line 2: no CSV"],
-      ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3: no CSV"],
+      [
+        'model,date,amount\na 7" screen,2026-11-20,1\nb 8" one,2026-11-20,2\n',
+        "Line 2 is not valid CSV"
+      ],
+      ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3 is not valid CSV"],
       ["model,date,amount\nm, 2,2026-11-20,1\n", "Line 2: 4 cells, and not 3"]
     ] as const) {
       assert.deepStrictEqual(parseBill(text, plain), Result.fail(fault))

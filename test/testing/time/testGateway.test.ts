@@ -94,7 +94,7 @@ describe("a started gateway", () => {
       .received("task.failed", { within: "1 minute" })
       .catch(String)
     assert.include(missing, "0 of 1 task.failed webhooks within 1m")
-    assert.include(missing, "nothing; webhooks.listen() makes an endpoint")
+    assert.include(missing, "nothing; webhooks.listen() creates an endpoint")
     ;({ secret } = await gateway.webhooks.listen({ events: ["task.succeeded"] }))
     const taskId = await order(gateway)
     const again = await gateway.webhooks.received("task.succeeded", { taskId, count: 2 })
@@ -189,7 +189,7 @@ describe("a failure by its name", () => {
     assert.include(left, "task 1 alibaba/text-to-image-max: processing")
     // A test that ends without its failure has tested something else
     const ended = await gateway.close().then(() => "nothing", String)
-    assert.include(ended, "Asked to fail, and not reached: crash before finish")
+    assert.include(ended, "Failures requested but not reached: crash before finish")
   })
 
   it("a process that dies while the store is away is followed when it is back", async () => {

@@ -89,7 +89,7 @@ describe("the start", () => {
       assert.strictEqual(lines.length, 2)
       assert.match(
         lines[0] ?? "",
-        /^Warn Account dashscope:us gets no jobs of wan2\.5-t2v-preview, /u
+        /^Warn Account dashscope:us gets no jobs for wan2\.5-t2v-preview, /u
       )
       assert.match(lines[0] ?? "", /: us-east-1 does not have them$/u)
       assert.match(lines[1] ?? "", /^Error No account has wan2\.5-t2v-preview, .*code 5003/u)
@@ -110,7 +110,7 @@ describe("the start", () => {
       assert.strictEqual(own.length, 2)
       assert.strictEqual(
         own[0],
-        "Warn Account openai:own gets no jobs of sora-2: api.openai.com does not have them"
+        "Warn Account openai:own gets no jobs for sora-2: api.openai.com does not have them"
       )
       const other = "a,b;name=other;base=https://videos.example/v1"
       assert.strictEqual((yield* linesOf({ OPENAI_API_KEY: other }, catalog)).length, 1)

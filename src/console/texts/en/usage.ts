@@ -3,7 +3,7 @@ export const usageTexts = {
   title: "Usage",
   from: "From day",
   to: "To day",
-  by: "Rows by",
+  by: "Group by",
   groupings: {
     model: "Model",
     key: "Key",
@@ -12,7 +12,7 @@ export const usageTexts = {
     "day,model": "Day and model",
     "day,key": "Day and key"
   },
-  measure: "Chart of",
+  measure: "Chart",
   measures: {
     amount: "Credits",
     tasks: "Tasks",
@@ -21,7 +21,7 @@ export const usageTexts = {
     output_tokens: "Output tokens",
     images: "Images",
     videos: "Videos",
-    audios: "Sounds"
+    audios: "Audio"
   },
   requests: "Tasks and calls",
   tokens: "Tokens",
@@ -30,19 +30,18 @@ export const usageTexts = {
   day: "Day",
   cached: "Cached input",
   seconds: "Seconds of video",
-  rows: "What it is made of",
+  rows: "Breakdown",
   real: "Real",
   simulated: "Simulated",
   noKey: "No key",
   noModel: "No model",
-  chart: (measure: string) => `${measure} a day (UTC); choose a day to see its rows`,
+  chart: (measure: string) => `${measure} per day (UTC); select a day to see its rows`,
   all: (from: string, to: string) => `${from} to ${to}`,
   of: (day: string) => `On ${day}`,
   allDays: "Show all days",
   caption: "Usage",
-  empty: "Nothing was charged in this time",
-  emptyDetail:
-    "Completed tasks and settled calls are counted, on the day in UTC on which they ended.",
+  empty: "No charges in this period",
+  emptyDetail: "Completed tasks and settled calls count on the day (UTC) on which they ended.",
   dayHelp:
-    "Usage counts on the day of the charge; tasks and calls are listed by when they began. What began before midnight stands under the day before."
+    "Usage counts on the day of the charge, but tasks and calls are listed by their start. One that started before midnight is listed under the day before."
 }

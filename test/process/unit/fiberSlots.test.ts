@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Latch, Scope } from "effect"
-import { makeFiberPlaces } from "../../../src/process/Places.ts"
+import { makeFiberSlots } from "../../../src/process/SlotArray.ts"
 
 const until = (isThere: () => boolean) => Effect.repeat(Effect.yieldNow, { until: () => isThere() })
 
@@ -8,10 +8,10 @@ class Ledger extends Context.Service<Ledger, { readonly balance: number }>()(
   "gateway/test/Ledger"
 ) {}
 
-describe("fibers in places", () => {
+describe("fibers in slots", () => {
   it.effect("have the clock of where they were made, and none of its services to copy", () =>
     Effect.gen(function* () {
-      const run = yield* Effect.provideService(makeFiberPlaces, Ledger, { balance: 1 })
+      const run = yield* Effect.provideService(makeFiberSlots(), Ledger, { balance: 1 })
       const seen: Array<readonly [Clock.Clock, boolean]> = []
       run(
         Effect.withFiber(({ context }) =>
@@ -27,7 +27,7 @@ describe("fibers in places", () => {
 
   it.effect("run at once, and one that dies affects no other", () =>
     Effect.gen(function* () {
-      const run = yield* makeFiberPlaces
+      const run = yield* makeFiberSlots()
       const ended: Array<number> = []
       const open = yield* Latch.make()
       for (let n = 0; n < 3; n += 1) {
@@ -43,10 +43,10 @@ describe("fibers in places", () => {
   it.effect("are interrupted with their scope, which waits for their finalizers", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const run = yield* Scope.provide(makeFiberPlaces, scope)
+      const run = yield* Scope.provide(makeFiberSlots(), scope)
       const words: Array<string> = []
       const record = (word: string) => Effect.sync(() => words.push(word))
-      // Places of ended fibers are reused, and no fiber is lost by it
+      // Slots of ended fibers are reused without losing a fiber
       for (let n = 0; n < 5; n += 1) run(record("short"))
       yield* until(() => words.length === 5)
       for (const name of ["first", "second", "third"]) {

@@ -1,0 +1,71 @@
+import { Duration, Effect, Fiber } from "effect"
+import type { Scope } from "effect"
+import { withoutServices } from "../domain/BackgroundContext.ts"
+
+/**
+ * An array with a list of its free slots. A `Set` or `Map` through which short-lived members pass rehashes
+ * constantly, and its discarded tables keep dead members alive for the scavenger: a third of the CPU of a
+ * small call. ADR 0123.
+ */
+export class SlotArray<Member> {
+  readonly #members: Array<Member | undefined> = []
+  readonly #free: Array<number> = []
+
+  /** Returns the member's slot. */
+  add(member: Member): number {
+    const slot = this.#free.pop() ?? this.#members.length
+    this.#members[slot] = member
+    return slot
+  }
+
+  /** Call once for each added member. */
+  remove(slot: number): void {
+    this.#members[slot] = undefined
+    this.#free.push(slot)
+  }
+
+  all(): ReadonlyArray<Member> {
+    return this.#members.filter((member) => member !== undefined)
+  }
+}
+
+/** `ended` is called when the fiber has ended: a finalizer of the effect would cost more. */
+type Fork = (effect: Effect.Effect<unknown, unknown>, ended?: () => void) => void
+
+/**
+ * Runs effects in the background. The end of the scope interrupts them and waits until they have ended, at most
+ * `closeTimeout` of real time: `FiberSet.makeRuntime`, with a `SlotArray` instead of the set.
+ */
+export const makeFiberSlots = Effect.fnUntraced(function* (options?: {
+  readonly closeTimeout: Duration.Duration
+}): Effect.fn.Return<Fork, never, Scope.Scope> {
+  const fork = Effect.runForkWith(withoutServices(yield* Effect.context<never>()))
+  const fibers = new SlotArray<Fiber.Fiber<unknown, unknown>>()
+  let isClosed = false
+  yield* Effect.addFinalizer(() => {
+    isClosed = true
+    const interrupted = Fiber.interruptAll(fibers.all())
+    return options === undefined
+      ? interrupted
+      : endWithin(interrupted, Duration.toMillis(options.closeTimeout))
+  })
+  return (effect, ended) => {
+    if (isClosed) return
+    const fiber = fork(effect)
+    const slot = fibers.add(fiber)
+    fiber.addObserver(() => {
+      fibers.remove(slot)
+      ended?.()
+    })
+  }
+})
+
+/** In real time, whatever the clock of a test says: nobody moves it while a scope closes. */
+export const endWithin = (work: Effect.Effect<void>, millis: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    Effect.runFork(work).addObserver(() => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    })
+  })
