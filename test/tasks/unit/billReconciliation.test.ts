@@ -1,14 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import * as Credits from "../../../src/domain/Credits.ts"
 import { TaskId } from "../../../src/domain/Ids.ts"
-import { parseBill } from "../../../src/tasks/bills/Bill.ts"
+import * as Bill from "../../../src/tasks/bills/Bill.ts"
 import { billFormat } from "../../../src/tasks/bills/BillFormats.ts"
 import { BillReconciliation } from "../../../src/tasks/bills/BillReconciliation.ts"
 
 /** docs/reference/reconciliation.md#report */
 
 const plain = billFormat("replicate")
+const parseBill = (text: string, format: ReturnType<typeof billFormat>) =>
+  Effect.runSync(Effect.result(Bill.parseBill(text, format)))
 const read = (text: string) => Result.getOrThrow(parseBill(text, plain))
 const task = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const job = (n: number, id: string, captured: number | null, model = "flux") => ({
@@ -38,8 +40,11 @@ describe("a vendor's bill", () => {
       ["model,date,amount\nm,2026-11-20,1e3\n", "Line 2: no amount in US dollars"],
       ["model,date,amount\nm,soon,1\n", "Line 2: no date"],
       // Not lines that are read as others
-      ['model,date,amount\na 7" screen,2026-11-20,1\nb 8" one,2026-11-20,2\n', "Line 2: no CSV"],
-      ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3: no CSV"],
+      [
+        'model,date,amount\na 7" screen,2026-11-20,1\nb 8" one,2026-11-20,2\n',
+        "Line 2 is not valid CSV"
+      ],
+      ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3 is not valid CSV"],
       ["model,date,amount\nm, 2,2026-11-20,1\n", "Line 2: 4 cells, and not 3"]
     ] as const) {
       assert.deepStrictEqual(parseBill(text, plain), Result.fail(fault))
