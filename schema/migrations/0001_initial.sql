@@ -942,7 +942,63 @@ create type task_accept_result as (
 -- A charge that left a wallet below its threshold, and what was available after it.
 create type threshold_crossing as (user_id uuid, available bigint, threshold bigint);
 
--- One row of calls_write: a refused call (`id`, `refused`), or a balance alert to publish in this
+-- A batch as one parameter: an array for each column, because the server reads arrays in a fifth of the time of JSON.
+-- The calls that calls_write settles.
+create type ended_calls as (
+  ids uuid[], users uuid[], captured bigint[], outcomes text[], statuses integer[], accounts text[], usages text[]
+);
+
+-- The calls that calls_write holds for.
+create type started_calls as (ids uuid[], users uuid[], keys text[], amounts bigint[], receipts text[]);
+
+-- What reservations_renew does for each key.
+create type reservation_sizes as (
+  keys text[],
+  -- The secret that the process knows the key by (ADR 0190).
+  rotations integer[],
+  users uuid[],
+  holds uuid[],
+  -- The one catalog of all running calls of the key and of those to come (ADR 0188).
+  catalogs integer[],
+  needs bigint[],
+  extras bigint[],
+  -- The number and the sum of the key's captures.
+  captures bigint[],
+  charged bigint[]
+);
+
+-- The calls that reservations_renew settles.
+create type drawn_calls as (
+  ids uuid[],
+  -- The place of the call's key in reservation_sizes.
+  places integer[],
+  -- The number of the call's capture among those of its key; 0: the call costs nothing.
+  numbers bigint[],
+  -- The sum of these captures up to this one.
+  totals bigint[],
+  -- Unix time in milliseconds.
+  started_ms bigint[],
+  amounts bigint[],
+  captured bigint[],
+  outcomes text[],
+  statuses integer[],
+  accounts text[],
+  -- With the number of the call's catalog as `catalog` and the vendor's id of the request as `request`.
+  usages text[],
+  vendors text[],
+  models text[],
+  routes text[],
+  sandboxes boolean[],
+  traces text[]
+);
+
+-- What the settled calls of each key and model add to the rollup (docs/reference/usage.md#rollup).
+create type drawn_usage as (
+  places integer[], vendors text[], models text[], sandboxes boolean[], requests bigint[], input bigint[],
+  cached bigint[], output bigint[], credits bigint[]
+);
+
+-- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
 -- transaction (the other three).
 create type calls_write_result as (
   id uuid,
