@@ -106,7 +106,7 @@ const accounts = async (it: ConsolePage) => {
   await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click()
   await row.getByText("Draining", { exact: true }).waitFor()
   await page.getByRole("button", { name: "Check openai:a" }).click()
-  await page.getByText("openai:a answered as it should").waitFor()
+  await page.getByText("openai:a responded correctly").waitFor()
   vendor.script = (_, response) =>
     json(response, 401, { error: { message: hostile("no"), type: "x", code: hostile("code") } })
   await page.getByRole("button", { name: "Check openai:b" }).click()

@@ -291,7 +291,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("button", { name: `Resend failed: ${hook}` }).click()
   await page.getByRole("dialog").getByLabel("Since").fill("2026-01-01T00:00")
   await page.getByRole("dialog").getByRole("button", { name: "Resend failed" }).click()
-  await page.getByText("0 deliveries are sent again").waitFor()
+  await page.getByText("0 deliveries will be sent again").waitFor()
 }
 
 /** Computed in the browser: nothing but the delivery's id leaves it. */
@@ -330,7 +330,7 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
   assert.match(changed.join("\n"), /differs from character/u)
   assert.match((await check({ secret: second.slice(6) })).join("\n"), /lacks whsec_/u)
   assert.match((await check({ secret: ` ${second}` })).join("\n"), /white space/u)
-  assert.match((await check({ secret: attack })).join("\n"), /Another secret/u)
+  assert.match((await check({ secret: attack })).join("\n"), /another secret/u)
   const skewed = headers.replace(/Timestamp: \d+/u, "Timestamp: 1000")
   assert.match((await check({ headers: skewed })).join("\n"), /before it was received/u)
   assert.match((await check({ headers: "x: y" })).join("\n"), /X-Service-Webhook-Id is missing/u)
