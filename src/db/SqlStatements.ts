@@ -1,6 +1,6 @@
 /**
  * The statements of an SQL file. sql-pg takes one statement a call, so a file is split at each `;` outside
- * quotes, dollar quotes, comments and parentheses. Statements of comments only are left out. Bodies in
+ * quotes, dollar quotes, comments and parentheses. Statements with only comments are omitted. Bodies in
  * `BEGIN ATOMIC` are not supported: write `$$`.
  */
 export const splitStatements = (text: string): ReadonlyArray<string> => {
@@ -37,7 +37,7 @@ export const splitStatements = (text: string): ReadonlyArray<string> => {
 
 const isSpace = (character: string): boolean => /\s/.test(character)
 
-/** Behind a `--` or a (nested) block comment at `offset`; `offset` itself if there is none. */
+/** The offset after a `--` or a (nested) block comment at `offset`; `offset` itself if there is none. */
 const skipComment = (text: string, offset: number): number => {
   if (text.startsWith("--", offset)) {
     const line = text.indexOf("\n", offset)
@@ -69,7 +69,7 @@ const matchAt = (pattern: RegExp, text: string, offset: number): string | undefi
   return pattern.exec(text)?.[0]
 }
 
-/** Behind the word, the quoted text or the single character at `offset`. */
+/** The offset after the word, the quoted text or the single character at `offset`. */
 const skipToken = (text: string, offset: number): number => {
   const character = text[offset]
   if (character === "'") return skipQuoted(text, offset, "'", false)

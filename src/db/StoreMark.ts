@@ -3,10 +3,10 @@ import type { DateTime } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { rowsOf, Time, toDate } from "./Rows.ts"
 
-/** A store that has gone back in time, as it was marked. docs/standbys.md */
+/** The mark of a store that went back in time. docs/standbys.md */
 const Mark = Schema.Struct({
   restoredAt: Time,
-  /** The newest heartbeat that the store knew of: what was written later is lost. `null`: it knew none. */
+  /** The newest heartbeat in the store: later writes are lost. `null` if there was none. */
   trustedUntil: Schema.NullOr(Time),
   /** Unfinished tasks whose newest submit the store may have lost. */
   tasksInDoubt: Schema.Int,
@@ -15,23 +15,23 @@ const Mark = Schema.Struct({
 })
 export type Mark = typeof Mark.Type
 
-/** A process that has found the store behind what it knows. */
+/** A process that has found the store behind its own progress. */
 export interface ProcessAhead {
   readonly id: string
-  /** The highest `advance` that it knows. */
+  /** The highest `advance` known to it. */
   readonly seen: number
-  /** Its last heartbeat before. */
+  /** Its last heartbeat before that. */
   readonly since: DateTime.Utc
 }
 
 /**
- * Marks the store: for a process that is ahead of it, unless another one did so since that process's last good
- * heartbeat (`None`). Without a time it is the server's.
+ * Marks the store: for a process that is ahead of it, unless another one has done so since that process's last good
+ * heartbeat (`None`). The time defaults to the server's.
  */
 export const markStore = (mark: {
   readonly by: string
   readonly now: DateTime.Utc | null
-  /** The operator knows that no submit was lost: no task is in doubt. */
+  /** The operator knows that no submit was lost, so no task is in doubt. */
   readonly allowsSubmits?: boolean
   readonly ahead?: ProcessAhead
 }) =>

@@ -8,14 +8,14 @@ import { storeFailures } from "./StoreFailures.ts"
 import { markStore } from "./StoreMark.ts"
 import { storeTrouble } from "./StoreTrouble.ts"
 
-/** The configured store over one connection, for tools that end soon. */
+/** The configured store over one connection, for short-lived tools. */
 const connection = Effect.map(AppConfig, ({ dataDir, database }) =>
   database._tag === "Embedded"
     ? Database.layerEmbedded({ dataDir, durable: database.durable })
     : Database.layerPostgres({ url: database.url, timeouts: "endless", maxConnections: 1 })
 )
 
-/** What messages call it, without a secret. */
+/** Its name in messages, without secrets. */
 export const nameOfStore = Effect.flatMap(AppConfig, ({ dataDir, database }) =>
   database._tag === "Embedded"
     ? Effect.succeed(`the embedded store in ${dataDir}`)
@@ -27,7 +27,7 @@ export const nameOfStore = Effect.flatMap(AppConfig, ({ dataDir, database }) =>
 
 /**
  * Applies the missing migrations and changed functions. Several processes may do so at once: an advisory lock
- * lets each step happen once. An embedded store in use is refused, since its process has migrated it.
+ * ensures that each step runs once. An embedded store in use is refused, because its process has migrated it.
  */
 export const migrateStore = Effect.gen(function* () {
   const store = yield* nameOfStore
@@ -56,7 +56,7 @@ const Session = Schema.Struct({
   mayWrite: Schema.Boolean
 })
 
-/** Writes as a process does, and into a file of its own, and rolls back: why the store takes no writes, if so. */
+/** Writes like a process, and to a separate file, and rolls back: returns why the store accepts no writes, if so. */
 const tryToWrite = Effect.fnUntraced(function* (sql: SqlClient) {
   const write = Effect.gen(function* () {
     yield* sql`CREATE TEMPORARY TABLE gateway_doctor (n integer) ON COMMIT DROP`
@@ -87,7 +87,7 @@ const newestMark = Effect.flatMap(
 )
 
 /**
- * What `migrateStore` would apply, whether the role may make tables and write tasks, why the store takes no writes
+ * What `migrateStore` would apply, whether the role may create tables and write tasks, why the store accepts no writes
  * now, and how far the clock of this machine is ahead of the store's. Changes nothing.
  */
 export const inspectStore = Effect.gen(function* () {

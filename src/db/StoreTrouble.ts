@@ -3,7 +3,7 @@ import { SqlError } from "effect/sql"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { sqlState } from "./StoreFailures.ts"
 
-/** What a server that answers lacks, by SQLSTATE. */
+/** What a responding server lacks, by SQLSTATE. */
 const lacks = new Map([
   ["53100", "the disk of Postgres is full"],
   ["53200", "Postgres is out of memory"],
@@ -14,7 +14,7 @@ const lacks = new Map([
   ["58030", "Postgres cannot read or write its files"]
 ])
 
-/** Why the store does nothing now, in words for the operator. docs/operating.md#gatewaystoreaway */
+/** Why the store does not work now, for the operator. docs/operating.md#gatewaystoreaway */
 export const storeTrouble = ({ cause }: StoreUnavailable): string => {
   const state = SqlError.isSqlError(cause) ? sqlState(cause) : Option.none()
   return Option.match(

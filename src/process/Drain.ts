@@ -20,17 +20,17 @@ export class Drain extends Context.Service<
     readonly hurry: Effect.Effect<void>
     /** Remaining writes may take until then, in milliseconds of `performance.now()`. */
     readonly graceUntil: (millis: number) => Effect.Effect<void>
-    /** The same time; long past without a grace, and after `hurry`. */
+    /** The same time; in the past without a grace period and after `hurry`. */
     readonly graceEnd: () => number
-    /** Runs; the drain waits for its end. */
+    /** Runs an effect; the drain waits for its end. */
     readonly hold: (
       kind: HeldWork
     ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    /** The same where no effect spans the work: so many more of a kind. */
+    /** The same for work without a single effect: adds this many of a kind. */
     readonly count: (kind: HeldWork, by: number) => void
-    /** How much of a kind is held now. */
+    /** How many of a kind are held now. */
     readonly held: (kind: HeldWork) => number
-    /** Succeeds when nothing is held. */
+    /** Succeeds once nothing is held. */
     readonly idle: Effect.Effect<void>
   }
 >()("gateway/process/Drain") {
@@ -75,7 +75,7 @@ export class Drain extends Context.Service<
     })
   )
 
-  /** Begins the drain at the latest when the scope closes. */
+  /** Begins the drain no later than when the scope closes. */
   static readonly layerAtEnd = Layer.effectDiscard(
     Effect.flatMap(Drain, ({ begin }) => Effect.addFinalizer(() => begin))
   )

@@ -3,8 +3,8 @@ import { Process } from "./Process.ts"
 import type { DutyInterval } from "./ProcessStore.ts"
 
 /**
- * A loop that runs when this process has taken the duty: in each interval of so many seconds one process
- * does, at one of its heartbeats. A run that fails is logged. ADR 0202.
+ * A loop that runs when this process has taken the duty: in each interval one process takes it with one of its
+ * heartbeats. A failed run is logged. ADR 0202.
  */
 export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R>) =>
   Layer.effectDiscard(

@@ -4,31 +4,31 @@ import { Batcher } from "../db/Batcher.ts"
 import { DirectConnection, notificationChannel } from "../db/DirectConnection.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 
-/** What happened; the comment says what the key of such a hint is. */
+/** Kinds of hints; the comment describes the key of each. */
 export type HintTopic =
   /** A task that has moved. */
   | "task"
-  /** A task that is due, and that its process does not take. */
+  /** A due task that its process does not take. */
   | "run"
-  /** A process that stops has handed over tasks; no key. */
+  /** No key: a stopping process has handed over tasks. */
   | "left"
-  /** A task that was ended from outside. */
+  /** A task ended from outside. */
   | "stop"
   /** Endpoints with due deliveries. */
   | "endpoint"
-  /** What has changed: the adopted catalog, drained accounts, faults of accounts. */
+  /** What changed: the adopted catalog, drained accounts, faults of accounts. */
   | "news"
-  /** A process that has begun. */
+  /** A process that has started. */
   | "begun"
-  /** An API key that was revoked. */
+  /** A revoked API key. */
   | "key"
-  /** JSON: what the response of an account has shown. */
+  /** JSON: what a response of an account has shown. */
   | "account"
 
 interface HintsService {
   /** Sends to the other processes soon. Never waits, never fails. */
   readonly publishUnsafe: (topic: HintTopic, key: string) => void
-  /** Receives what other processes send. The handler must not throw. */
+  /** Receives the hints of other processes. The handler must not throw. */
   readonly subscribe: (topic: HintTopic, handler: (key: string) => void) => void
 }
 

@@ -33,7 +33,9 @@ export const compareWith = (store: ProcessStore["Service"], progress: StoreProgr
 /** docs/standbys.md#how-it-is-noticed */
 const logMark = Option.match({
   onNone: () =>
-    Effect.logWarning("The store has gone back in time, as another process has detected and marked"),
+    Effect.logWarning(
+      "The store has gone back in time, as another process has detected and marked"
+    ),
   onSome: ({ holdsEnded, tasksInDoubt, trustedUntil }: Mark) => {
     const until = trustedUntil === null ? "" : ` after ${DateTime.formatIso(trustedUntil)}`
     return Effect.logError(

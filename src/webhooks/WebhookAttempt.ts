@@ -168,10 +168,7 @@ const wasNeverStarted = (
   (!isStarted && Cause.hasInterruptsOnly(cause))
 
 const notSent = failed("lost", "the process was paused before it could send; sent again")
-const movedAway = failed(
-  "lost",
-  "the sending process stopped during this attempt; sent again"
-)
+const movedAway = failed("lost", "the sending process stopped during this attempt; sent again")
 
 /** Follows the retry schedule; a lost attempt is due again at once and does not count. ADR 0003. */
 const nextDueAt = (

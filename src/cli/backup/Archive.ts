@@ -10,14 +10,14 @@ import { createGunzip, createGzip } from "node:zlib"
 import { syncPath } from "../../db/NewStore.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 
-/** A file of the archive, with what it must have when it is restored. */
+/** A file of the archive, with its expected properties. */
 const ArchivedFile = Schema.Struct({
   path: Schema.String,
   size: Schema.Int,
   sha256: Schema.String
 })
 
-/** The last entry: an archive that was cut off has none. */
+/** The last entry, which truncated archives lack. */
 export const Manifest = Schema.Struct({
   format: Schema.Literal(1),
   created_at: Schema.String,
@@ -29,7 +29,7 @@ export type Manifest = typeof Manifest.Type
 const manifestName = "manifest.json"
 const decodeManifest = Schema.decodeUnknownEffect(Schema.fromJsonString(Manifest))
 
-/** A folder of the archive, and which of its files are left out. */
+/** A folder of the archive, and its excluded files. */
 export interface Source {
   readonly name: string
   readonly folder: string
@@ -50,7 +50,7 @@ export const attempt = <A>(
         : failed(`${what}: ${cause instanceof Error ? cause.message : "failed"}`, remedy)
   })
 
-/** Paths below a folder, each folder before what is in it. What is left out is not looked into. */
+/** Paths below a folder, each folder before its contents. Excluded folders are not read. */
 const pathsIn = async (
   { folder, isLeftOut }: Omit<Source, "name">,
   below = ""
@@ -82,7 +82,7 @@ const entriesIn = async (source: Source) => {
   )
 }
 
-/** One file, whose hash is known when it has been read. */
+/** One file; its hash is known once it has been read. */
 const fileEntry = (
   entry: Awaited<ReturnType<typeof entriesIn>>[number],
   note: (sha256: string) => void
@@ -99,7 +99,7 @@ const fileEntry = (
   return Tar.fileStream(entry.path, size, bytes, { mode: mode & 0o777, mtime })
 }
 
-/** Writes a `.tar.gz` that appears under its name when it is whole and on the disk. Refuses to overwrite. */
+/** Writes a `.tar.gz` that gets its name once it is complete and durable. Refuses to overwrite. */
 export const writeArchive = Effect.fnUntraced(function* (
   file: string,
   sources: ReadonlyArray<Source>,
@@ -127,7 +127,7 @@ export const writeArchive = Effect.fnUntraced(function* (
   )
   const remedy = "Name a file that does not exist yet, on a disk with room for it"
   yield* Effect.acquireUseRelease(
-    // Of its own: one that a killed backup left, or another one writes, is in nobody's way
+    // A unique name: remains of a killed backup, and concurrent backups, do not interfere
     Effect.sync(() => `${file}.${randomBytes(4).toString("hex")}.part`),
     (part) =>
       attempt(
@@ -136,7 +136,7 @@ export const writeArchive = Effect.fnUntraced(function* (
           const bytes = Readable.from(Stream.toAsyncIterable(archived))
           const out = createWriteStream(part, { flags: "wx", mode: 0o600, flush: true })
           await pipeline(bytes, createGzip(), out, { signal })
-          // Fails if the name is taken, also by another backup in this moment
+          // Fails if the name is taken, even by a concurrent backup
           await link(part, file)
           await syncPath(dirname(file))
         },

@@ -22,12 +22,12 @@ const isOfProcess = (path: string): boolean =>
 
 interface Folders {
   readonly dataDir: string
-  /** `undefined`: a bucket, which is no part of a backup. */
+  /** `undefined` for a bucket, which is not part of a backup. */
   readonly artifacts: string | undefined
   readonly durable: boolean
 }
 
-/** The folders of the embedded store; another store has means of its own. */
+/** The folders of the embedded store; other stores have their own tools. */
 const embedded = Effect.gen(function* () {
   const { artifactStore, dataDir, database } = yield* AppConfig
   if (database._tag === "Postgres") {
@@ -52,7 +52,7 @@ const asFault = ({ message }: { readonly message: string }) => failed(message)
 
 const stopFirst = "Stop the service, and start it again after this; docs/operating.md#backup"
 
-/** Nobody else writes in the folder until the scope closes. */
+/** Nobody else writes to the folder until the scope closes. */
 const locked = (dataDir: string) =>
   Effect.mapError(lockDataDir(dataDir), ({ message }) => failed(message, stopFirst))
 
@@ -135,7 +135,7 @@ const markedTasks = {
   onSome: ({ tasksInDoubt }: Mark) => tasksInDoubt
 }
 
-/** A folder for what is being restored; what a killed restore left there is removed. */
+/** A folder for the restore; remains of a killed restore are removed. */
 const makeStaging = (folder: string) =>
   Effect.acquireRelease(
     attempt(folder, async () => {
@@ -164,7 +164,7 @@ const mediaBeside = Effect.fnUntraced(function* (media: string, artifacts: strin
 })
 
 const moveInto = async (from: string, to: string) => {
-  // The store last: without it the folder is no store yet
+  // The store last: without it the folder is not a store yet
   const names = (await readdir(from)).toSorted(
     (a, b) => Number(a === "postgres") - Number(b === "postgres")
   )
@@ -228,7 +228,7 @@ export const restore = Effect.fnUntraced(
       await syncPath(dirname(dataDir))
       await unmarkRestore(dataDir)
     })
-    // Else an interrupt would remove what is not moved yet
+    // Otherwise an interrupt would remove files that are not moved yet
     yield* Effect.uninterruptible(move)
     return {
       data_dir: dataDir,

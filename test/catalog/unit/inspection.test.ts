@@ -211,7 +211,7 @@ describe("inspectImage", () => {
   it.effect("refuses a JPEG without a picture, with two sizes, or damaged", () =>
     Effect.gen(function* () {
       const twice = jpeg({ extra: [jpegFrame(0xc0, 10, 10)] })
-      yield* refuses([concat("\xff\xd8\xff\xd9")], /no picture/u)
+      yield* refuses([concat("\xff\xd8\xff\xd9")], /no image/u)
       yield* refuses([twice], /declares its size twice/u)
       yield* refuses([concat("\xff\xd8\xff\xe0\0\0")], /damaged/u)
       yield* refuses([concat("\xff\xd8\xff\xe0\0\x02abc")], /damaged/u)
@@ -330,9 +330,9 @@ describe("inspectAudio", () => {
     Effect.gen(function* () {
       yield* refuses([wav(5).subarray(0, 40_000), mp3(300).subarray(0, 20_050)], /cut off/u, sound)
       yield* refuses([wav(5, { coding: 0x55 })], /compressed/u, sound)
-      yield* refuses([concat("ID3\x04\0\0\0\0\0\0nothing")], /no sound/u, sound)
+      yield* refuses([concat("ID3\x04\0\0\0\0\0\0nothing")], /no audio/u, sound)
       yield* refuses([png(), concat("OggS"), concat("fLaC")], /Expected WAV or MP3/u, sound)
-      yield* refuses([concat("RIFF\x04\0\0\0WAVE")], /no sound/u, sound)
+      yield* refuses([concat("RIFF\x04\0\0\0WAVE")], /no audio/u, sound)
     })
   )
 })

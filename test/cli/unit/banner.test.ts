@@ -37,7 +37,7 @@ describe("the banner of a start", () => {
       assert.match(text, /^Live vendors: alibaba, openai, service$/mu)
       assert.match(text, /^Sandbox: anthropic, google$/mu)
       assert.notMatch(text, /no vendor key/u)
-      assert.match(text, /alibaba is live: the call is paid/u)
+      assert.match(text, /alibaba is live, so the call costs money/u)
       assert.notInclude(text, key)
     })
   )

@@ -131,8 +131,12 @@ describe("doctor and a bucket", () => {
       for (const [handler, detail, remedy] of [
         [refusing("GET", 404, "NoSuchBucket"), /does not exist/u, /create it/u],
         [refusing("GET", 403, "InvalidAccessKeyId"), /answered 403/u, /AWS_ACCESS_KEY_ID/u],
-        [refusing("PUT", 403, "AccessDenied"), /cannot be written: .*403/u, /right to .*write/u],
-        [refusing("DELETE", 403, "AccessDenied"), /\.doctor-.*403/u, /right to .*delete/u]
+        [
+          refusing("PUT", 403, "AccessDenied"),
+          /cannot be written: .*403/u,
+          /permissions to .*write/u
+        ],
+        [refusing("DELETE", 403, "AccessDenied"), /\.doctor-.*403/u, /permissions to .*delete/u]
       ] as const) {
         const found = yield* Effect.scoped(
           Effect.flatMap(server(handler), ({ url }) => doctorOf(url))

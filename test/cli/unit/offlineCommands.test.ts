@@ -155,7 +155,7 @@ describe("a service of another release", () => {
         const ran = yield* runCommand(args, env)
         assert.strictEqual(ran.code, 1, args.join(" "))
         assert.include(ran.error, url)
-        assert.match(ran.error, /another form/u)
+        assert.match(ran.error, /an unexpected form/u)
         assert.notMatch(ran.error, /SchemaError|fiber/u)
       }
     })

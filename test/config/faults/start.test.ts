@@ -55,7 +55,7 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
   [
     "ARTIFACT_STORE is a URL of something else",
     { DATA_DIR: join(folder, "artifacts"), ARTIFACT_STORE: "https://media.example" },
-    /^ARTIFACT_STORE: .*is no bucket; set a folder, or s3:/
+    /^ARTIFACT_STORE: .*is not a bucket; set a folder, or s3:/
   ],
   [
     "EGRESS_ALLOW is a URL",

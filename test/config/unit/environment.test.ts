@@ -53,19 +53,19 @@ describe("the accounts in the environment", () => {
   )
 
   for (const [setting, fault] of [
-    ["weight=0", "no weight"],
-    ["weight=1001", "no weight"],
-    ["concurrent=0", "no concurrent"],
-    ["concurrent=1.5", "no concurrent"],
-    ["concurrent=100001", "no concurrent"],
-    ["concurrent=", "no concurrent"],
-    ["polls=0", "no polls"],
-    ["polls=0.5", "no polls"],
-    ["polls=100001", "no polls"],
-    ["name=a b", "no usable name"],
-    ["base=ftp://x", "no usable base"],
-    ["region=cn-hangzhou", "no region"],
-    ["jwks=keys", "no usable jwks"],
+    ["weight=0", "needs a weight"],
+    ["weight=1001", "needs a weight"],
+    ["concurrent=0", "needs a concurrent"],
+    ["concurrent=1.5", "needs a concurrent"],
+    ["concurrent=100001", "needs a concurrent"],
+    ["concurrent=", "needs a concurrent"],
+    ["polls=0", "needs polls"],
+    ["polls=0.5", "needs polls"],
+    ["polls=100001", "needs polls"],
+    ["name=a b", "an invalid name"],
+    ["base=ftp://x", "an invalid base"],
+    ["region=cn-hangzhou", "needs a region"],
+    ["jwks=keys", "an invalid jwks"],
     ["slots=3", "unknown setting"]
   ] as const) {
     it.effect(`refuse ${setting}, and do not print the key`, () =>

@@ -106,7 +106,7 @@ describe("NAME_FILE", () => {
       Effect.gen(function* () {
         const file = fileOf(name, value)
         const message = yield* faultOf({ ...beside, [name]: value, [`${name}_FILE`]: file })
-        assert.strictEqual(message, `${name}_FILE: ${name} is set too; set one of the two`)
+        assert.strictEqual(message, `${name}_FILE: ${name} is also set; set one of the two`)
       })
     )
   }

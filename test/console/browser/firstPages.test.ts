@@ -167,7 +167,7 @@ describe("the first pages of the console", () => {
         // The operator has no tasks of its own
         yield* heading(screen, "Page not found")
         yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
-        yield* Effect.promise(() => page.getByText("Every wallet equals").waitFor())
+        yield* Effect.promise(() => page.getByText("Every wallet matches").waitFor())
         yield* looks(screen)
         assert.deepStrictEqual(screen.faults, [])
       })

@@ -63,7 +63,7 @@ const keys = async (it: ConsolePage, url: string) => {
   const dialog = page.getByRole("dialog")
   await dialog.getByLabel("Name").fill("<b>robot</b>")
   await dialog.getByLabel("Budget in credits").fill("5,00")
-  await dialog.getByText("An amount has digits").waitFor()
+  await dialog.getByText("Enter an amount with").waitFor()
   await dialog.getByLabel("Budget in credits").fill("5")
   await dialog.getByLabel("Requests per minute").fill("600")
   await dialog.getByLabel("Add a model").selectOption(model)

@@ -57,7 +57,7 @@ const makeOwner = async (it: ConsolePage) => {
   await page.getByText(hostile("Owner")).waitFor()
   await tabTo(it, /Sign-in link/u)
   await page.keyboard.press("Enter")
-  await page.getByRole("dialog").getByText("It signs in once").waitFor()
+  await page.getByRole("dialog").getByText("It works once").waitFor()
   await tabTo(it, /Make a link/u)
   await page.keyboard.press("Enter")
   const link = await page.getByRole("dialog").locator("code").textContent()
@@ -78,7 +78,7 @@ const viewAs = async (it: ConsolePage, userId: string) => {
   const { page } = it
   await page.getByRole("link", { name: "View as" }).click()
   await opened(it, "Home")
-  await page.getByText("You see the pages of owner@example.com, read-only.").waitFor()
+  await page.getByText("You are viewing the pages of owner@example.com, read-only.").waitFor()
   await looks(it)
   for (const [link, forbidden] of [
     ["Keys", "Create key"],
@@ -106,7 +106,7 @@ const accounts = async (it: ConsolePage) => {
   await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click()
   await row.getByText("Draining", { exact: true }).waitFor()
   await page.getByRole("button", { name: "Check openai:a" }).click()
-  await page.getByText("openai:a answered as it should").waitFor()
+  await page.getByText("openai:a responded correctly").waitFor()
   vendor.script = (_, response) =>
     json(response, 401, { error: { message: hostile("no"), type: "x", code: hostile("code") } })
   await page.getByRole("button", { name: "Check openai:b" }).click()
@@ -126,7 +126,7 @@ const accounts = async (it: ConsolePage) => {
   await goTo(it, "Home")
   await page.getByRole("cell", { name: "openai:a" }).waitFor()
   await page.getByRole("cell", { name: "openai:c" }).waitFor()
-  await page.getByText("Every wallet equals its ledger").waitFor()
+  await page.getByText("Every wallet matches its ledger").waitFor()
   await looks(it)
   await page.getByRole("link", { name: "All accounts" }).click()
   await page.getByRole("button", { name: "Resume openai:a" }).click()
@@ -138,7 +138,7 @@ const catalog = async (it: ConsolePage) => {
   const region = page.getByRole("region", { name: "What the file changes" })
   await goTo(it, "Catalog")
   await page.getByRole("button", { name: "Compare with the file" }).click()
-  await page.getByText("The file is what is adopted").waitFor()
+  await page.getByText("The file matches the adopted catalog").waitFor()
   write(sum("9.00"))
   await page.getByRole("button", { name: "Compare with the file" }).click()
   await page.getByText("1 row differs from the file").waitFor()

@@ -49,7 +49,7 @@ const picture = async (it: ConsolePage) => {
   await looks(it)
   await page.getByLabel("Model").selectOption("alibaba/text-to-image-max")
   assert.include(page.url(), "model=alibaba%2Ftext-to-image-max")
-  await page.getByText("It appears when the required fields").waitFor()
+  await page.getByText("Fill in the required fields").waitFor()
   await page.getByLabel("Prompt (required)").fill(`${attack} it's a lighthouse`)
   await page.getByText("7.50 credits").waitFor()
   await looks(it)
@@ -128,7 +128,7 @@ const media = async (it: ConsolePage) => {
       buffer: Buffer.from(png({ width, height: 500 }))
     })
   await upload("small.png", 100)
-  await page.getByText("The picture has 100 × 500 px").waitFor()
+  await page.getByText("The image has 100 × 500 px").waitFor()
   await looks(it)
   await upload(`${attack}.png`, 500)
   await page.getByText(`${attack}.png`).waitFor()
@@ -195,7 +195,7 @@ const chat = async (it: ConsolePage) => {
   await looks(it)
   const embedding = names.find((one) => one.startsWith("openai/") && one.includes("embed")) ?? ""
   await it.open(`/playground?model=${encodeURIComponent(embedding)}`)
-  await page.getByText("This model makes vectors").waitFor()
+  await page.getByText("This model returns vectors").waitFor()
   await it.open("/playground?model=nobody/nothing")
   await page.getByText("There is no model nobody/nothing").waitFor()
 }
@@ -232,7 +232,7 @@ const endpoints = async (it: ConsolePage) => {
   await dialog.getByRole("button", { name: "Rotate secret" }).click()
   const second = await secretShown(it)
   assert.notStrictEqual(first, second)
-  await page.getByText(/The old secret also signs for 2[34] h/u).waitFor()
+  await page.getByText(/The old secret also signs for another 2[34] h/u).waitFor()
   await looks(it)
   await page.getByRole("button", { name: `Pause: ${hook}` }).click()
   await dialog.getByRole("button", { name: "Pause" }).click()
@@ -286,14 +286,12 @@ const deliveries = async (it: ConsolePage) => {
   while (receiver.got.length === before) await page.waitForTimeout(20)
   // Another state than a redelivery may have: nothing is offered
   await page.getByLabel("Status").selectOption("pending")
-  await page
-    .getByRole("button", { name: "Resend all matches" })
-    .waitFor({ state: "detached" })
+  await page.getByRole("button", { name: "Resend all matches" }).waitFor({ state: "detached" })
   await goTo(it, "Webhooks")
   await page.getByRole("button", { name: `Resend failed: ${hook}` }).click()
   await page.getByRole("dialog").getByLabel("Since").fill("2026-01-01T00:00")
   await page.getByRole("dialog").getByRole("button", { name: "Resend failed" }).click()
-  await page.getByText("0 deliveries are sent again").waitFor()
+  await page.getByText("0 deliveries will be sent again").waitFor()
 }
 
 /** Computed in the browser: nothing but the delivery's id leaves it. */
@@ -332,7 +330,7 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
   assert.match(changed.join("\n"), /differs from character/u)
   assert.match((await check({ secret: second.slice(6) })).join("\n"), /lacks whsec_/u)
   assert.match((await check({ secret: ` ${second}` })).join("\n"), /white space/u)
-  assert.match((await check({ secret: attack })).join("\n"), /Another secret/u)
+  assert.match((await check({ secret: attack })).join("\n"), /another secret/u)
   const skewed = headers.replace(/Timestamp: \d+/u, "Timestamp: 1000")
   assert.match((await check({ headers: skewed })).join("\n"), /before it was received/u)
   assert.match((await check({ headers: "x: y" })).join("\n"), /X-Service-Webhook-Id is missing/u)

@@ -80,9 +80,9 @@ describe("a pooler before Postgres", () => {
 
 describe("a pooler in session mode with too few server connections", () => {
   for (const [exhausted, why] of [
-    ["waits", /no answer came.*a pooler in session mode has too few server connections/u],
+    ["waits", /no response: .*a pooler in session mode has too few server connections/u],
     ["query_wait_timeout", /a pooler in session mode has too few server connections/u],
-    ["no more connections allowed", /takes no more connections/u]
+    ["no more connections allowed", /accepts no more connections/u]
   ] as const) {
     it.live(`is named when a connection ${exhausted}, and no other mode is blamed`, () =>
       Effect.gen(function* () {

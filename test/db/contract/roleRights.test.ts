@@ -34,7 +34,7 @@ const database = Effect.gen(function* () {
 })
 
 const right =
-  /^DATABASE_URL: its role lacks a right \(permission denied for .*\)\. Connect as the role/u
+  /^DATABASE_URL: its role lacks a permission \(permission denied for .*\)\. Connect as the role/u
 
 layer(Layer.empty, { timeout: "60 seconds" })("a role of the database without rights", (it) => {
   it.effect("is named by a migration, with the remedy", () =>

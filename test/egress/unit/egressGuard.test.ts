@@ -326,10 +326,10 @@ describe("EGRESS_ALLOW", () => {
   )
 
   it.each([
-    ["https://example.com", "is a URL: write the host alone"],
+    ["https://example.com", "is a URL: write only the host"],
     ["*.example.com", "has a wildcard"],
-    ["example.com:443", "a port cannot be given"],
-    ["127.0.0.1:80", "a port cannot be given"],
+    ["example.com:443", "leave out the port"],
+    ["127.0.0.1:80", "leave out the port"],
     ["10.0.0.0/33", "is not a CIDR"],
     ["10.0.0/8", "is not a CIDR"],
     ["example.com/path", "is not a CIDR"],

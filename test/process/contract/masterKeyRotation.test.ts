@@ -213,7 +213,7 @@ describeStores("the rotation of the master key", (database) => {
       const { message } = yield* Effect.flip(rotateWith(first, () => rotateStore))
       assert.match(
         message,
-        /^MASTER_KEY: \d+ values can be read with none of its keys; add the key/u
+        /^MASTER_KEY: \d+ values cannot be read with any of its keys; add the key/u
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

@@ -93,7 +93,7 @@ export const webhookTexts = {
     againAll: "Resend all matches",
     againAllTitle: "Resend these deliveries?",
     againAllDetail: (status: string) =>
-      `All ${status} deliveries that match the filters, oldest first, each with six new attempts.`,
+      `All deliveries that match the filters and are ${status}, oldest first, each with six new attempts.`,
     failedOrSkipped: "failed or skipped",
     title: "Delivery",
     request: "Request",
