@@ -1,5 +1,5 @@
 -- Metered passthrough calls: holds, settlement and receipts, many in one transaction
--- (ADR 0072, ADR 0100, ADR 0116, ADR 0120).
+-- (ADR 0072, 0116).
 --
 -- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
@@ -343,7 +343,7 @@ $$;
 -- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
 -- of these captures up to it. p_started_ms is Unix time in milliseconds. p_usages: with the number of the call's
 -- catalog as `catalog` and the vendor's id of the request as `request`. p_rotations: which secret the process knows
--- each key by (ADR 0190). p_catalogs: the one catalog of all running calls of a key and of those to come (ADR 0188).
+-- each key by (ADR 0190). p_catalogs: the one catalog of all running calls of a key and of those to come (ADR 0116).
 -- The arrays p_used_ are what the settled calls of each key and model add to the rollup
 -- (docs/reference/usage.md#rollup).
 --

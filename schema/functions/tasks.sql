@@ -2,7 +2,7 @@
 --
 -- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`, which is
 -- its place in the array. A loop decides each call; what the calls do that are not refused is then written by one
--- statement for all (ADR 0250).
+-- statement for all (ADR 0060).
 -- Calls on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and
 -- nothing that two transactions contend for is locked before its wallet, so that batches of several processes
 -- cannot deadlock. A call that is refused changes nothing and does not affect the others. An exception undoes
@@ -17,7 +17,7 @@
 -- share the wallet's lock.
 -- `models`: of an alias, all that the key has to allow.
 -- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
--- Unfinished tasks are counted by a plain scan of an index, which marks the entries of ended ones for the next (ADR 0131).
+-- Unfinished tasks are counted by a plain scan of an index, which marks the entries of ended ones for the next (ADR 0112).
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -705,11 +705,11 @@ end $$;
 -- A page of a user's tasks, newest first, with ids from p_since on and below p_before: those that pass the filters which
 -- are not null, at most p_limit of at most p_scan that are read. When so many are read before the page is full, one
 -- more row follows with the id of the last of them and nothing else.
--- What is read is never more, whatever statistics say and however the rows lie (ADR 0240). Nothing but an index may
+-- What is read is never more, whatever statistics say and however the rows lie (ADR 0165). Nothing but an index may
 -- bring rows into an order, save those of a trace; `= any` leaves the indexes that have the column in that order; rows
 -- cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys, models and traces are
--- found by their hash (ADR 0251), and compared, because two may have the same. A trace is looked for in each period of
--- 18.6 hours, which an id begins with, from the oldest task to the newest (ADR 0260).
+-- found by their hash (ADR 0165), and compared, because two may have the same. A trace is looked for in each period of
+-- 18.6 hours, which an id begins with, from the oldest task to the newest (ADR 0165).
 create or replace function tasks_search(
   p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
   p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer

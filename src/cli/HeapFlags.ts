@@ -1,4 +1,4 @@
-/** Keep the heap of a service small and its collection cheap, as `npm start` and the image do. ADR 0101, 0123 */
+/** Keep the heap of a service small and its collection cheap, as `npm start` and the image do. ADR 0233 */
 export const heapFlags = [
   "--max-semi-space-size=16",
   "--heap-growing-percent=100",

@@ -59,7 +59,7 @@ export class AppConfig extends Context.Service<
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
-    /** None: everybody reads `/metrics`, without names. ADR 0237 */
+    /** None: everybody reads `/metrics`, without names. ADR 0223 */
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation

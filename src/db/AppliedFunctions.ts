@@ -77,7 +77,7 @@ const Waiting = Schema.Array(
 /**
  * Cancels the calls of these functions that wait for a lock: nearly all wait for this transaction, and would go on with
  * a body of before in the schema of after. Their processes call again, as after a statement that took too long (ADR 0158).
- * What a role may cancel, and whose statements it sees, is a matter of grants (ADR 0252).
+ * What a role may cancel, and whose statements it sees, is a matter of grants (ADR 0158).
  */
 const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   if (names.length === 0) return

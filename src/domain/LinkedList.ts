@@ -9,7 +9,7 @@ export interface ListNode<A> {
 /**
  * A doubly linked list in insertion order, with removal from anywhere. A `Set` has that order too,
  * but a set that fills and empties continuously is reallocated, and its old tables keep their
- * members from the collection of short-lived objects. ADR 0123.
+ * members from the collection of short-lived objects. ADR 0233.
  */
 export class LinkedList<A> {
   #first: ListNode<A> | undefined

@@ -35,6 +35,6 @@ export const signInsPerAccountMax = 10
 /** Of the body of a sign-in, which anybody may send. */
 export const signInBytesMax = 16 * 1024
 
-/** Hashes of passwords that run at a time in a process, and that wait; each takes 19 MiB (ADR 0173). */
+/** Hashes of passwords that run at a time in a process, and that wait; each takes 19 MiB (ADR 0174). */
 export const passwordHashesAtOnceMax = 2
 export const passwordHashesWaitingMax = 32

@@ -4,7 +4,7 @@ import type { Resolve } from "./EgressConnector.ts"
 /**
  * A look-up by the operating system blocks one of libuv's four threads until it returns, up to half a
  * minute with a silent name server: four such names would stop all other look-ups and file access.
- * So names are resolved by c-ares, which needs no thread. ADR 0056.
+ * So names are resolved by c-ares, which needs no thread. ADR 0040.
  */
 const queryMillis = 3000
 const queryTries = 3

@@ -16,7 +16,7 @@ const LeasedRate = Schema.Struct({
 /** A rate limit of a vendor, as tasks keep it: `used` are the permits of the current minute. */
 export type LeasedRate = typeof LeasedRate.Type
 
-/** Figures of vendor accounts over all processes. ADR 0187. */
+/** Figures of vendor accounts over all processes. ADR 0164. */
 export class AccountFiguresStore extends Context.Service<
   AccountFiguresStore,
   {

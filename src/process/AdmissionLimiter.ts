@@ -32,7 +32,7 @@ const forgetMillis = 1000
  * Bounds how much work of one kind waits for this process, and divides it fairly among the callers. Work in
  * hand is what was admitted in this turn of the event loop, and operations on the store: a request that
  * waits for a vendor, its client or the end of a task is not in hand. A request waits for several turns, so
- * that a turn has a bound of its own. O(1), time is given by the caller. ADR 0207, 0249, 0277.
+ * that a turn has a bound of its own. O(1), time is given by the caller. ADR 0207, 0277.
  */
 export class AdmissionLimiter {
   readonly #turn: AdaptiveLimit

@@ -30,7 +30,7 @@ export class MasterKeyRotation extends Context.Service<
     ) => Effect.Effect<RotationOutcome, StoreUnavailable>
     /**
      * Processes that live and encrypt under another key than the first: what they write is not of the new
-     * key, and some cannot read it. ADR 0236
+     * key, and some cannot read it. ADR 0222
      */
     readonly stragglers: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }

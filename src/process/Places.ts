@@ -5,7 +5,7 @@ import { withoutServices } from "../domain/BackgroundContext.ts"
 /**
  * An array with a list of its free places. A `Set` or `Map` through which short-lived members pass is
  * made anew all the time, and each table that was thrown away keeps what stood in it from the
- * collection of short-lived objects: a third of the CPU of a small call. ADR 0123.
+ * collection of short-lived objects: a third of the CPU of a small call. ADR 0233.
  */
 export class Places<Member> {
   readonly #members: Array<Member | undefined> = []

@@ -20,7 +20,7 @@ const dead = { seconds: ownerDeadSeconds }
 /**
  * Writes the first heartbeat. A process that cannot read what the others encrypt would sign no webhook, and they not
  * those of its own. One whose heartbeat does not come again was killed, and is waited for: a supervisor may give up
- * after some failed starts. ADR 0147
+ * after some failed starts. ADR 0222
  */
 const enter = Effect.fnUntraced(function* (
   id: string,
@@ -73,7 +73,7 @@ export class Process extends Context.Service<
      * heartbeats of others prove nothing.
      */
     readonly aliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
-    /** The same for calls and reservations, whose leases last longer. ADR 0177. */
+    /** The same for calls and reservations, whose leases last longer. ADR 0270. */
     readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /**
      * What one process does for all of them, once in each interval of so many seconds. Returns the wait for

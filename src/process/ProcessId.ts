@@ -14,7 +14,7 @@ const partsOf = (processId: string) => {
   return { uuid, tag }
 }
 
-/** An id that shows whoever has the key under which master key its process encrypts. ADR 0236 */
+/** An id that shows whoever has the key under which master key its process encrypts. ADR 0222 */
 export const makeProcessId = (secrets: Mac): string => {
   const uuid = SecureRandom.uuidV4Unsafe()
   return `proc_${uuid}_${tagOf(secrets.mac(purpose, uuid))}`

@@ -3,7 +3,7 @@ import type { Problem } from "../domain/Problem.ts"
 import { allowsModel, modelNotAllowed } from "./ApiKeys.ts"
 import type { Principal } from "./ApiKeys.ts"
 
-/** Each model that a request may use has to be allowed: what an alias names changes with the catalog. ADR 0226. */
+/** Each model that a request may use has to be allowed: what an alias names changes with the catalog. ADR 0224. */
 export const refuseOtherModels = (
   principal: Principal,
   models: ReadonlyArray<string>

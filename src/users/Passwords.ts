@@ -12,7 +12,7 @@ export interface Verdict {
 
 /**
  * Argon2id of passwords, outside the event loop. Each takes 19 MiB and some 25 ms of a core, so few run at
- * a time and few wait. ADR 0173.
+ * a time and few wait. ADR 0174.
  */
 export class Passwords extends Context.Service<
   Passwords,

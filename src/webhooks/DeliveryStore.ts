@@ -43,7 +43,7 @@ export class DeliveryStore extends Context.Service<
     /**
      * Claims due deliveries of many endpoints, oldest first; of a disabled endpoint only those that
      * were requested by hand. Never more than the sliding minute and the attempts at once of all processes
-     * allow. ADR 0104, ADR 0203.
+     * allow. ADR 0104.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>

@@ -32,7 +32,7 @@ export interface SignatureReport {
 
 /**
  * Explains why a receiver could not verify a delivery.
- * docs/reference/webhooks.md#debugging-a-signature, ADR 0055.
+ * docs/reference/webhooks.md#debugging-a-signature.
  */
 export class SignatureDebug extends Context.Service<
   SignatureDebug,

@@ -233,7 +233,7 @@ const warmUp = (store: DeliveryStore["Service"]) =>
     Effect.ignore
   )
 
-/** Endpoints in one statement, and statements that run at once. ADR 0050. */
+/** Endpoints in one statement, and statements that run at once. ADR 0114. */
 const claimEndpointsMax = 100
 const claimsMax = 1
 

@@ -120,7 +120,7 @@ interface Target {
 /** URLs in the cache of one process. */
 const cachedTargetsMax = 1000
 
-/** After it the claim of the attempt is too old to be sent. ADR 0052. */
+/** After it the claim of the attempt is too old to be sent. ADR 0003. */
 const queueTimeout = Duration.seconds(8)
 
 /**

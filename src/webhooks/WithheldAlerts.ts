@@ -8,7 +8,7 @@ import { balanceLow } from "./Events.ts"
 
 /**
  * Reports the balance alerts that the throttle withheld, when its window is over. One process looks.
- * docs/reference/wallet.md#balance-alert, ADR 0142.
+ * docs/reference/wallet.md#balance-alert, ADR 0256.
  */
 export const layer = Duty.layer(
   { name: "withheld alerts", seconds: withheldAlertSeconds },
