@@ -1,5 +1,5 @@
 -- Metered passthrough calls: holds, settlement and receipts, many in one transaction
--- (ADR 0072, ADR 0100, ADR 0116, ADR 0120).
+-- (ADR 0072, 0116).
 --
 -- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
@@ -338,7 +338,7 @@ $$;
 -- until its running calls have ended, and is then reopened. So does one that exceeds what a lowered limit leaves.
 -- `available` and `expires_at` also respect the limit; `threshold` of a reservation is what is left of it.
 --
--- The caller has counted, so that nothing is sorted or looked up here (ADR 0120).
+-- The caller has counted, so that nothing is sorted or looked up here (ADR 0072).
 --
 -- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
 -- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The

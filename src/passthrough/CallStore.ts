@@ -146,7 +146,7 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   endedAt: Time
 }) {}
 
-/** Metered calls: held and settled, many in one statement. ADR 0072 and 0100. */
+/** Metered calls: held and settled, many in one statement. ADR 0072. */
 export class CallStore extends Context.Service<
   CallStore,
   {

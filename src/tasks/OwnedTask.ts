@@ -63,7 +63,7 @@ export const polledFields = [
 ] as const satisfies ReadonlyArray<keyof TaskRow>
 export type PolledTask = Pick<TaskRow, (typeof polledFields)[number]>
 
-/** One whose job is at the vendor. Its whole row is read when the job has ended. ADR 0244 */
+/** One whose job is at the vendor. Its whole row is read when the job has ended. ADR 0149 */
 export interface OwnedJob extends InHand {
   readonly task: PolledTask
   readonly job: VendorJob

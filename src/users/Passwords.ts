@@ -14,7 +14,7 @@ export interface Verdict {
 
 /**
  * Argon2id of passwords, outside the event loop. Each takes 19 MiB and about 25 ms of a core, so few run at
- * a time and few may wait. ADR 0173.
+ * a time and few may wait. ADR 0174.
  */
 export class Passwords extends Context.Service<
   Passwords,

@@ -186,7 +186,7 @@ export class VendorClient extends Context.Service<
       entry: ChosenFor,
       options?: { readonly onlyFree: boolean }
     ) => Effect.Effect<VendorAccount, VendorError>
-    /** Some account has the model, or the simulator serves it. ADR 0145. */
+    /** Some account has the model, or the simulator serves it. ADR 0070. */
     readonly isServed: (entry: ChosenFor) => boolean
     /** Every account that may have bought a job of this model: none where the simulator serves it. */
     readonly accountsFor: (entry: ChosenFor) => ReadonlyArray<VendorAccount>

@@ -35,7 +35,7 @@ export interface SignatureReport {
 /**
  * Explains why a receiver could not verify a delivery. Not `verifyWebhook`, which stops at the first reason and stands
  * alone for receivers: this one reports all findings and knows the secrets and the log.
- * docs/reference/webhooks.md#debugging-a-signature, ADR 0055.
+ * docs/reference/webhooks.md#debugging-a-signature.
  */
 export class SignatureDebug extends Context.Service<
   SignatureDebug,

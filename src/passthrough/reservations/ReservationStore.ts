@@ -22,7 +22,7 @@ export interface ReservationSize {
   readonly user: UserId
   /** Id of the hold that replaces the last one. */
   readonly hold: string
-  /** The catalog of the running calls, and of those to come. ADR 0188. */
+  /** The catalog of the running calls, and of those to come. ADR 0116. */
   readonly catalogId?: number | null
   /** What the running calls can cost. */
   readonly needs: Credits
@@ -182,7 +182,7 @@ const parametersOf = (
 
 /**
  * The number of each call's capture among those of its key, and their sum up to it, so that the server
- * need not sort. `place` is that of the key, from 1. ADR 0120.
+ * need not sort. `place` is that of the key, from 1. ADR 0072.
  */
 const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
   const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
