@@ -29,8 +29,14 @@ export class Places<Member> {
   }
 }
 
-/** `ended` is called when it has ended: a finalizer of the effect would cost more. */
-type Fork = (effect: Effect.Effect<unknown, unknown>, ended?: () => void) => void
+/**
+ * Returns the fiber; `undefined` when the scope has ended. `ended` is called when it has ended: a finalizer of the
+ * effect would cost more.
+ */
+type Fork = (
+  effect: Effect.Effect<unknown, unknown>,
+  ended?: () => void
+) => Fiber.Fiber<unknown, unknown> | undefined
 
 const makeWith = (
   end: (interrupted: Effect.Effect<void>) => Effect.Effect<void>
@@ -44,13 +50,14 @@ const makeWith = (
       return end(Fiber.interruptAll(fibers.all()))
     })
     return (effect, ended) => {
-      if (isClosed) return
+      if (isClosed) return undefined
       const fiber = fork(effect)
       const place = fibers.add(fiber)
       fiber.addObserver(() => {
         fibers.remove(place)
         ended?.()
       })
+      return fiber
     }
   })
 
