@@ -44,3 +44,6 @@ export const resultRetrySeconds = [1, 2, 4] as const
 
 /** After these: the pause before a host that fails temporarily is tried again as often. */
 export const failingHostRetrySeconds = 15
+
+/** A look at due work that failed. */
+export const dueWorkRetryMillis = 1000

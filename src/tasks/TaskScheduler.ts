@@ -2,6 +2,7 @@ import { Array, Clock, DateTime, Effect, Exit, Layer, Queue } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
 import { afterMillis } from "../domain/RealTime.ts"
+import { dueWorkRetryMillis } from "../domain/Retries.ts"
 import { Drain } from "../process/Drain.ts"
 import { Hints } from "../process/Hints.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
@@ -67,7 +68,6 @@ export const layer = Layer.effectDiscard(
 
     /** Returns when to look again. */
     const look = Effect.gen(function* () {
-      inbox.clear()
       claimed = 0
       // Other processes take what is due
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
@@ -80,29 +80,21 @@ export const layer = Layer.effectDiscard(
       return areWaiting ? Math.min(now + slotRecheckSeconds * 1000, next) : next
     })
 
-    yield* paced(look, () => gatherMillis(claimed)).pipe(
-      Effect.catchCause((cause) =>
-        Effect.andThen(
-          Effect.logWarning("Due tasks were not read", cause),
-          Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
-        )
-      ),
-      Effect.flatMap((at) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => inbox.sleepUntil(at, now))
-      ),
-      Effect.forever,
-      Effect.forkScoped
+    yield* Effect.forkScoped(
+      inbox.run({
+        look,
+        rest: makeRest(() => gatherMillis(claimed)),
+        failed: "Due tasks were not read",
+        retryMillis: dueWorkRetryMillis
+      })
     )
   })
 )
 
-/** Two looks start no sooner after each other than that. */
-const paced = <A, E, R>(
-  look: Effect.Effect<A, E, R>,
-  millis: () => number
-): Effect.Effect<A, E, R> => {
+/** Leaves at least so many milliseconds between two looks. */
+const makeRest = (millis: () => number): Effect.Effect<void> => {
   let lookedAt = Number.NEGATIVE_INFINITY
-  const rest = Effect.callback<void>((resume) => {
+  return Effect.callback((resume) => {
     const left = Math.max(0, lookedAt + millis() - performance.now())
     return Effect.sync(
       afterMillis(left, () => {
@@ -111,11 +103,7 @@ const paced = <A, E, R>(
       })
     )
   })
-  return Effect.andThen(rest, look)
 }
-
-/** The wait after a look that failed. */
-const retryMillis = 1000
 
 /** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */
 const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
