@@ -1,8 +1,9 @@
 import type { S3 } from "@aws-sdk/client-s3"
-import { Effect, Option, Predicate, Redacted, Schedule, Schema } from "effect"
+import { Effect, Option, Predicate, Redacted, Schema } from "effect"
 import { errorCode } from "../db/MakeFolder.ts"
 import type { BucketAccess } from "../domain/Bucket.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
+import { bucketRetries } from "../domain/Retries.ts"
 
 /** One request with its response headers; the body of a stream may take longer. */
 const requestMillisMax = 30_000
@@ -81,7 +82,7 @@ export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
       catch: faultOf
     }).pipe(
       // Every request names its object or its part, so a repeated one changes nothing
-      Effect.retry({ times: 2, schedule: Schedule.exponential("200 millis"), while: isTransient })
+      Effect.retry({ ...bucketRetries, while: isTransient })
     )
   return send
 })

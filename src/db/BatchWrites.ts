@@ -6,6 +6,7 @@ import type { Credits } from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { deadlockRetries } from "../domain/Retries.ts"
 import { rowsOf, toDate } from "./Rows.ts"
 import { sqlState, storeFailures } from "./StoreFailures.ts"
 
@@ -28,12 +29,9 @@ export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
   return calls.map((call, n) => outcomeOf(byIndex.get(n), call))
 }
 
-/** Retries of a batch that lost a deadlock. */
-const deadlockRetries = 3
-
-/** Retries after a deadlock or a serialization failure, which undid the statement. */
+/** Tries again after a deadlock or a serialization failure: nothing of the statement was done. */
 export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.retry(self, { times: deadlockRetries, while: isDeadlock })
+  Effect.retry(self, { ...deadlockRetries, while: isDeadlock })
 
 const isDeadlock = (error: unknown): boolean =>
   SqlError.isSqlError(error) &&

@@ -2,6 +2,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Option, Schema } from "effect"
 import type { Cause } from "effect"
 import { SqlError } from "effect/sql"
+import { lostStatementRetries } from "../domain/Retries.ts"
 
 const decodeFields = Schema.decodeUnknownOption(
   Schema.Struct({ code: Schema.String, routine: Schema.optionalKey(Schema.String) })
@@ -22,10 +23,7 @@ export const isLostStatement = (error: unknown): boolean =>
       (code === "25P02" && /^exec_[a-z]+_message$/u.test(routine))
   )
 
-/** Each try finds at least one connection that has lost statements. */
-const attemptsMax = 10
-
-/** Longest wait for connections of the pool that are in use. */
+/** Longest wait for the connections of the pool that are in use. */
 const cleanTimeout = Duration.seconds(1)
 
 /**
@@ -69,7 +67,7 @@ export const retryLostStatements = (
         // A savepoint ends with its transaction
         Option.isSome(outer)
           ? withTransaction(self)
-          : Effect.retry(once(self), { times: attemptsMax, while: isLostStatement })
+          : Effect.retry(once(self), { ...lostStatementRetries, while: isLostStatement })
       )
   })
 }

@@ -1,7 +1,8 @@
-import { Effect, Layer, Option, Schedule } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { isSqlError } from "effect/sql/SqlError"
 import type { SqlError } from "effect/sql/SqlError"
+import { lockedTableRetries } from "../domain/Retries.ts"
 import { applyFunctions, changedFunctions, labelOf } from "./AppliedFunctions.ts"
 import { lackedRight } from "./DatabaseUnavailable.ts"
 import type { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
@@ -52,16 +53,7 @@ const advisoryLock = 7_305_004_117
 /** Longest wait of a statement for a lock. All others who need that table wait behind it. */
 const lockTimeoutSeconds = 3
 
-/**
- * Pauses between tries of a migration that finds a table locked. They grow, because each try blocks money while it
- * waits for the lock, and a dump may take an hour.
- */
-const busySchedule = Schedule.min([
-  Schedule.exponential("2 seconds"),
-  Schedule.spaced("30 seconds")
-])
-
-/** Longer than any pause between tries. A migrator that is silent this long is dead and loses its turn. */
+/** Longer than any pause between tries. A migrator that is silent for longer has died and loses its turn. */
 const turnIdleSeconds = 90
 
 /**
@@ -84,7 +76,7 @@ const migrateWith = Effect.fn("Migrations.migrate")(function* (
   // A savepoint: rolling it back releases the locks of a failed try but keeps the turn
   const tries = sql.withTransaction(apply(files)).pipe(
     Effect.tapError((error) => (isBusy(error) ? Effect.logWarning(busyMessage) : Effect.void)),
-    Effect.retry({ while: isBusy, schedule: busySchedule })
+    Effect.retry({ while: isBusy, schedule: lockedTableRetries })
   )
   return yield* sql.withTransaction(Effect.andThen(takeTurn, tries))
 })

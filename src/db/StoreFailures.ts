@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, Option, Result, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { StoreUnavailable } from "../domain/Problem.ts"
+import { storeRetries } from "../domain/Retries.ts"
 import { isLostStatement } from "./LostStatements.ts"
 
 const decodeCause = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
@@ -40,12 +41,6 @@ export const storeFailures = <A, E, R>(
       : Effect.die(failed.success)
   })
 
-/** Waits between tries while the store is away: from 100 ms, twice as long each time, 5 s at most. */
-const storeBackoff = Schedule.min([
-  Schedule.exponential("100 millis"),
-  Schedule.spaced("5 seconds")
-])
-
 /**
  * For a write of an actor that must not be lost: tries again until the store is back. Safe because every
  * such write is conditional, so that a repeat after a commit without a response changes nothing.
@@ -65,8 +60,8 @@ export const retryStore = <A, R>(
     })
     const schedule =
       restore === undefined
-        ? storeBackoff
-        : Schedule.modifyDelay(storeBackoff, ({ duration }) =>
+        ? storeRetries
+        : Schedule.modifyDelay(storeRetries, ({ duration }) =>
             Effect.as(restore(Effect.sleep(duration)), Duration.zero)
           )
     // Never: the schedule has no end

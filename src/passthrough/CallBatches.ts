@@ -6,6 +6,7 @@ import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { storeRetryMillis } from "../domain/Retries.ts"
 import { makeFiberSlots } from "../process/SlotArray.ts"
 import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 
@@ -41,10 +42,6 @@ const callsPerBatchMax = 48
 
 /** How long a settlement lingers for a new hold to share its transaction. */
 const lingerMillis = 2
-
-/** The waits of settlements while the store is away: from 100 ms, twice as long each time, 5 s at most. */
-const retryMillisMax = 5000
-export const retryMillis = (failures: number) => Math.min(retryMillisMax, 50 * 2 ** failures)
 
 type Written = Exit.Exit<ReadonlyMap<string, Held>, StoreUnavailable>
 
@@ -112,7 +109,7 @@ class Waiting {
   /** Settlements alone linger for a new hold, or wait until the store may be back. */
   flushDue(then: () => void): void {
     if (this.#ends.length === 0 || this.#due || this.#timer !== undefined) return
-    const millis = this.#failures === 0 ? lingerMillis : retryMillis(this.#failures)
+    const millis = this.#failures === 0 ? lingerMillis : storeRetryMillis(this.#failures)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#due = true
@@ -230,7 +227,7 @@ export const makeLastTries = (graceEnd: GraceEnd) =>
     let failures = 0
     return Effect.callback<boolean>((resume) => {
       failures += 1
-      const millis = retryMillis(failures)
+      const millis = storeRetryMillis(failures)
       const end = Math.max(begun + lastTriesMillis, graceEnd())
       if (performance.now() + millis > end) return resume(Effect.succeed(false))
       setTimeout(() => resume(Effect.succeed(true)), millis)

@@ -2,9 +2,9 @@ import { Effect, Exit } from "effect"
 import type { Scope } from "effect"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import { storeRetryMillis } from "../domain/Retries.ts"
 import type { Process } from "../process/Process.ts"
 import { makeFiberSlots } from "../process/SlotArray.ts"
-import { retryMillis } from "./CallBatches.ts"
 import type { HoldsLeft } from "./CallHoldStore.ts"
 import type { CallStart, CallStore } from "./CallStore.ts"
 import type { Reservations } from "./reservations/Reservations.ts"
@@ -93,7 +93,7 @@ const look = Effect.fnUntraced(function* ({ process, store }: Services) {
     )
     if (Exit.isSuccess(exit)) return exit.value
     failures += 1
-    yield* Effect.sleep(retryMillis(failures))
+    yield* Effect.sleep(storeRetryMillis(failures))
   }
 })
 

@@ -18,6 +18,9 @@ const decodePointer = Schema.decodeOption(Schema.StringFromUriComponent)
 /**
  * A value that fits a JSON schema, always the same: required members, else all that are declared, and
  * one element where none is asked for. docs/reference/vendors.md#structured-output
+ *
+ * No library, because the schema is a client's: json-schema-faker is random and does not end at some recursive
+ * references, openapi-sampler regards few patterns, and neither bounds its work nor says when no value fits.
  */
 export const exampleOf = (schema: unknown): unknown => {
   const value = new Example(schema).of([schema], new Set(["#"]))

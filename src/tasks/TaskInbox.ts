@@ -1,6 +1,7 @@
-import { Context, Duration, Effect, Latch, Layer } from "effect"
+import { Context, Layer } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import { stepsPerQueueMax } from "../domain/Limits.ts"
+import { DueLoop } from "../process/DueLoop.ts"
 import type { OwnedTask } from "./OwnedTask.ts"
 
 interface Scheduler {
@@ -20,11 +21,11 @@ export class TaskInbox extends Context.Service<
     /** A task that was ended from outside. */
     readonly stop: (id: TaskId) => void
     /** A task falls due then: at once without a time, which is in Unix milliseconds. */
-    readonly wake: (atMillis?: number) => void
+    readonly wake: DueLoop["wake"]
+    /** The loop of the scheduler. */
+    readonly run: DueLoop["run"]
     /** Receives what is asked, and what was asked before. */
     readonly attach: (scheduler: Scheduler) => void
-    /** Forgets the wakes so far: the scheduler looks now. */
-    readonly clear: () => void
     /** How many more tasks of this queue this process takes in hand. */
     readonly capacity: (queue: string) => number
     readonly count: (queue: string, change: 1 | -1) => void
@@ -35,21 +36,16 @@ export class TaskInbox extends Context.Service<
     readonly admits: (queue: string) => boolean
     /** Whether due tasks of this queue wait in the store for capacity of this process. */
     readonly setBehind: (queue: string, isBehind: boolean) => void
-    /** Waits until then, or until something comes before. */
-    readonly sleepUntil: (atMillis: number, nowMillis: number) => Effect.Effect<void>
   }
 >()("gateway/tasks/TaskInbox") {
   static readonly layer = Layer.sync(TaskInbox, () => {
-    const news = Latch.makeUnsafe()
+    const { run, wake } = new DueLoop()
     const asked: Array<(scheduler: Scheduler) => void> = []
     let attached: Scheduler | undefined
     const ask = (request: (scheduler: Scheduler) => void) => {
       if (attached === undefined) asked.push(request)
       else request(attached)
     }
-    /** When the scheduler looks next; it sleeps until then at most. */
-    let looksAt = Number.POSITIVE_INFINITY
-    let isAsleep = false
     const inHand = new Map<string, number>()
     const capacity = (queue: string) => stepsPerQueueMax - (inHand.get(queue) ?? 0)
     const count = (queue: string, change: 1 | -1) => {
@@ -64,11 +60,8 @@ export class TaskInbox extends Context.Service<
         ask(({ begin }) => begin(owned))
       },
       stop: (id) => ask(({ stop }) => stop(id)),
-      wake: (atMillis = Number.NEGATIVE_INFINITY) => {
-        if (atMillis >= looksAt) return
-        looksAt = atMillis
-        if (isAsleep || atMillis === Number.NEGATIVE_INFINITY) news.openUnsafe()
-      },
+      wake,
+      run,
       capacity,
       count,
       admits: (queue) => {
@@ -82,25 +75,7 @@ export class TaskInbox extends Context.Service<
       attach: (scheduler) => {
         attached = scheduler
         for (const request of asked.splice(0)) request(scheduler)
-      },
-      clear: () => {
-        news.closeUnsafe()
-        looksAt = Number.POSITIVE_INFINITY
-      },
-      sleepUntil: (atMillis, nowMillis) =>
-        Effect.suspend(() => {
-          looksAt = Math.min(looksAt, atMillis)
-          isAsleep = true
-          const wait = Duration.millis(Math.max(0, looksAt - nowMillis))
-          return Effect.timeoutOption(news.await, wait)
-        }).pipe(
-          Effect.ensuring(
-            Effect.sync(() => {
-              isAsleep = false
-            })
-          ),
-          Effect.asVoid
-        )
+      }
     }
   })
 }

@@ -6,7 +6,7 @@ import {
   Layer,
   Metric,
   Option,
-  Schedule,
+  Result,
   Schema,
   Stream
 } from "effect"
@@ -19,6 +19,7 @@ import type { TaskRow } from "../db/TaskRow.ts"
 import { modelAt, priceAt } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
+import { artifactRetries, failingHostRetrySeconds, resultRetrySeconds } from "../domain/Retries.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../egress/MediaFetch.ts"
 import { CatalogVersions } from "../process/CatalogVersions.ts"
@@ -109,11 +110,9 @@ export class TaskOutput extends Context.Service<
         if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
         if (!(yield* isCopied(task, item))) return item.url
         return artifacts.urlOf(
-          yield* copy(task, account, item).pipe(
-            Effect.retry({ schedule: downloadBackoff, times: 3, while: isDownloadedAgain }),
-            Effect.retry({ schedule: disturbedPause, while: isDisturbedBefore(until) }),
-            retryStoring,
-            Effect.mapError(resultLost)
+          yield* Effect.mapError(
+            retryDownload(retryStoring(copy(task, account, item)), until),
+            resultLost
           )
         )
       })
@@ -199,32 +198,40 @@ const quotedItems = (
       )
 }
 
-/** A new result may not be on every host of the vendor yet: retried after 1, 2 and 4 seconds. */
-const downloadBackoff = Schedule.exponential("1 second")
+/** Retries a few times at once, and `until` then again and again while the host fails temporarily. */
+const retryDownload = Effect.fnUntraced(function* <A>(
+  download: Effect.Effect<A, VendorError>,
+  until: DateTime.Utc
+) {
+  let tries = 0
+  while (true) {
+    const downloaded = yield* Effect.result(download)
+    if (Result.isSuccess(downloaded)) return downloaded.success
+    const error = downloaded.failure
+    if (error.class === "OPERATOR" || error.class === "FAILED") return yield* error
+    const seconds = resultRetrySeconds[tries]
+    if (seconds !== undefined) {
+      tries += 1
+      yield* Effect.sleep(Duration.seconds(seconds))
+      continue
+    }
+    const isLate = DateTime.isGreaterThanOrEqualTo(yield* DateTime.now, until)
+    if (error.class !== "RETRYABLE" || isLate) return yield* error
+    tries = 0
+    yield* Effect.sleep(Duration.seconds(failingHostRetrySeconds))
+  }
+})
 
-const isDownloadedAgain = (error: VendorError | StoreUnavailable): boolean =>
-  error._tag === "VendorError" && error.class !== "OPERATOR" && error.class !== "FAILED"
-
-/** Between tries of a host failing temporarily. */
-const disturbedPause = Schedule.spaced(Duration.seconds(15))
-
-/** How long a host may be disturbed: a restart or a failover takes no longer, and the client waits as long. */
-const disturbedMax = Duration.minutes(1)
+/** How long a host may fail temporarily: a restart or a failover takes no longer, and the client waits as long. */
+const failingHostMax = Duration.minutes(1)
 
 /** A minute before the deadline, so that what was copied can still be delivered. */
 const lastTry = (deadlineAt: DateTime.Utc) =>
   Effect.map(DateTime.now, (now) =>
     DateTime.min(
-      DateTime.addDuration(now, disturbedMax),
+      DateTime.addDuration(now, failingHostMax),
       DateTime.subtract(deadlineAt, { minutes: 1 })
     )
-  )
-
-const isDisturbedBefore = (until: DateTime.Utc) => (error: VendorError | StoreUnavailable) =>
-  Effect.map(
-    DateTime.now,
-    (now) =>
-      error._tag === "VendorError" && error.class === "RETRYABLE" && DateTime.isLessThan(now, until)
   )
 
 /** A result that cannot be downloaded is `LOST`, whatever the response of its host was. */
@@ -246,7 +253,7 @@ const retryStoring = <E>(
       Effect.logWarning("An artifact was not stored", error)
     ),
     Effect.retry({
-      schedule: Schedule.spaced(Duration.seconds(5)),
+      schedule: artifactRetries,
       while: (error) =>
         Effect.map(
           DateTime.now,

@@ -2,6 +2,7 @@ import { Array, Clock, DateTime, Duration, Effect, Exit, Layer, Queue } from "ef
 import type { TaskId } from "../domain/Ids.ts"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
 import { afterMillis } from "../domain/RealTime.ts"
+import { dueWorkRetryMillis } from "../domain/Retries.ts"
 import { Drain } from "../process/Drain.ts"
 import { Hints } from "../process/Hints.ts"
 import { Process } from "../process/Process.ts"
@@ -67,7 +68,6 @@ export const layer = Layer.effectDiscard(
 
     /** Returns when to scan again. */
     const scan = Effect.gen(function* () {
-      inbox.clear()
       claimed = 0
       // Other processes take what is due
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
@@ -80,42 +80,30 @@ export const layer = Layer.effectDiscard(
       return areWaiting ? Math.min(now + slotRecheckSeconds * 1000, next) : next
     })
 
-    yield* paced(scan, () => gatherMillis(claimed)).pipe(
-      Effect.catchCause((cause) =>
-        Effect.andThen(
-          Effect.logWarning("Due tasks were not read", cause),
-          Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
-        )
-      ),
-      Effect.flatMap((at) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => inbox.sleepUntil(at, now))
-      ),
-      Effect.forever,
-      Effect.forkScoped
+    yield* Effect.forkScoped(
+      inbox.run({
+        scan,
+        rest: makeRest(() => gatherMillis(claimed)),
+        failed: "Due tasks were not read",
+        retryMillis: dueWorkRetryMillis
+      })
     )
   })
 )
 
 /** Leaves at least `millis` between scans. */
-const paced = <A, E, R>(
-  scan: Effect.Effect<A, E, R>,
-  millis: () => number
-): Effect.Effect<A, E, R> => {
-  let scannedAt = Number.NEGATIVE_INFINITY
-  const rest = Effect.callback<void>((resume) => {
-    const left = Math.max(0, scannedAt + millis() - performance.now())
+const makeRest = (millis: () => number): Effect.Effect<void> => {
+  let restedAt = Number.NEGATIVE_INFINITY
+  return Effect.callback((resume) => {
+    const left = Math.max(0, restedAt + millis() - performance.now())
     return Effect.sync(
       afterMillis(left, () => {
-        scannedAt = performance.now()
+        restedAt = performance.now()
         resume(Effect.void)
       })
     )
   })
-  return Effect.andThen(rest, scan)
 }
-
-/** The wait after a failed scan. */
-const retryMillis = 1000
 
 /** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */
 const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
@@ -176,7 +164,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
     yield* eachToItsEnd(due, ({ queue }) => claimFrom(queue))
-    // The next look sees what is due then
+    // The next scan finds what is due then
     return DateTime.toEpochMillis(now)
   })
 

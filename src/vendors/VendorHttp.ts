@@ -92,7 +92,10 @@ export const make = Effect.fnUntraced(function* (
     })
 })
 
-/** One exchange, as a handler of undici. It settles once. */
+/**
+ * One exchange, as a handler of undici. It settles once, with a whole body or as a failure that says whether the
+ * request was sent: a relayed response (`UpstreamExchange`) and a webhook (`WebhookExchange`) end by other rules.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #call: VendorRequest
   #settle: (outcome: Effect.Effect<VendorResponse, NoResponse>) => void = () => {}

@@ -1,7 +1,8 @@
-import { Clock, Context, DateTime, Duration, Effect, Latch, Layer, Option } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 import { attemptLostSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { DueLoop } from "../process/DueLoop.ts"
 import * as Duty from "../process/Duty.ts"
 import { Hints } from "../process/Hints.ts"
 import { Process } from "../process/Process.ts"
@@ -24,10 +25,10 @@ const openAhead = Duration.millis(fullScanMillis + 1500)
  * The loop sleeps to the next due delivery. Retries are due at least 15 s ahead, and the transaction
  * of a new delivery notifies its endpoint, so a scan every 5 s misses none.
  */
-const scanIntervalMax = Duration.seconds(5)
+const scanIntervalMaxMillis = 5000
 
-/** One scan serves all rows that fall due within this time. */
-const scanIntervalMin = Duration.millis(10)
+/** Rows that fall due within this time are served by one scan. */
+const scanIntervalMinMillis = 10
 
 /** The process whose turn it is serves up to this many due endpoints of a scan alone: those of one claim. */
 const ownEndpointsMax = 100
@@ -110,38 +111,34 @@ export class DeliveryScheduler extends Context.Service<
    */
   static readonly layerLoop = Layer.unwrap(
     Effect.sync(() => {
+      const loop = new DueLoop()
+      let isTurn = false
       let scansUntil = Number.NEGATIVE_INFINITY
-      const turn = Latch.makeUnsafe()
-      const loop = Effect.gen(function* () {
+      const scan = Effect.gen(function* () {
+        if (!isTurn) return Number.POSITIVE_INFINITY
         const { notifyDue } = yield* DeliveryScheduler
-        const scan = notifyDue.pipe(
-          Effect.catchCause((cause) =>
-            Effect.as(
-              Effect.logWarning("Could not read due deliveries", cause),
-              Option.none<DateTime.Utc>()
-            )
-          )
-        )
-        return yield* Effect.forever(
-          Effect.gen(function* () {
-            yield* turn.await
-            const next = yield* scan
-            const now = yield* DateTime.now
-            if (DateTime.toEpochMillis(now) >= scansUntil) yield* turn.close
-            const wait = Option.match(next, {
-              onNone: () => scanIntervalMax,
-              onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
-            })
-            yield* Effect.sleep(Duration.max(scanIntervalMin, wait))
-          })
-        )
+        const next = yield* notifyDue
+        const now = yield* Clock.currentTimeMillis
+        isTurn = now < scansUntil
+        const dueAt = Option.match(next, {
+          onNone: () => Number.POSITIVE_INFINITY,
+          onSome: DateTime.toEpochMillis
+        })
+        return Math.min(now + scanIntervalMaxMillis, Math.max(now + scanIntervalMinMillis, dueAt))
       })
-      const begin = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const begin = Effect.map(Clock.currentTimeMillis, (now) => {
         scansUntil = now + turnMillis
-        return turn.open
+        if (isTurn) return
+        isTurn = true
+        loop.wake()
+      })
+      const scans = loop.run({
+        scan,
+        failed: "Due deliveries were not read",
+        retryMillis: scanIntervalMaxMillis
       })
       return Layer.mergeAll(
-        Layer.effectDiscard(Effect.forkScoped(loop)),
+        Layer.effectDiscard(Effect.forkScoped(scans)),
         Duty.layer({ name: "due deliveries", seconds: fullScanMillis / 1000 }, begin)
       )
     })

@@ -32,8 +32,9 @@ const connectIntervalMillis = 2
 /**
  * Limits the running attempts to one origin, and thereby its connections. Many endpoints
  * may share an origin, and one that never responds uses its slots for 30 seconds. Therefore
- * a URL with fewer than two running attempts need not wait. Attempts beyond the limit wait
- * in order of arrival.
+ * a URL with fewer than two running attempts need not wait. Beyond the limit attempts wait
+ * in the order in which they came. No `FairShares`: a URL never waits for its first two attempts, and what is spared is
+ * connections.
  */
 export class OriginLimiter {
   readonly #max: number

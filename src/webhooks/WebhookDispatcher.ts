@@ -88,7 +88,10 @@ const claimUpTo = Effect.fnUntraced(function* (claim: ClaimFor, capacityAt: Capa
   return { capacity, claimed, isBusy }
 })
 
-/** Waits for a signal, at most this many milliseconds; 0 means no limit. */
+/**
+ * Waits for a signal, at most so many milliseconds; 0: without a limit. No `DueLoop`: the actor ends when nothing is
+ * left, and each delivery passes here.
+ */
 const signalled = (signals: Queue.Queue<void>, millis: number) => {
   const signal = Queue.take(signals)
   return millis > 0 ? Effect.raceFirst(signal, Effect.sleep(Duration.millis(millis))) : signal

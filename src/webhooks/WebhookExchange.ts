@@ -7,7 +7,8 @@ import { EgressRefused } from "../egress/EgressRules.ts"
 
 /**
  * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its
- * body, then ends. Settles once; the status line decides on success.
+ * body, then ends. Settles once; the status line decides about success. Not the exchange of `VendorHttp`, for which
+ * a body that is cut or broken is no response.
  * docs/reference/webhooks.md#delivery
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {

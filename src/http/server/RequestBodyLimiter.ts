@@ -15,7 +15,7 @@ import type { HeaderValues } from "./HeaderText.ts"
 /**
  * Limits the memory of request bodies in this process: what arrived of large bodies counts, and above the
  * limit they are not read on. Each caller has a part, so that its bodies delay only its own. A sender that
- * is too slow loses its place. ADR 0140.
+ * is too slow loses its place. No `FairShares`: a body takes more as it arrives, and is paused in between. ADR 0140.
  */
 export class RequestBodyLimiter extends Context.Service<
   RequestBodyLimiter,

@@ -4,7 +4,8 @@ import { isDefect, runBatch } from "../../db/Batcher.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { makeCallId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { makeLastTries, retryMillis } from "../CallBatches.ts"
+import { storeRetryMillis } from "../../domain/Retries.ts"
+import { makeLastTries } from "../CallBatches.ts"
 import type { GraceEnd } from "../CallBatches.ts"
 import type { CallStart } from "../CallStore.ts"
 import { ReservationBook, costOf } from "./ReservationBook.ts"
@@ -30,7 +31,10 @@ export interface Reservations {
 /** Pause between two writes: what is due by then shares a commit. */
 const roundMillis = 10
 
-/** Keeps reservations for the keys that call often, and settles the calls that are drawn on them. ADR 0116. */
+/**
+ * Keeps reservations for the keys that call often, and settles the calls that are drawn on them. ADR 0116. No `Batcher`:
+ * the book adds up what each key needs, and nobody waits for a write.
+ */
 export const makeReservations = Effect.fnUntraced(function* (
   write: WriteReservations,
   graceEnd: GraceEnd
@@ -48,7 +52,7 @@ export const makeReservations = Effect.fnUntraced(function* (
       yield* busy.close
       yield* busy.await
     }
-    yield* Effect.sleep(failures === 0 ? roundMillis : retryMillis(failures))
+    yield* Effect.sleep(failures === 0 ? roundMillis : storeRetryMillis(failures))
     const taken = book.take(now(), newId)
     if (taken === undefined) return 0
     return (yield* Effect.uninterruptible(commit(taken))) ? 0 : failures + 1

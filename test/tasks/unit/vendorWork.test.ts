@@ -168,7 +168,6 @@ const workAt = (
         stop: () => {},
         wake: (at) => void woken.push(at),
         attach: () => {},
-        clear: () => {},
         capacity: () => 1,
         count: () => {},
         admits: () => true,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
 import { EndpointId } from "../../../src/domain/Ids.ts"
 import { Hints } from "../../../src/process/Hints.ts"
 import type { HintTopic } from "../../../src/process/Hints.ts"
@@ -29,14 +29,20 @@ describe("a hint of another process", () => {
   it.effect("that a task is due wakes the scheduler at once, without a timer", () =>
     Effect.gen(function* () {
       const { hint, inbox } = yield* start(Effect.void)
-      const sleeping = yield* Effect.forkChild(inbox.sleepUntil(Number.POSITIVE_INFINITY, 0))
-      yield* Effect.yieldNow
-      hint("run", "task")
+      let looks = 0
+      const scan = Effect.sync(() => {
+        looks += 1
+        if (looks === 2) hint("run", "before the sleep")
+        return Number.POSITIVE_INFINITY
+      })
+      yield* Effect.forkScoped(inbox.run({ scan, failed: "The look failed", retryMillis: 1000 }))
       // The clock of the test stands still
-      yield* Fiber.join(sleeping)
-      inbox.clear()
-      hint("run", "before the sleep")
-      yield* inbox.sleepUntil(Number.POSITIVE_INFINITY, 0)
+      const turns = Effect.repeat(Effect.yieldNow, { times: 100 })
+      yield* turns
+      assert.strictEqual(looks, 1)
+      hint("run", "task")
+      yield* turns
+      assert.strictEqual(looks, 3)
     }).pipe(Effect.scoped)
   )
 

@@ -1,0 +1,48 @@
+import { Schedule } from "effect"
+
+/**
+ * The retries inside this process, one entry per purpose. Retries that are promised to customers are elsewhere: webhooks (`webhooks/RetryPolicy.ts`), polls of vendors (`vendors/Polling.ts`), the client
+ * (`client/Retry.ts`).
+ */
+
+const storeRetryMillisMax = 5000
+
+/** Waits while the store is away: from 100 ms, twice as long each time, 5 s at most. */
+export const storeRetries = Schedule.min([
+  Schedule.exponential("100 millis"),
+  Schedule.spaced(storeRetryMillisMax)
+])
+
+/** The same waits for a loop that counts its failures, from 1. */
+export const storeRetryMillis = (failures: number): number =>
+  Math.min(storeRetryMillisMax, 50 * 2 ** failures)
+
+/** A statement that lost a deadlock, or whose snapshot was too old: at once, because nothing of it was done. */
+export const deadlockRetries = { times: 3 }
+
+/** A transaction on a connection that has lost its statements: each try finds at least one such connection. */
+export const lostStatementRetries = { times: 10 }
+
+/**
+ * A migration that found a table locked. The pauses grow, because each try stops money while it waits for the lock, and
+ * a dump may take an hour.
+ */
+export const lockedTableRetries = Schedule.min([
+  Schedule.exponential("2 seconds"),
+  Schedule.spaced("30 seconds")
+])
+
+/** A request of the artifact bucket. */
+export const bucketRetries = { times: 2, schedule: Schedule.exponential("200 millis") }
+
+/** An artifact while its store is away. */
+export const artifactRetries = Schedule.spaced("5 seconds")
+
+/** A new result may not be on every host of the vendor yet. */
+export const resultRetrySeconds = [1, 2, 4] as const
+
+/** After these: the pause before a host that fails temporarily is tried again as often. */
+export const failingHostRetrySeconds = 15
+
+/** A scan for due work. */
+export const dueWorkRetryMillis = 1000

@@ -1,0 +1,67 @@
+import { Clock, Duration, Effect, Latch } from "effect"
+
+export interface DueWork<E, R> {
+  /** Takes the work that is due. Returns the time of the next scan in Unix milliseconds; `Infinity`: only when woken. */
+  readonly scan: Effect.Effect<number, E, R>
+  /** A pause before each scan. */
+  readonly rest?: Effect.Effect<void>
+  /** The log message of a failed scan. */
+  readonly failed: string
+  /** The wait after a failed scan. */
+  readonly retryMillis: number
+}
+
+/**
+ * A loop that sleeps until something is due. `wake` is synchronous and works in any context. It is volatile: the caller
+ * has written the due work to the store before.
+ */
+export class DueLoop {
+  readonly #news = Latch.makeUnsafe()
+  /** The latest end of its sleep. */
+  #scansAt = Number.POSITIVE_INFINITY
+  #isAsleep = false
+
+  /** Work falls due at this time in Unix milliseconds; without a time, at once. */
+  readonly wake = (atMillis: number = Number.NEGATIVE_INFINITY): void => {
+    if (atMillis >= this.#scansAt) return
+    this.#scansAt = atMillis
+    if (this.#isAsleep || atMillis === Number.NEGATIVE_INFINITY) this.#news.openUnsafe()
+  }
+
+  /** Never ends. Wakes before the first scan count. */
+  readonly run = <E, R>({
+    failed,
+    rest = Effect.void,
+    retryMillis,
+    scan
+  }: DueWork<E, R>): Effect.Effect<never, never, R> =>
+    Effect.gen({ self: this }, function* () {
+      yield* rest
+      this.#news.closeUnsafe()
+      this.#scansAt = Number.POSITIVE_INFINITY
+      return yield* scan
+    }).pipe(
+      Effect.catchCause((cause) =>
+        Effect.andThen(
+          Effect.logWarning(failed, cause),
+          Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
+        )
+      ),
+      Effect.flatMap(this.#sleepUntil),
+      Effect.forever
+    )
+
+  readonly #sleepUntil = (atMillis: number): Effect.Effect<void> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      this.#scansAt = Math.min(this.#scansAt, atMillis)
+      this.#isAsleep = true
+      const wait = Duration.millis(Math.max(0, this.#scansAt - now))
+      return Effect.timeoutOption(this.#news.await, wait).pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            this.#isAsleep = false
+          })
+        )
+      )
+    })
+}
