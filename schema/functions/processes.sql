@@ -55,6 +55,16 @@ exception when others then
   return 0;
 end $$;
 
+-- Writes a megabyte and rolls it back. Fails like other writes while the server lacks disk or memory, which a heartbeat
+-- does not show, because it needs no new space.
+create or replace function store_try_write() returns void language plpgsql as $$
+begin
+  execute 'create temporary table store_try_write (words text)';
+  execute 'insert into store_try_write select repeat(md5(n::text), 30) from generate_series(1, 1000) n';
+  raise exception 'undone' using errcode = 'U0001';
+exception when sqlstate 'U0001' then null;
+end $$;
+
 -- Whether a process may begin paid submits: the store is not behind the progress known to the process, and its timeline
 -- has not changed within p_settle_seconds. In that time every live process has written a heartbeat, so a process that
 -- knows more than the new primary has marked the store.

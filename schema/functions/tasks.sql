@@ -508,7 +508,7 @@ begin
       select o.queue, array_agg(o.task_id) from (
         select r.queue, r.task_id from runs r
         where r.owner = known and p_process = (
-          select a.id from unnest(alive) as a (id) where 'left ' || a.id <> known
+          select a.id from unnest(alive) as a (id) where right(known, length(a.id)) <> a.id
           order by hashtext(a.id || r.task_id), a.id limit 1)
         limit p_limit
       ) o group by o.queue;
@@ -516,8 +516,10 @@ begin
 end $$;
 
 -- Frees at most p_limit tasks that processes without a heartbeat since then had in hand or handed over, and that nobody
--- has taken with its share. One process at a time. Steps from owner to owner, and reads neither tasks of live owners
--- nor tasks without an owner. Returns how many.
+-- has taken with its share. Tasks that a process handed over, or had in hand when it left, are freed by the second call:
+-- the first one renames their owner to 'late …' and notifies the other processes, which take their shares. One process
+-- at a time. Steps from owner to owner, and reads neither tasks of live owners nor tasks without an owner. Returns how
+-- many are free now.
 create or replace function task_orphans_release(
   p_alive_since timestamptz, p_limit integer, out released integer
 ) language plpgsql
@@ -534,6 +536,12 @@ begin
     select r.owner into known from runs r where r.owner is not null and r.owner > known order by r.owner limit 1;
     exit when not found or released >= p_limit;
     continue when known = any (alive);
+    if known not like 'late %' and (known like 'left %'
+      or exists (select from processes p where p.id = known and p.left_at is not null)) then
+      update runs r set owner = 'late ' || replace(known, 'left ', '') where r.owner = known;
+      perform pg_notify('gateway', '["", "left", ""]');
+      continue;
+    end if;
     update runs r set owner = null where r.task_id = any (array(
       select o.task_id from runs o where o.owner = known limit p_limit - released for update skip locked
     ));

@@ -1,8 +1,7 @@
 -- The rollup of what was charged, by day, key and model (docs/reference/usage.md#rollup).
 
 -- Adds what a transaction has settled, one row for each key and model. The caller holds the wallets' locks, so that
--- nobody else writes rows of these users. `tasks` is null in rows of a function that was running when
--- migration 0018 was committed: they are counted like in the migration.
+-- nobody else writes rows of these users.
 create or replace function usage_add(p_used usage_days[]) returns void language plpgsql as $$
 begin
   insert into usage_days as d
@@ -11,7 +10,7 @@ begin
   select u.user_id, u.day, u.api_key_id, u.vendor, u.model, u.sandbox, sum(u.requests), sum(u.input_tokens),
     sum(u.input_cached_tokens), sum(u.output_tokens), sum(u.images), sum(u.videos), sum(u.audios), sum(u.seconds),
     sum(u.credits),
-    sum(coalesce(u.tasks, case when u.images + u.videos + u.audios > 0 then u.requests else 0 end))
+    sum(u.tasks)
   from unnest(p_used) u
   group by u.user_id, u.day, u.api_key_id, u.vendor, u.model, u.sandbox
   on conflict (user_id, day, api_key_id, vendor, model, sandbox) do update set

@@ -505,7 +505,6 @@ create table artifacts (
   role text not null check (role in ('input', 'output')),
   mime text not null,
   bytes bigint not null,
-  -- Empty until all bytes are stored.
   sha256 bytea not null,
   created_at timestamptz not null,
   expires_at timestamptz not null

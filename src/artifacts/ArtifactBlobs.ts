@@ -79,26 +79,20 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const fileOf = (id: ArtifactId) => path.join(directory, id.slice(timeStart, timeEnd), id)
-  /** The location of media before ADR 0150; the last of them expire a day after the upgrade. */
-  const earlierFileOf = (id: ArtifactId) => path.join(directory, id.slice(-2), id)
   const syncFolder = yield* makeSyncFolder(fs, directory)
-  const either = <A>(
-    id: ArtifactId,
-    read: (file: string) => Effect.Effect<A, PlatformError.PlatformError>
-  ) => noneIfMissing(Effect.catchIf(read(fileOf(id)), isNotFound, () => read(earlierFileOf(id))))
   return ArtifactBlobs.of({
     put: (id, bytes, record) =>
       Effect.withSpan(
         write(fs, fileOf(id), bytes, record, syncFolder(dirname(fileOf(id)))),
         "ArtifactBlobs.put"
       ),
-    get: (id) => either(id, fs.readFile),
+    get: (id) => noneIfMissing(fs.readFile(fileOf(id))),
     stream: (id, { end, start }) =>
-      either(id, (file) =>
+      noneIfMissing(
         Effect.as(
-          fs.access(file),
+          fs.access(fileOf(id)),
           fs
-            .stream(file, {
+            .stream(fileOf(id), {
               offset: ByteSize.bytes(start),
               bytesToRead: ByteSize.bytes(end - start + 1)
             })
@@ -108,15 +102,7 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
     remove: (id) =>
       fs.remove(fileOf(id)).pipe(
         Effect.catchIf(isNotFound, () =>
-          Effect.forEach(
-            [
-              `${fileOf(id)}${unfinishedExtension}`,
-              earlierFileOf(id),
-              `${earlierFileOf(id)}${unfinishedExtension}`
-            ],
-            (file) => fs.remove(file, { force: true }),
-            { discard: true }
-          )
+          fs.remove(`${fileOf(id)}${unfinishedExtension}`, { force: true })
         ),
         Effect.mapError((cause) => new RemovalRefused({ cause }))
       ),

@@ -63,12 +63,11 @@ export class ArtifactIndexStore extends Context.Service<
         add: (row) => Effect.asVoid(call({ row, inputBytesMax: unlimited })),
         addWithin: (inputBytesMax, row) => call({ row, inputBytesMax: String(inputBytesMax) }),
         find: (id) =>
-          // Without a hash it was left by a dead process from before ADR 0150
           // `expires_at` is when its removal is due, which may have been postponed
           sql`
             SELECT id, user_id, task_id, role, mime, bytes, sha256, created_at,
               created_at + ${lifetime}::interval AS expires_at
-            FROM artifacts WHERE id = ${id} AND sha256 <> ''`.pipe(
+            FROM artifacts WHERE id = ${id}`.pipe(
             rowsOf(ArtifactRow),
             Effect.map(Array.head),
             storeFailures

@@ -38,17 +38,28 @@ export const describeValue = (value: unknown): string => {
   return typeof value === "object" && value !== null ? "an object" : String(value)
 }
 
-/** Strings too long for any field of a management request. */
-export const longTextFaults = (
-  value: unknown,
-  path: ReadonlyArray<PropertyKey> = []
-): ReadonlyArray<FieldFault> => {
-  if (value instanceof LongText) {
-    return [{ pointer: pointerOf(path), detail: `Expected a shorter string, got ${value}` }]
+/** Strings too long for any field of a management request, at most `faultsMax`. Cheap per value: a body has many. */
+export const longTextFaults = (value: unknown): ReadonlyArray<FieldFault> => {
+  const faults: Array<FieldFault> = []
+  const path: Array<PropertyKey> = []
+  const visitMembers = (object: object): void => {
+    if (faults.length === faultsMax) return
+    if (object instanceof LongText) {
+      faults.push({ pointer: pointerOf(path), detail: `Expected a shorter string, got ${object}` })
+    } else if (Array.isArray(object)) {
+      object.forEach((item: unknown, index) => visit(index, item))
+    } else {
+      for (const [key, member] of Object.entries(object)) visit(key, member)
+    }
   }
-  return typeof value === "object" && value !== null
-    ? Object.entries(value).flatMap(([key, member]) => longTextFaults(member, [...path, key]))
-    : []
+  const visit = (key: PropertyKey, value: unknown): void => {
+    if (typeof value !== "object" || value === null) return
+    path.push(key)
+    visitMembers(value)
+    path.pop()
+  }
+  if (typeof value === "object" && value !== null) visitMembers(value)
+  return faults
 }
 
 /** `a, b or c`. */

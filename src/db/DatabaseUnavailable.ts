@@ -120,10 +120,16 @@ const isRefusedMore = (error: unknown): boolean =>
 const hasNoServer = (error: unknown): boolean =>
   messages(error).some((text) => text.includes("query_wait_timeout"))
 
-/** Why no further connection is available, for the log. */
-export const connectionTrouble = (error: unknown): string => {
+/**
+ * Why no further connection is available, for the log. `isUnanswered`: the connection was opened, and closed before its
+ * first statement was answered, as PgBouncer does when no server connection becomes free.
+ */
+export const connectionTrouble = (error: unknown, isUnanswered: boolean): string => {
   if (isRefusedMore(error)) return "Postgres, or a pooler before it, accepts no more connections"
-  if (hasNoServer(error) || messages(error).some((text) => /timed out|fallen silent/u.test(text))) {
+  const isSilent = messages(error).some((text) =>
+    (isUnanswered ? /timed out|fallen silent|closed/u : /timed out|fallen silent/u).test(text)
+  )
+  if (hasNoServer(error) || isSilent) {
     return "no response: Postgres is unavailable, or a pooler in session mode has too few server connections"
   }
   return messages(error).at(-1) ?? "it was closed"

@@ -54,11 +54,14 @@ export const layer = (url: Redacted.Redacted) =>
       const tried = yield* Deferred.make<void>()
       let current: PgConnection.PgConnection | undefined
       let isLost = false
+      let isUnanswered = false
 
       const connected = Effect.gen(function* () {
         // Pinned, because a listener would block all other statements
         const connection = yield* Effect.flatMap(PgConnection.make(session), ({ pin }) => pin)
+        isUnanswered = true
         const notifications = yield* connection.listen(notificationChannel)
+        isUnanswered = false
         yield* Effect.acquireRelease(
           Effect.sync(() => (current = connection)),
           () => Effect.sync(() => (current = undefined))
@@ -77,7 +80,8 @@ export const layer = (url: Redacted.Redacted) =>
           // Once per outage
           const log = isLost ? Effect.logDebug : Effect.logWarning
           isLost = true
-          const why = connectionTrouble(Cause.squash(cause))
+          const why = connectionTrouble(Cause.squash(cause), isUnanswered)
+          isUnanswered = false
           return log(
             `The direct connection is lost: ${why}. Heartbeats use the pool, and changes by other processes are noticed later`,
             cause

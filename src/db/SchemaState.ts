@@ -33,7 +33,7 @@ export interface SchemaState {
   readonly functions: ReadonlyArray<AppliedFunctions>
 }
 
-/** Whether the tables of `readState` exist; checks the younger one, which older databases lack. */
+/** Whether the tables of `readState` exist; one transaction creates both. */
 export const hasState = Effect.gen(function* () {
   const sql = yield* SqlClient
   const [row] = yield* sql`SELECT to_regclass('schema_functions') IS NOT NULL AS found`.values

@@ -16,6 +16,16 @@ export const sqlState = (error: SqlError.SqlError): Option.Option<string> =>
  */
 const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 
+/** States in which a reachable server refuses writes. */
+const refusal = /^(?:25006|53[124]..|58...)$/u
+let refusals = 0
+
+/** The number of statements that this program had refused so, of all its stores. */
+export const storeRefusals = (): number => refusals
+
+const isRefusal = (thrown: unknown): boolean =>
+  SqlError.isSqlError(thrown) && Option.exists(sqlState(thrown), (state) => refusal.test(state))
+
 const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
   // The store accepted a connection at the start, so the fault may pass
@@ -33,7 +43,10 @@ export const storeFailures = <A, E, R>(
 ): Effect.Effect<A, DomainFailure<E> | StoreUnavailable, R> =>
   Effect.catchCause(self, (cause): Effect.Effect<never, DomainFailure<E> | StoreUnavailable> => {
     const broken = cause.reasons.map(thrownOf).find(isTransientSqlError)
-    if (broken !== undefined) return Effect.fail(new StoreUnavailable({ cause: broken }))
+    if (broken !== undefined) {
+      if (isRefusal(broken)) refusals += 1
+      return Effect.fail(new StoreUnavailable({ cause: broken }))
+    }
     const failed = Cause.findError(cause)
     if (Result.isFailure(failed)) return Effect.failCause(failed.failure)
     return isDomainFailure(failed.success)

@@ -1,3 +1,5 @@
+import { textCodePointsMax } from "./Limits.ts"
+
 /** Limits of a create's metadata, of the shapes of OpenAI's API, and of MCP. docs/reference/keys-and-limits.md#table-of-limits */
 
 /** With the longest texts, escaped, an event still fits into a delivery. docs/reference/tasks.md#metadata */
@@ -28,6 +30,10 @@ export const mcpDeliveriesMax = 20
 export const aliasModelsMax = 8
 export const aliasWeightMax = 1000
 
-/** Most parts of a form, and bytes of headers per part. docs/reference/shapes.md#forms */
+/**
+ * Most parts of a form, bytes of headers per part, and bytes of texts that are decoded in one turn of the event loop:
+ * the longest prompt, and shorter media. docs/reference/shapes.md#forms
+ */
 export const formPartsMax = 200
 export const formHeaderBytesMax = 16 * 1024
+export const formTextsBytesMax = 64 * textCodePointsMax

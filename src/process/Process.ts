@@ -171,7 +171,7 @@ export class Process extends Context.Service<
       // A process that was alone sends hints from now on
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
-        Effect.andThen(outage.ended),
+        Effect.andThen(outage.written(store.tryToWrite)),
         Effect.catchCause(outage.failed),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
         Effect.delay(firstTurn),

@@ -20,7 +20,7 @@ export const makeProcessId = (secrets: Mac): string => {
   return `proc_${uuid}_${tagOf(secrets.mac(purpose, uuid))}`
 }
 
-/** Whether the process encrypts under the first master key of these secrets. Ids of earlier releases do not show it. */
+/** Whether the process encrypts under the first master key of these secrets. */
 export const encryptsUnder = (secrets: Mac, processId: string): boolean => {
   const { tag, uuid } = partsOf(processId)
   return tag === tagOf(secrets.mac(purpose, uuid))

@@ -93,6 +93,8 @@ export class ProcessStore extends Context.Service<
     /** Deletes the processes without a heartbeat since then. */
     readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     readonly ping: Effect.Effect<void, StoreUnavailable>
+    /** Succeeds when the server has space for new rows. Waits behind no other statement of this process. */
+    readonly tryToWrite: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/ProcessStore") {
   static readonly layer = Layer.effect(
@@ -150,7 +152,8 @@ export class ProcessStore extends Context.Service<
             Effect.asVoid,
             storeFailures
           ),
-        ping: sql`SELECT 1`.pipe(Effect.asVoid, storeFailures)
+        ping: sql`SELECT 1`.pipe(Effect.asVoid, storeFailures),
+        tryToWrite: query("SELECT store_try_write()", []).pipe(Effect.asVoid, storeFailures)
       })
     })
   )

@@ -1,14 +1,12 @@
 import argon2 from "@node-rs/argon2"
 import { Context, Effect, Layer, Option } from "effect"
-import { scrypt } from "node:crypto"
-import { isSameBytes } from "../domain/ConstantTime.ts"
 import { FairShares } from "../domain/FairShares.ts"
 import { Problem } from "../domain/Problem.ts"
 import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/SignInLimits.ts"
 
 export interface Verdict {
   readonly isRight: boolean
-  /** The password is correct, but its hash is of an older kind than `hash` makes now. */
+  /** The password is correct, but its hash has other parameters than `hash` uses now. */
   readonly isOutdated: boolean
 }
 
@@ -48,7 +46,7 @@ export class Passwords extends Context.Service<
         verify: (stored, password) => {
           const known = Option.getOrElse(stored, () => decoy)
           return Effect.map(
-            bounded(() => isPasswordOf(known, password)),
+            bounded(() => argon2.verify(known, normal(password))),
             (isSame) => {
               const isRight = isSame && Option.isSome(stored)
               return { isRight, isOutdated: isRight && !known.startsWith(currentPrefix) }
@@ -77,20 +75,3 @@ const currentPrefix = "$argon2id$v=19$m=19456,t=2,p=1$"
 
 /** Compared when the user has no hash. */
 const decoy = `${currentPrefix}ESF1QUb1sYk33NTBSwGoaA$redMPG9rt27QA6TTyvYWxXBa4L+7uLr5OaiVLjLUg14`
-
-const isPasswordOf = (stored: string, password: string): Promise<boolean> =>
-  stored.startsWith("scrypt$")
-    ? isScryptOf(stored, normal(password))
-    : argon2.verify(stored, normal(password))
-
-/** `scrypt$<salt>$<hash>`, both Base64url, as earlier versions stored them; N = 16384, r = 8, p = 1. */
-const isScryptOf = (stored: string, password: string): Promise<boolean> => {
-  const [, salt = "", hash = ""] = stored.split("$")
-  const expected = Buffer.from(hash, "base64url")
-  return new Promise((resolve, reject) => {
-    scrypt(password, Buffer.from(salt, "base64url"), 32, (error, derived) => {
-      if (error === null) resolve(isSameBytes(expected, derived))
-      else reject(error)
-    })
-  })
-}

@@ -9,7 +9,11 @@ export interface PoolerOptions {
   /** Server connections at most; more clients wait for one, as PgBouncer lets them. */
   readonly serversMax?: number
   /** How such a wait ends. */
-  readonly exhausted?: "waits" | "query_wait_timeout" | "no more connections allowed"
+  readonly exhausted?:
+    | "waits"
+    | "waits after its login"
+    | "query_wait_timeout"
+    | "no more connections allowed"
 }
 
 const settings = [
@@ -102,6 +106,8 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
   const sockets = new Set<Socket>()
   const idle: Array<Server> = []
   const state = { isStarting: false, clients: 0 }
+  /** What PgBouncer keeps of one login, and sends to clients without a server. */
+  let greeting: Buffer = Buffer.alloc(0)
 
   const serve = async (
     client: Socket,
@@ -126,6 +132,7 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
     }
     let pending: Promise<void> = Promise.resolve()
     const first = await acquire()
+    greeting = first.login
     client.write(first.login)
     if (options.mode === "session") server = first
     else idle.push(first)
@@ -170,6 +177,7 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
         servers += 1
         if (servers > (options.serversMax ?? Infinity)) {
           const { exhausted = "waits" } = options
+          if (exhausted === "waits after its login") return void client.write(greeting)
           return void (exhausted === "waits" || client.end(errorOf("08P01", exhausted)))
         }
         const unsupported = settings.find((name) => frame.includes(`${name}\0`))

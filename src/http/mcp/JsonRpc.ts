@@ -50,15 +50,12 @@ const idCharactersMax = 1000
 const isId = (value: unknown): value is string | number =>
   typeof value === "string" ? value.length <= idCharactersMax : Number.isSafeInteger(value)
 
-/** The parameters that some method reads. */
-const paramNames = [
-  "name",
-  "arguments",
-  "cursor",
-  "protocolVersion",
-  "capabilities",
-  "clientInfo"
-] as const
+/** The parameters that each method reads. */
+const paramNames: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  ["initialize", ["protocolVersion", "capabilities", "clientInfo"]],
+  ["tools/list", ["cursor"]],
+  ["tools/call", ["name", "arguments"]]
+])
 
 const metaPrefix = "io.modelcontextprotocol/"
 
@@ -69,22 +66,26 @@ export const metaNames = {
 } as const
 
 /** What is read of parameters: a request that waits for a task keeps nothing else of its body. */
-const neededParams = (params: JsonObject): JsonObject => {
+const neededParams = (method: string, params: JsonObject): JsonObject => {
   const { _meta } = params
-  const picked = pick(params, paramNames)
-  if (!isObject(_meta)) return picked
-  const meta = pick(_meta, [metaNames.version, metaNames.capabilities])
-  return { ...picked, _meta: withoutMembers(meta) }
+  const picked = pick(params, paramNames.get(method) ?? [])
+  return isObject(_meta) ? { ...picked, _meta: neededMeta(_meta) } : picked
+}
+
+/** The version if it is a string, and an empty object for capabilities: their content is never read. */
+const neededMeta = (meta: JsonObject): JsonObject => {
+  const { version, capabilities } = metaNames
+  const { [version]: claim, [capabilities]: given } = pick(meta, [version, capabilities])
+  return {
+    ...(claim === undefined ? {} : { [version]: typeof claim === "string" ? claim : null }),
+    ...(isObject(given) ? { [capabilities]: {} } : {})
+  }
 }
 
 const pick = (object: JsonObject, names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(
     names.flatMap((name) => (Object.hasOwn(object, name) ? [[name, object[name]]] : []))
   )
-
-/** Of an object only that it is one is asked. */
-const withoutMembers = (meta: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(meta).map(([name, it]) => [name, isObject(it) ? {} : it]))
 
 /** One message of a body. */
 export const readMessage = (value: unknown): RpcMessage => {
@@ -105,7 +106,7 @@ export const readMessage = (value: unknown): RpcMessage => {
   if (!isObject(params)) return invalid("Expected params that are an object")
   if (!hasId) return { _tag: "Notice" }
   return isId(id)
-    ? { _tag: "Request", id, method, params: neededParams(params) }
+    ? { _tag: "Request", id, method, params: neededParams(method, params) }
     : invalid(
         `Expected an id that is an integer, or a string of at most ${idCharactersMax} characters`
       )

@@ -1,8 +1,7 @@
 import { Result } from "effect"
 import { Buffer } from "node:buffer"
-import { textBytesMax, textsBytesMax } from "../../domain/JsonLimits.ts"
 import { LongText } from "../../domain/LongText.ts"
-import { formHeaderBytesMax, formPartsMax } from "../../domain/ShapeLimits.ts"
+import { formHeaderBytesMax, formPartsMax, formTextsBytesMax } from "../../domain/ShapeLimits.ts"
 
 /** A field of a form: a text, one that is too long for a turn of the event loop, or the bytes of a file. */
 export interface FormPart {
@@ -52,19 +51,14 @@ export class FormScanner {
   /** The parts of a form that has arrived. */
   parts(whole: Uint8Array): Result.Result<ReadonlyArray<FormPart>, string> {
     const bytes = Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength)
-    const parts: Array<FormPart> = []
-    let textBytes = 0
+    const parts: Array<RawPart> = []
     for (const [index, start] of this.#starts.entries()) {
       const from = start + this.#delimiter.length
-      if (bytes.toString("latin1", from, from + 2) === "--") return Result.succeed(parts)
+      if (bytes.toString("latin1", from, from + 2) === "--") return Result.succeed(withTexts(parts))
       const end = this.#starts[index + 1]
       const part = end === undefined ? undefined : readPart(bytes.subarray(from, end))
       if (part === undefined) return Result.fail(notAForm)
-      if (!part.isFile) textBytes += part.content.length
-      parts.push({
-        name: part.name,
-        value: part.isFile ? part.content : textOf(part.content, textBytes)
-      })
+      parts.push(part)
     }
     return Result.fail(notAForm)
   }
@@ -73,13 +67,32 @@ export class FormScanner {
 const tooManyParts = `The form has more than ${formPartsMax} parts`
 export const notAForm = "The body is not a valid form"
 
-const textOf = (content: Buffer, textBytes: number): string | LongText =>
-  content.length > textBytesMax || textBytes > textsBytesMax
-    ? new LongText(content, false)
-    : content.toString("utf8")
+interface RawPart {
+  readonly name: string
+  readonly isFile: boolean
+  readonly content: Buffer
+}
+
+/** Decodes the shortest texts, in any position; the others become `LongText`. */
+const withTexts = (parts: ReadonlyArray<RawPart>): ReadonlyArray<FormPart> => {
+  const decoded = new Set<RawPart>()
+  let bytes = 0
+  const texts = parts.filter(({ isFile }) => !isFile)
+  for (const part of texts.toSorted((a, b) => a.content.length - b.content.length)) {
+    bytes += part.content.length
+    if (bytes > formTextsBytesMax) break
+    decoded.add(part)
+  }
+  return parts.map((part) => ({ name: part.name, value: valueOf(part, decoded.has(part)) }))
+}
+
+const valueOf = ({ content, isFile }: RawPart, isDecoded: boolean): FormPart["value"] => {
+  if (isFile) return content
+  return isDecoded ? content.toString("utf8") : new LongText(content, false)
+}
 
 /** What stands between two delimiters: the rest of a line, headers, an empty line, the content. */
-const readPart = (bytes: Buffer) => {
+const readPart = (bytes: Buffer): RawPart | undefined => {
   const head = bytes.subarray(0, formHeaderBytesMax)
   const end = head.indexOf(headersEnd)
   if (end < 0) return undefined

@@ -437,7 +437,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
       const hour = 3_600_000
       const ids = [10 * day, 11 * day].map((millis) => makeArtifactId(millis))
       const files = ids.map((id) => join(folder, id.slice(4, 11), `${id}.part`))
-      // None of the store's own: another file, and a subfolder of the earlier layout
+      // None of the store's own: another file, and a subfolder with a shorter name
       const others = [join(folder, "abcdef0"), join(folder, "ab"), join(folder, "notes")]
       for (const it of [...files.map((file) => dirname(file)), others[1]!]) mkdirSync(it)
       for (const file of [...files, join(others[1]!, "art_ab"), others[2]!])
@@ -480,26 +480,6 @@ describe("ArtifactBlobs.layerDirectory", () => {
       )
       assert.strictEqual(error.cause, refused)
       assert.deepStrictEqual(folders.map(existsSync), [true, false])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("media of the layout before ADR 0150 are read and removed", () =>
-    Effect.gen(function* () {
-      const folder = yield* tempFolder
-      const id = makeArtifactId(11)
-      const file = join(folder, id.slice(-2), id)
-      mkdirSync(dirname(file))
-      writeFileSync(file, bytes)
-      yield* Effect.gen(function* () {
-        const blobs = yield* ArtifactBlobs
-        assert.isTrue(Buffer.from(bytes).equals(Option.getOrThrow(yield* blobs.get(id))))
-        assert.isTrue((yield* read(id, 10, 19)).equals(bytes.subarray(10, 20)))
-        writeFileSync(`${file}.part`, "x")
-        yield* blobs.remove(id)
-        assert.isTrue(Option.isNone(yield* blobs.get(id)))
-        assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
-        assert.deepStrictEqual(readdirSync(dirname(file)), [])
-      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -3,15 +3,40 @@ import { Effect, Schema } from "effect"
 import {
   bodyParseOptions,
   faultsOf,
+  longTextFaults,
   pointerOf,
   describeValue
 } from "../../../src/catalog/FieldFaults.ts"
+import { faultsMax } from "../../../src/domain/Limits.ts"
+import { LongText } from "../../../src/domain/LongText.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
 
 const faultsFor = (schema: Schema.Codec<unknown, unknown>, input: unknown, options = {}) =>
   Schema.decodeUnknownEffect(schema, { ...bodyParseOptions, ...options })(input).pipe(
     Effect.flip,
     Effect.map((error) => faultsOf(error.issue))
   )
+
+describe("longTextFaults", () => {
+  const long = new LongText(Buffer.alloc(300, "a"))
+  it("names the strings that are too long, as many as are shown", () => {
+    const detail = "Expected a shorter string, got a string of 300 bytes"
+    assert.deepStrictEqual(longTextFaults({ a: [1, { "b/c": long }], d: "x" }), [
+      { pointer: "#/a/1/b~1c", detail }
+    ])
+    assert.deepStrictEqual(longTextFaults(long), [{ pointer: "#", detail }])
+    assert.lengthOf(longTextFaults(Array.from({ length: 40_000 }, () => long)), faultsMax)
+  })
+  it("takes a small part of a turn of the event loop for as many values as a body may have", () => {
+    const value = { a: { b: Array.from({ length: 390_000 }, (_, at) => at) } }
+    const took = Array.from({ length: 3 }, () => {
+      const before = cpuMillis()
+      longTextFaults(value)
+      return cpuMillis() - before
+    })
+    assert.isBelow(Math.min(...took), 25)
+  })
+})
 
 describe("pointerOf", () => {
   it("writes a JSON pointer as a URI fragment (RFC 6901, section 6)", () => {

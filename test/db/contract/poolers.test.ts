@@ -81,6 +81,10 @@ describe("a pooler before Postgres", () => {
 describe("a pooler in session mode with too few server connections", () => {
   for (const [exhausted, why] of [
     ["waits", /no response: .*a pooler in session mode has too few server connections/u],
+    [
+      "waits after its login",
+      /no response: .*a pooler in session mode has too few server connections/u
+    ],
     ["query_wait_timeout", /a pooler in session mode has too few server connections/u],
     ["no more connections allowed", /accepts no more connections/u]
   ] as const) {
@@ -103,8 +107,8 @@ describe("a pooler in session mode with too few server connections", () => {
           Layer.provide(Logger.layer([logger]))
         )
         yield* Effect.gen(function* () {
-          // Longer than a notification is waited for
-          yield* Effect.sleep("4 seconds")
+          // Longer than a statement, and a notification, are waited for
+          yield* Effect.sleep("6 seconds")
           const lost = lines.filter((line) => line.startsWith("The direct connection is lost"))
           assert.lengthOf(lost, 1)
           assert.match(lost[0] ?? "", why)

@@ -19,6 +19,26 @@ const failWith = (state: string) =>
       FOR EACH ROW EXECUTE FUNCTION refuse()`.unprepared
   })
 
+/** New rows are refused, and heartbeats are not: they take no new space. */
+const refuseRows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const raise = `BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END`
+  yield* sql.unsafe(`
+    CREATE FUNCTION refuse_row() RETURNS trigger LANGUAGE plpgsql AS $$ ${raise} $$`).unprepared
+  yield* sql`CREATE TRIGGER refuse BEFORE INSERT ON users
+    FOR EACH ROW EXECUTE FUNCTION refuse_row()`.unprepared
+  yield* sql`ALTER FUNCTION store_try_write RENAME TO store_try_write_kept`.unprepared
+  yield* sql.unsafe(`
+    CREATE FUNCTION store_try_write() RETURNS void LANGUAGE plpgsql AS $$ ${raise} $$`).unprepared
+})
+
+const takeRows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`DROP TRIGGER refuse ON users`.unprepared
+  yield* sql`DROP FUNCTION store_try_write`.unprepared
+  yield* sql`ALTER FUNCTION store_try_write_kept RENAME TO store_try_write`.unprepared
+})
+
 const repaired = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`DROP TRIGGER refuse ON processes`.unprepared
@@ -54,6 +74,30 @@ const outage = (lines: ReadonlyArray<string>) =>
     )
   })
 
+const refusedRows = (lines: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    yield* refuseRows
+    for (let n = 0; n < 5; n += 1) assert.strictEqual((yield* readiness).status, 200)
+    const create = call("POST", "/manage/v1/users", { email: "ada@example.com" })
+    assert.strictEqual((yield* create).status, 503)
+    const full = yield* becomes(503)
+    assert.strictEqual(
+      full.json.detail,
+      "The store accepts no writes now: the disk of Postgres is full (SQLSTATE 53100)"
+    )
+    for (let n = 0; n < 5; n += 1) assert.strictEqual((yield* readiness).status, 503)
+    yield* takeRows
+    yield* becomes(200)
+    assert.strictEqual((yield* create).status, 201)
+    assert.deepStrictEqual(
+      lines.filter((line) => line.startsWith("The store ")),
+      [
+        "The store refuses writes: the disk of Postgres is full (SQLSTATE 53100)",
+        "The store accepts writes again"
+      ]
+    )
+  })
+
 const logged = () => {
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => {
@@ -63,7 +107,10 @@ const logged = () => {
 }
 
 /** docs/operating.md#gatewaystoreaway */
-describe("a store that refuses writes is named by /readyz and by the log, once", () => {
+describe.for([
+  ["heartbeats", outage],
+  ["new rows alone", refusedRows]
+] as const)("a store that refuses %s is named by /readyz and by the log, once", ([, outage]) => {
   it.effect("Postgres", () =>
     Effect.gen(function* () {
       const { lines, logger } = logged()

@@ -219,9 +219,17 @@ describeStores("claims of due tasks", (database) => {
             SELECT count(*)::int AS n FROM runs WHERE owner LIKE 'left %'`
           assert.isAbove(row?.n ?? 0, 0)
           assert.isAbove(left.length, 0)
+          assert.strictEqual(yield* tasks.releaseOrphans(at(88), 5000), 0, "shares come first")
+          assert.deepStrictEqual(yield* tasks.share(at(90), "proc_a", 5000), [])
           assert.strictEqual(yield* tasks.releaseOrphans(at(88), 5000), row?.n)
           const rest = yield* Effect.forEach(queues, (queue) => claim(queue, 100, 500, "proc_c"))
           assert.strictEqual(rest.flat().length, row?.n)
+
+          // One that leaves with tasks in hand: its submits were cut off
+          for (const id of ["proc_a", "proc_b"]) yield* beat(id, 100)
+          yield* processes.leave("proc_c", at(100))
+          assert.strictEqual(yield* tasks.releaseOrphans(at(88), 5000), 0, "shares come first")
+          isShared(yield* looksFirst("proc_b", at(90)), yield* looksFirst("proc_a", at(90)))
         }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
     )
   }

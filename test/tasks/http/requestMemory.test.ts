@@ -114,8 +114,10 @@ describe("a waiting task", () => {
                 params: {
                   name: "get_task",
                   arguments: { task_id: id, wait_seconds: 45 },
-                  _meta: { junk, "io.modelcontextprotocol/clientCapabilities": { junk } },
-                  junk
+                  _meta: { junk, "io.modelcontextprotocol/clientCapabilities": [junk] },
+                  // Parameters of other methods
+                  cursor: junk,
+                  clientInfo: { junk }
                 }
               })
             )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import argon2 from "@node-rs/argon2"
 import { Effect, Option } from "effect"
-import { scryptSync } from "node:crypto"
 import {
   passwordHashesAtOnceMax,
   passwordHashesWaitingMax
@@ -32,12 +32,11 @@ describe("passwords", () => {
     }).pipe(Effect.provide(Passwords.layer))
   )
 
-  it.effect("of earlier versions (scrypt) are right and outdated", () =>
+  it.effect("hashed with other parameters are right and outdated", () =>
     Effect.gen(function* () {
       const { verify } = yield* Passwords
-      const salt = Buffer.alloc(16, 3)
-      const hash = scryptSync("old password", salt, 32).toString("base64url")
-      const stored = Option.some(`scrypt$${salt.toString("base64url")}$${hash}`)
+      const weaker = { memoryCost: 8192, timeCost: 1, parallelism: 1 }
+      const stored = Option.some(yield* Effect.promise(() => argon2.hash("old password", weaker)))
       const outdated = { isRight: true, isOutdated: true }
       assert.deepStrictEqual(yield* verify(stored, "old password"), outdated)
       assert.deepStrictEqual(yield* verify(stored, "new password"), wrong)

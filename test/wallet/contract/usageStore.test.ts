@@ -132,26 +132,6 @@ describeStores("usage", (database) => {
       })
     )
 
-    it.effect("counts what a function of before the migration of tasks has made", () =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const user = yield* newCaller(1000)
-        const row = (model: string, units: string) =>
-          sql.literal(
-            `('${user}', '${day}', '', 'v', '${model}', false, 3, ${units}, 0, 0, 0, 0, null)::usage_days`
-          )
-        yield* sql`SELECT usage_add(array[${row("calls", "4, 0, 4, 0")}, ${row("images", "0, 0, 0, 3")}])`
-        const rows = yield* sums(user, { groups: ["model"] })
-        assert.deepStrictEqual(
-          rows.map(({ calls, tasks }) => [tasks, calls]),
-          [
-            [0, 3],
-            [3, 0]
-          ]
-        )
-      })
-    )
-
     it.effect("is read in pages that miss and repeat nothing", () =>
       Effect.gen(function* () {
         const user = yield* used

@@ -1,0 +1,32 @@
+import { Result } from "effect"
+import { assert, describe, it } from "vitest"
+import { textCodePointsMax } from "../../../src/domain/Limits.ts"
+import { LongText } from "../../../src/domain/LongText.ts"
+import { FormScanner } from "../../../src/http/openai/FormParts.ts"
+
+/** docs/reference/shapes.md#forms */
+
+const partsOf = (fields: ReadonlyArray<readonly [name: string, value: string]>) => {
+  const parts = fields.map(
+    ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  )
+  const bytes = Buffer.from(`${parts.join("")}--b--`)
+  const scanner = new FormScanner("b")
+  assert.isUndefined(scanner.add(bytes))
+  return Result.getOrThrow(scanner.parts(bytes)).map(({ value }) => value)
+}
+
+describe("the parts of a form", () => {
+  it("a text is a string, whatever stands before it", () => {
+    const prompt = "中".repeat(textCodePointsMax)
+    const image = "A".repeat(8_000_000)
+    const [first, ...others] = partsOf([
+      ["image", image],
+      ["prompt", prompt],
+      ["model", "m"]
+    ])
+    assert.instanceOf(first, LongText)
+    assert.isTrue(others[0] === prompt)
+    assert.strictEqual(others[1], "m")
+  })
+})
