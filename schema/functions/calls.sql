@@ -1,5 +1,5 @@
 -- Metered passthrough calls: holds, settlement and receipts, many in one transaction
--- (ADR 0072, ADR 0100, ADR 0116, ADR 0120).
+-- (ADR 0072, 0116).
 --
 -- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
@@ -136,10 +136,8 @@ end $$;
 -- balance alerts. Raises GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is
 -- false).
 create or replace function calls_write(
-  p_ended uuid[], p_ended_users uuid[], p_captured bigint[], p_outcomes text[], p_statuses integer[],
-  p_accounts text[], p_usages text[],
-  p_started uuid[], p_started_users uuid[], p_keys text[], p_amounts bigint[], p_receipts text[],
-  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
+  p_ended ended_calls, p_started started_calls, p_process text, p_throttle interval, p_alerts boolean,
+  p_now timestamptz
 ) returns setof calls_write_result language plpgsql
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -154,24 +152,24 @@ declare
   settled integer;
 begin
   select bool_or(l.key_limits) into limited from (
-    select w.key_limits from wallets w where w.user_id = any (p_ended_users || p_started_users)
+    select w.key_limits from wallets w where w.user_id = any (p_ended.users || p_started.users)
     order by w.user_id for no key update) l;
   if limited then
-    perform key_budgets_renew(p_keys, p_now);
-    perform calls_budget_settle(p_ended, p_ended_users, p_captured);
-    select * into epochs, refusals from calls_budget(p_started, p_keys, p_amounts);
+    perform key_budgets_renew(p_started.keys, p_now);
+    perform calls_budget_settle(p_ended.ids, p_ended.users, p_ended.captured);
+    select * into epochs, refusals from calls_budget(p_started.ids, p_started.keys, p_started.amounts);
   end if;
   with wallet as materialized (
     select w.user_id, w.settled, w.held, w.entry_count, w.trigger_threshold, w.state
-    from wallets w where w.user_id = any (p_ended_users || p_started_users)
+    from wallets w where w.user_id = any (p_ended.users || p_started.users)
   ), deleted as (
-    delete from holds h where h.id = any (p_ended) and h.user_id = any (p_ended_users) and h.kind = 'call'
+    delete from holds h where h.id = any (p_ended.ids) and h.user_id = any (p_ended.users) and h.kind = 'call'
     returning h.*
   ), ended as materialized (
     select g.id, g.user_id, g.amount, g.created_at, least(x.captured, g.amount) as captured, x.outcome, x.status,
       x.account, x.usage, n.*
     from deleted g
-    join unnest(p_ended, p_captured, p_outcomes, p_statuses, p_accounts, p_usages)
+    join unnest(p_ended.ids, p_ended.captured, p_ended.outcomes, p_ended.statuses, p_ended.accounts, p_ended.usages)
       as x(id, captured, outcome, status, account, usage) on x.id = g.id
     cross join lateral json_to_record(g.call)
       as n(key text, vendor text, model text, route text, sandbox boolean, trace text, catalog integer)
@@ -197,13 +195,13 @@ begin
           or coalesce(x.receipt::jsonb #> '{checked,models}' = coalesce(to_jsonb(k.allowed_models), 'null'), false)
         end as alive,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch
-    from unnest(p_started, p_started_users, p_keys, p_amounts, p_receipts, epochs, refusals)
+    from unnest(p_started.ids, p_started.users, p_started.keys, p_started.amounts, p_started.receipts, epochs, refusals)
       as x(id, user_id, key, amount, receipt, epoch, refusal)
     left join (
       select k.id, k.last_used_at, k.rotations, k.allowed_models, k.allowed_models is null
         and k.rate_limit_per_minute is null and k.user_rate_limit_per_minute is null as unlimited
       from api_keys k
-      where k.id = any (p_keys) and k.revoked_at is null and k.disabled_at is null
+      where k.id = any (p_started.keys) and k.revoked_at is null and k.disabled_at is null
         and (k.expires_at is null or k.expires_at > p_now)
         and 'inference' = any (k.scopes)
     ) k on k.id = x.key
@@ -278,18 +276,20 @@ begin
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL'),
     (select count(*) from ended)
   into results, touch, used, charged, crossed, settled from decided j;
-  if settled < cardinality(p_ended) then
+  if settled < cardinality(p_ended.ids) then
     crossed := crossed || array(
       select c::threshold_crossing
-      from calls_charge_late(p_ended, p_ended_users, p_captured, p_statuses, p_accounts, p_usages, p_now) c);
+      from calls_charge_late(p_ended.ids, p_ended.users, p_ended.captured, p_ended.statuses, p_ended.accounts,
+        p_ended.usages, p_now) c);
   end if;
   if limited then
     results := results || array(
-      select h::calls_write_result from calls_budget_hold(p_started, p_keys, p_amounts, epochs, results) h);
+      select h::calls_write_result
+      from calls_budget_hold(p_started.ids, p_started.keys, p_started.amounts, epochs, results) h);
   end if;
   if used is not null then perform usage_add(used); end if;
   if charged is not null then perform account_days_add(charged); end if;
-  if touch then perform api_keys_touch(p_keys, p_now); end if;
+  if touch then perform api_keys_touch(p_started.keys, p_now); end if;
   if crossed is not null then
     results := results || array(
       select (null, null, a.user_id, a.available, a.threshold)::calls_write_result
@@ -329,8 +329,8 @@ create or replace function reservations_budget_hold(p_keys text[], p_process tex
     and b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
 
--- Settles calls paid from the reservations of a process, and replaces each reservation with one of another
--- amount: p_needs, for the calls in progress, and p_extras, for those to come. A reservation of 0 is
+-- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of
+-- another amount: `needs`, for the calls in progress, and `extras`, for those to come. A reservation of 0 is
 -- closed. A reservation grows by at most a sixteenth of what is available, and not at all when its key may not
 -- be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
 --
@@ -338,27 +338,13 @@ $$;
 -- until its running calls have ended, and is then reopened. So does one that exceeds what a lowered limit leaves.
 -- `available` and `expires_at` also respect the limit; `threshold` of a reservation is what is left of it.
 --
--- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
--- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
--- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
--- of these captures up to it. p_started_ms is Unix time in milliseconds. p_usages: with the number of the call's
--- catalog as `catalog` and the vendor's id of the request as `request`. p_rotations: which secret the process knows
--- each key by (ADR 0190). p_catalogs: the one catalog of all running calls of a key and of those to come (ADR 0188).
--- The arrays p_used_ are what the settled calls of each key and model add to the rollup
--- (docs/reference/usage.md#rollup).
+-- The caller has counted, so that nothing is sorted or looked up here (ADR 0072).
 --
 -- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
 -- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
 -- caller then calls reservations_renew_again.
 create or replace function reservations_renew(
-  p_keys text[], p_rotations integer[], p_users uuid[], p_holds uuid[], p_catalogs integer[], p_needs bigint[],
-  p_extras bigint[], p_captures bigint[], p_charged bigint[],
-  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
-  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
-  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
-  p_used_places integer[], p_used_vendors text[], p_used_models text[], p_used_sandboxes boolean[],
-  p_used_requests bigint[], p_used_input bigint[], p_used_cached bigint[], p_used_output bigint[],
-  p_used_credits bigint[],
+  p_sizes reservation_sizes, p_calls drawn_calls, p_used drawn_usage,
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof reservations_settle_result language plpgsql
 set plan_cache_mode = force_generic_plan as $$
@@ -374,9 +360,9 @@ declare
   ends timestamptz[];
 begin
   select bool_or(l.key_limits) into limited from (
-    select w.key_limits from wallets w where w.user_id = any (p_users) order by w.user_id for no key update) l;
+    select w.key_limits from wallets w where w.user_id = any (p_sizes.users) order by w.user_id for no key update) l;
   select bool_and(coalesce(h.amount, 0) >= x.charged), bool_and(h.id is not null) into covered, known
-  from unnest(p_keys, p_charged) as x(key, charged)
+  from unnest(p_sizes.keys, p_sizes.charged) as x(key, charged)
   left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = x.key;
   if not covered then
     raise exception 'calls without cover' using errcode = 'GW409';
@@ -384,13 +370,13 @@ begin
   -- A revocation waits for the first reservation of its key and then finds it, or was committed before and is visible
   -- here.
   if not known then
-    perform from api_keys k where k.id = any (p_keys) order by k.id for share of k;
+    perform from api_keys k where k.id = any (p_sizes.keys) order by k.id for share of k;
   end if;
   if limited then
-    select * into epochs, lefts, ends from reservations_budget_settle(p_keys, p_charged, p_process, p_now);
+    select * into epochs, lefts, ends from reservations_budget_settle(p_sizes.keys, p_sizes.charged, p_process, p_now);
   end if;
   with deleted as (
-    delete from holds h where h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = any (p_keys)
+    delete from holds h where h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = any (p_sizes.keys)
     returning h.id, h.api_key_id as key, h.amount, h.budget_epoch as epoch
   ), requested as (
     select x.*, g.id as old_hold, coalesce(g.amount, 0) - x.charged as rest, w.settled, w.held, w.entry_count,
@@ -404,8 +390,8 @@ begin
       -- The rest of the old reservation, as far as it is requested, needs no new balance. After a late charge that the
       -- balance did not cover, nothing is kept for calls to come.
       least(x.needs + case when w.settled >= w.held then x.extra else 0 end, coalesce(g.amount, 0) - x.charged) as kept
-    from unnest(p_keys, p_rotations, p_users, p_holds, p_catalogs, p_needs, p_extras, p_captures, p_charged, epochs,
-        lefts, ends) with ordinality
+    from unnest(p_sizes.keys, p_sizes.rotations, p_sizes.users, p_sizes.holds, p_sizes.catalogs, p_sizes.needs,
+        p_sizes.extras, p_sizes.captures, p_sizes.charged, epochs, lefts, ends) with ordinality
       as x(key, rotation, user_id, hold, catalog, needs, extra, captures, charged, epoch, budget, period_end, place)
     join wallets w on w.user_id = x.user_id
     left join deleted g on g.key = x.key
@@ -452,16 +438,18 @@ begin
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
         usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id, first_token_ms)
-    select c.id, p_users[c.place], p_keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome, c.status,
-      c.amount, c.captured, nullif(c.usage - '{catalog,request,first_token_ms}'::text[], '{}'), c.sandbox, c.trace,
+    select c.id, p_sizes.users[c.place], p_sizes.keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome,
+      c.status, c.amount, c.captured, nullif(c.usage - '{catalog,request,first_token_ms}'::text[], '{}'), c.sandbox,
+      c.trace,
       timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now, (c.usage ->> 'catalog')::integer,
       c.usage ->> 'request', (c.usage ->> 'first_token_ms')::integer
     from (
-      select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_vendors) as vendor, unnest(p_models) as model,
-        unnest(p_routes) as route, unnest(p_accounts) as account, unnest(p_outcomes) as outcome,
-        unnest(p_statuses) as status, unnest(p_amounts) as amount, unnest(p_captured) as captured,
-        unnest(p_usages)::jsonb as usage, unnest(p_sandboxes) as sandbox, unnest(p_traces) as trace,
-        unnest(p_started_ms) as started_ms
+      select unnest(p_calls.ids) as id, unnest(p_calls.places) as place, unnest(p_calls.vendors) as vendor,
+        unnest(p_calls.models) as model, unnest(p_calls.routes) as route, unnest(p_calls.accounts) as account,
+        unnest(p_calls.outcomes) as outcome, unnest(p_calls.statuses) as status, unnest(p_calls.amounts) as amount,
+        unnest(p_calls.captured) as captured, unnest(p_calls.usages)::jsonb as usage,
+        unnest(p_calls.sandboxes) as sandbox, unnest(p_calls.traces) as trace,
+        unnest(p_calls.started_ms) as started_ms
     ) c
   ), inserted as (
     insert into wallet_entries
@@ -474,8 +462,8 @@ begin
       p.settled_before - c.total, p.held_before - c.total,
       'capture:' || c.id, c.id, p.old_hold::text, c.trace, p_now
     from (
-      select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_numbers) as number, unnest(p_totals) as total,
-        unnest(p_captured) as captured, unnest(p_traces) as trace
+      select unnest(p_calls.ids) as id, unnest(p_calls.places) as place, unnest(p_calls.numbers) as number,
+        unnest(p_calls.totals) as total, unnest(p_calls.captured) as captured, unnest(p_calls.traces) as trace
     ) c join numbered p on p.place = c.place
     where c.number > 0
     union all
@@ -499,19 +487,20 @@ begin
         order by p.user_id)
       filter (where p.charged > 0 and p.state = 'NORMAL' and p.settled_after < p.trigger_threshold)
   into results, touch, crossed from numbered p;
-  if limited then perform reservations_budget_hold(p_keys, p_process); end if;
-  if p_used_places <> '{}' then
+  if limited then perform reservations_budget_hold(p_sizes.keys, p_process); end if;
+  if p_used.places <> '{}' then
     perform usage_add(array(
-      select (p_users[u.place], (p_now at time zone 'UTC')::date, p_keys[u.place], u.vendor, u.model, u.sandbox,
-        u.requests, u.input, u.cached, u.output, 0, 0, 0, 0, u.credits, 0)::usage_days
-      from unnest(p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests, p_used_input,
-          p_used_cached, p_used_output, p_used_credits)
+      select (p_sizes.users[u.place], (p_now at time zone 'UTC')::date, p_sizes.keys[u.place], u.vendor, u.model,
+        u.sandbox, u.requests, u.input, u.cached, u.output, 0, 0, 0, 0, u.credits, 0)::usage_days
+      from unnest(p_used.places, p_used.vendors, p_used.models, p_used.sandboxes, p_used.requests, p_used.input,
+          p_used.cached, p_used.output, p_used.credits)
         as u(place, vendor, model, sandbox, requests, input, cached, output, credits)));
     perform account_days_add(array(
       select ((p_now at time zone 'UTC')::date, c.account, 0, c.captured)::account_days
-      from unnest(p_accounts, p_captured) as c(account, captured) where c.account is not null and c.captured > 0));
+      from unnest(p_calls.accounts, p_calls.captured) as c(account, captured)
+      where c.account is not null and c.captured > 0));
   end if;
-  if touch then perform api_keys_touch(p_keys, p_now); end if;
+  if touch then perform api_keys_touch(p_sizes.keys, p_now); end if;
   if crossed is not null then
     results := results || array(
       select (null, null, a.available, null, null, a.user_id, a.threshold)::reservations_settle_result
@@ -525,33 +514,29 @@ end $$;
 -- considered this one dead) gets a receipt that says `lost`, and is then charged late. Amounts of reservations
 -- are absolute, so that a batch may be repeated, with more calls.
 create or replace function reservations_renew_again(
-  p_keys text[], p_users uuid[], p_holds uuid[], p_catalogs integer[], p_needs bigint[], p_extras bigint[],
-  p_captures bigint[], p_charged bigint[],
-  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
-  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
-  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
-  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
+  p_sizes reservation_sizes, p_calls drawn_calls, p_process text, p_throttle interval, p_alerts boolean,
+  p_now timestamptz
 ) returns setof reservations_settle_result language plpgsql as $$
 declare
   crossed threshold_crossing[];
-  -- The original calls, for late charges.
-  calls constant uuid[] := p_ended;
-  users constant uuid[] := array(select p_users[x.place] from unnest(p_places) with ordinality as x(place, n) order by x.n);
-  costs constant bigint[] := p_captured;
-  statuses constant integer[] := p_statuses;
-  used_accounts constant text[] := p_accounts;
-  usages constant text[] := p_usages;
+  -- The calls as they came, for what is charged late.
+  calls constant drawn_calls := p_calls;
+  users constant uuid[] := array(
+    select p_sizes.users[x.place] from unnest(p_calls.places) with ordinality as x(place, n) order by x.n);
 begin
-  perform from wallets w where w.user_id = any (p_users) order by w.user_id for no key update;
+  perform from wallets w where w.user_id = any (p_sizes.users) order by w.user_id for no key update;
+  -- No call is drawn on the reservation of a key that was rotated.
+  p_sizes.rotations := null;
   with unsettled as (
     select c.*, sum(c.captured) over (partition by c.place order by c.n) <= coalesce(h.amount, 0) as covered
-    from unnest(p_ended, p_places, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages,
-        p_vendors, p_models, p_routes, p_sandboxes, p_traces) with ordinality
+    from unnest(p_calls.ids, p_calls.places, p_calls.started_ms, p_calls.amounts, p_calls.captured, p_calls.outcomes,
+        p_calls.statuses, p_calls.accounts, p_calls.usages, p_calls.vendors, p_calls.models, p_calls.routes,
+        p_calls.sandboxes, p_calls.traces) with ordinality
       as c(id, place, started_ms, amount, captured, outcome, status, account, usage, vendor, model, route, sandbox,
         trace, n)
-    left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = p_keys[c.place]
+    left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = p_sizes.keys[c.place]
     where not exists (select from wallet_entries e where e.subject_id = c.id and e.kind in ('capture', 'late_charge'))
-      and not exists (select from calls r where r.id = c.id and r.user_id = p_users[c.place])
+      and not exists (select from calls r where r.id = c.id and r.user_id = p_sizes.users[c.place])
   ), decided as (
     select f.*, case when f.covered then f.captured else 0 end as charged,
       case when f.covered or f.captured = 0 then f.outcome else 'lost' end as result
@@ -566,11 +551,12 @@ begin
     array_agg(account), array_agg(usage), array_agg(vendor), array_agg(model), array_agg(route),
     array_agg(sandbox), array_agg(trace),
     (select array_agg((select coalesce(max(c.number), 0) from counted c where c.place = k.n) order by k.n)
-      from unnest(p_keys) with ordinality as k(key, n)),
+      from unnest(p_sizes.keys) with ordinality as k(key, n)),
     (select array_agg((select coalesce(max(c.total), 0) from counted c where c.place = k.n) order by k.n)
-      from unnest(p_keys) with ordinality as k(key, n))
-  into p_ended, p_places, p_numbers, p_totals, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts,
-    p_usages, p_vendors, p_models, p_routes, p_sandboxes, p_traces, p_captures, p_charged
+      from unnest(p_sizes.keys) with ordinality as k(key, n))
+  into p_calls.ids, p_calls.places, p_calls.numbers, p_calls.totals, p_calls.started_ms, p_calls.amounts,
+    p_calls.captured, p_calls.outcomes, p_calls.statuses, p_calls.accounts, p_calls.usages, p_calls.vendors,
+    p_calls.models, p_calls.routes, p_calls.sandboxes, p_calls.traces, p_sizes.captures, p_sizes.charged
   from counted;
   -- Usage is summed up here.
   return query
@@ -580,7 +566,8 @@ begin
       coalesce(sum((c.usage::json ->> 'cachedInputTokens')::float8), 0)::bigint as cached,
       coalesce(sum((c.usage::json ->> 'outputTokens')::float8), 0)::bigint as output,
       sum(c.captured)::bigint as credits
-    from unnest(p_places, p_vendors, p_models, p_sandboxes, p_outcomes, p_usages, p_captured)
+    from unnest(p_calls.places, p_calls.vendors, p_calls.models, p_calls.sandboxes, p_calls.outcomes, p_calls.usages,
+        p_calls.captured)
       as c(place, vendor, model, sandbox, outcome, usage, captured)
     where c.outcome = 'settled'
     group by 1, 2, 3, 4
@@ -591,13 +578,12 @@ begin
       array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
     from used
   ) u cross join lateral reservations_renew(
-    p_keys, null, p_users, p_holds, p_catalogs, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers,
-    p_totals, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models,
-    p_routes, p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached,
-    u.output, u.credits, p_process, p_throttle, p_alerts, p_now) r;
+    p_sizes, p_calls, (u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached, u.output,
+      u.credits)::drawn_usage, p_process, p_throttle, p_alerts, p_now) r;
   crossed := array(
     select c::threshold_crossing
-    from calls_charge_late(calls, users, costs, statuses, used_accounts, usages, p_now) c);
+    from calls_charge_late(
+      calls.ids, users, calls.captured, calls.statuses, calls.accounts, calls.usages, p_now) c);
   return query
     select null::text, null::bigint, a.available, null::boolean, null::timestamptz, a.user_id, a.threshold
     from wallet_alerts_raise(crossed, p_throttle, p_alerts, p_now) a;

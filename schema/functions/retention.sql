@@ -118,7 +118,7 @@ begin
 end $$;
 
 -- Deletes queued deliveries whose row in `deliveries` was dropped with its partition. Ids start with the time, so the
--- oldest are found by their key, and nothing more is planned if none is old (ADR 0153).
+-- oldest are found by their key, and nothing more is planned if none is old (ADR 0112).
 create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare

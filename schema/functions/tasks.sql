@@ -1,7 +1,7 @@
 -- Tasks: acceptance and completion, many in one transaction (ADR 0060).
 --
 -- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`, the index
--- in the array. A loop decides each call; one statement then writes the effects of all accepted calls (ADR 0250). Calls
+-- in the array. A loop decides each call; one statement then writes the effects of all accepted calls (ADR 0060). Calls
 -- on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and nothing that two
 -- transactions contend for is locked before its wallet, so that batches of several processes cannot deadlock. A call
 -- that is refused changes nothing and does not affect the others. An exception undoes the whole batch.
@@ -14,7 +14,7 @@
 -- with the reset of the key's spend limit, if less than the price is left of it. Exact, because all keys of a user
 -- share the wallet's lock. `models`: for an alias, all models that the key has to allow. With a spend limit, `cost` of
 -- an accepted task and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by
--- a plain scan of an index, which marks the entries of ended ones for the next (ADR 0131).
+-- a plain scan of an index, which marks the entries of ended ones for the next (ADR 0112).
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -702,10 +702,10 @@ end $$;
 -- A page of a user's tasks, newest first, with ids from p_since on and below p_before: those that pass all non-null
 -- filters, at most p_limit out of at most p_scan read. If that many are read before the page is full, one more row
 -- follows that has only the id of the last of them. It never reads more, whatever the statistics and the order of rows
--- (ADR 0240). Only an index may order rows, except those of a trace; `= any` leaves the indexes that have the column in
+-- (ADR 0165). Only an index may order rows, except those of a trace; `= any` leaves the indexes that have the column in
 -- that order; rows cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys,
--- models and traces are found by their hash (ADR 0251), and compared, because hashes may collide. A trace is searched
--- in each period of 18.6 hours, which is the start of an id, from the oldest task to the newest (ADR 0260).
+-- models and traces are found by their hash (ADR 0165), and compared, because hashes may collide. A trace is searched
+-- in each period of 18.6 hours, which is the start of an id, from the oldest task to the newest (ADR 0165).
 create or replace function tasks_search(
   p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
   p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer

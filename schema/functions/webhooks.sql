@@ -70,7 +70,7 @@ begin
 end $$;
 
 -- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number,
--- or what all processes together leave of the rate limit and of the concurrent attempts (ADR 0104, ADR 0203). A
+-- or what all processes together leave of the rate limit and of the concurrent attempts (ADR 0104). A
 -- process that was alone for the last two minutes knows its own attempts, and reads nothing here. The locks, taken in
 -- one order, are kept until the claim is committed, so that two processes never both take the last slot.
 create or replace function delivery_places(
@@ -248,7 +248,7 @@ begin
       q.claimed_at < p_claimed_before
       or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
     limit p_limit for update of q skip locked);
-  -- Nothing is planned for the days of the log when nothing is lost, nor joined with them (ADR 0153)
+  -- Nothing is planned for the days of the log when nothing is lost, nor joined with them (ADR 0112)
   if cardinality(lost) = 0 then return; end if;
   select count(*), coalesce(array_agg(distinct endpoint_id) filter (where continues), '{}'),
     array_agg(id) filter (where continues), array_agg(id) filter (where not continues), min(created_at), max(created_at)
@@ -272,7 +272,7 @@ begin
 end $$;
 
 -- Marks deliveries removed from the queue, from p_first to p_last, as `skipped`. Found by their keys: a
--- join may read the whole log, when the statistics of the queue say that many were taken (ADR 0153).
+-- join may read the whole log, when the statistics of the queue say that many were taken (ADR 0112).
 create or replace function deliveries_skip(p_ids text[], p_first timestamptz, p_last timestamptz, p_now timestamptz)
 returns void language plpgsql set enable_seqscan = off as $$
 begin
@@ -333,7 +333,7 @@ end $$;
 -- The oldest p_limit of a user's matching deliveries to existing endpoints: of one endpoint or of all (null), with ids
 -- between p_after and p_before, which lie in the days from p_since to p_until. Reads at most p_window deliveries;
 -- `scan_end` is the last of them when more may follow. Only an index in the order of the ids is left to the planner:
--- the first column stands in the order, and is compared by an array, so that no other index will do (ADR 0240).
+-- the first column stands in the order, and is compared by an array, so that no other index will do (ADR 0165).
 create or replace function deliveries_matching(
   p_user uuid, p_endpoint text, p_statuses text[], p_type text, p_after text, p_before text, p_since timestamptz,
   p_until timestamptz, p_window integer, p_limit integer

@@ -47,7 +47,7 @@ export class Artifacts extends Context.Service<
     ) => Effect.Effect<ArtifactRow, Problem | StoreUnavailable>
     /**
      * Stores a stream, which is hashed and counted as it passes and never held in memory completely. If
-     * the stream fails or the process dies, no part of it can be read. ADR 0041.
+     * the stream fails or the process dies, no part of it can be read. ADR 0150.
      */
     readonly putStream: <E>(
       artifact: Omit<NewArtifact, "bytes">,

@@ -11,7 +11,7 @@ import { probe } from "./S3Probe.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
 
 /**
- * Media in a bucket (ADR 0041). An object is one PUT, or parts that are joined at the end, so that
+ * Media in a bucket (ADR 0150). An object is one PUT, or parts that are joined at the end, so that
  * none is ever incomplete. Fails at once if the bucket does not exist or refuses the credentials.
  */
 export const layer = (options: BucketAccess) =>

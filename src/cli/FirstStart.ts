@@ -16,7 +16,7 @@ import { Wallet } from "../wallet/Wallet.ts"
 const ownerEmail = "owner@localhost"
 const firstKeyName = "First key"
 
-/** This file is in `DATA_DIR` from before the first user is created until its key was printed. ADR 0091. */
+/** This file is in `DATA_DIR` from before the first user is created until its key was printed. docs/reference/configuration.md#first-start. */
 const markerName = "first-start"
 
 /** The vendor of the call printed by the first start. */

@@ -1,4 +1,4 @@
-/** Flags that keep the heap of a service small and its collection cheap, as in `npm start` and the image. ADR 0101, 0123 */
+/** Flags that keep the heap of a service small and its collection cheap, as in `npm start` and the image. ADR 0233 */
 export const heapFlags = [
   "--max-semi-space-size=16",
   "--heap-growing-percent=100",

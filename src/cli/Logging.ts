@@ -55,7 +55,7 @@ const explainListen = (error: unknown): string | undefined => {
 
 /**
  * Writes why the process failed and sets its exit code. A requested, orderly end (SIGTERM, SIGINT) is 0.
- * ADR 0010.
+ * ADR 0155.
  */
 export const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return onExit(0)

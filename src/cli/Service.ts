@@ -25,5 +25,5 @@ const layers = Shutdown.layer.pipe(
 /** The service: what `src/main.ts` and `gateway serve` run until they are stopped. */
 export const service = Layer.launch(layers)
 
-/** The end of a process that runs it: a requested, orderly end is 0. ADR 0010. */
+/** The end of a process that runs it: a requested, orderly end is 0. ADR 0155. */
 export { teardown } from "./Logging.ts"

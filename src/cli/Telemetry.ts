@@ -7,7 +7,7 @@ import { AppConfig } from "../config/Config.ts"
 const exportsMax = 16
 const exportMillis = 10_000
 
-/** Fails an export with an error that the exporter does not retry; it then pauses for a minute. ADR 0121. */
+/** Fails an export with an error that the exporter does not retry; it then pauses for a minute. ADR 0223. */
 export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient => {
   const slots = Semaphore.makeUnsafe(exportsMax)
   return HttpClient.transform(client, (sent, request) =>

@@ -9,7 +9,7 @@ import { startTarget, runningTarget } from "./demo/Target.ts"
 
 /**
  * `npm run demo`: tasks, webhooks and wallet through the HTTP interface, against a service that it starts or
- * the one at `GATEWAY_URL`. Exit status 0 only if every check passed. ADR 0012.
+ * the one at `GATEWAY_URL`. Exit status 0 only if every check passed. ADR 0042.
  */
 const demo = Effect.gen(function* () {
   const report = yield* Report

@@ -59,7 +59,7 @@ export class AppConfig extends Context.Service<
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
-    /** Without it anyone may read `/metrics`, which then names nobody. ADR 0237 */
+    /** Without it anyone may read `/metrics`, which then names nobody. ADR 0223 */
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation

@@ -56,7 +56,7 @@ const RotatedApiKey = Schema.Struct({ ...ApiKey.fields, key: Schema.String }).an
 })
 
 const Rotation = Schema.Struct({
-  // ADR 0246
+  // ADR 0190
   grace_seconds: Schema.optionalKey(
     wholeNumber(0, keyGraceDays * 86_400).annotate({
       default: 0,

@@ -82,7 +82,7 @@ const Recovered = Schema.Struct({
   has_more: Schema.Boolean
 }).annotate({ identifier: "RecoveredWebhookDeliveries" })
 
-/** A delivery that a receiver could not verify. ADR 0055. */
+/** A delivery that a receiver could not verify. docs/reference/webhooks.md#debugging-a-signature. */
 const ReceivedDelivery = Schema.Struct({
   headers: Schema.Record(Schema.String, Schema.String),
   /** The raw body as text, or as Base64 if it is not UTF-8. */

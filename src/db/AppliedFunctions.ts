@@ -77,7 +77,7 @@ const Waiting = Schema.Array(
 /**
  * Cancels calls of these functions that wait for a lock: nearly all wait for this transaction, and would continue with
  * the old body in the new schema. Their processes call again, as after a statement timeout (ADR 0158). Grants decide
- * what a role may see and cancel (ADR 0252).
+ * what a role may see and cancel (ADR 0158).
  */
 const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   if (names.length === 0) return

@@ -39,7 +39,7 @@ interface Listener {
 /**
  * Turns calls for one item into runs for many: an idle batcher runs an item at once; items that arrive
  * while all runs are busy share the next run. Runs use the context of the batcher's creation, never a
- * caller's: a transaction that is open there is not joined. ADR 0050 and 0060.
+ * caller's: a transaction that is open there is not joined. ADR 0114 and 0060.
  */
 export class Batcher<Item, Outcome, E> {
   readonly #options: BatcherOptions<Item, Outcome, E>

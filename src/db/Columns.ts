@@ -23,3 +23,7 @@ export const uuids = columnOf<string>(OID.uuid)
 /** Whole numbers that may need more than 32 bits. */
 export const counts = <A>(items: ReadonlyArray<A>, value: (item: A) => number) =>
   amounts(items, (item) => BigInt(value(item)))
+
+/** A batch as one argument of a function: so many columns, as parameters from `first`, of a composite type. */
+export const composite = (type: string, first: number, columns: number): string =>
+  `row(${Array.from({ length: columns }, (_, n) => `$${first + n}`).join(", ")})::${type}`

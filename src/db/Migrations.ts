@@ -89,7 +89,7 @@ const migrateWith = Effect.fn("Migrations.migrate")(function* (
   return yield* sql.withTransaction(Effect.andThen(takeTurn, tries))
 })
 
-/** Only one process tries at a time, because each try blocks money while it waits for a lock (ADR 0252). */
+/** Only one process tries at a time, because each try blocks money while it waits for a lock (ADR 0158). */
 const takeTurn = Effect.gen(function* () {
   const sql = yield* SqlClient
   // Overrides settings of the role or the database

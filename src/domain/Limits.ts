@@ -13,7 +13,7 @@ export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
 
-/** For texts without a specific limit: a row has to fit one message of the database (ADR 0125). */
+/** For texts without a specific limit: a row has to fit one message of the database (ADR 0110). */
 export const textCodePointsMax = 100_000
 
 /** Stored length of a vendor's error message, in UTF-16 units. */
@@ -88,7 +88,7 @@ export const webhookPayloadBytesMax = 64 * 1024
 /** docs/reference/webhooks.md#rate-limit */
 export const deliveriesPerEndpointPerMinuteMax = 600
 
-/** Concurrent attempts to one endpoint: a slow receiver delays only its own deliveries (ADR 0203). */
+/** Concurrent attempts to one endpoint: a slow receiver delays only its own deliveries (ADR 0104). */
 export const deliveriesPerEndpointAtOnceMax = 16
 
 /** docs/reference/webhooks.md#test-event */
@@ -145,7 +145,7 @@ export const heartbeatSeconds = 2
 
 /**
  * Calls and reservations of a process whose heartbeat is older are released. Longer than `ownerDeadSeconds`,
- * so that a paused process still settles calls that it has answered (ADR 0177).
+ * so that a paused process still settles calls that it has answered (ADR 0270).
  */
 export const callLeaseSeconds = 30
 export const callRescueSeconds = 5
@@ -164,14 +164,14 @@ export const resultBytesMax = 256 * 1024 * 1024
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 
-/** A waiting request rereads its task this often, because a hint of another process may be lost (ADR 0031). */
+/** A waiting request rereads its task this often, because a hint of another process may be lost (ADR 0178). */
 export const taskRecheckSeconds = 1
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15
 
 /**
- * Retention of the delivery log and of receipts of calls, without `LOG_RETENTION` (ADR 0102).
+ * Retention of the delivery log and of receipts of calls, without `LOG_RETENTION` (ADR 0053).
  * docs/reference/requirements.md#r-limit-8
  */
 export const deliveryLogDays = 30

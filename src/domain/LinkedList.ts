@@ -9,7 +9,7 @@ export interface ListNode<A> {
 /**
  * A doubly linked list in insertion order, with removal from anywhere. A `Set` has that order too,
  * but a set that fills and empties continuously is reallocated, and its old tables keep dead
- * members alive for the scavenger. ADR 0123.
+ * members alive for the scavenger. ADR 0233.
  */
 export class LinkedList<A> {
   #first: ListNode<A> | undefined

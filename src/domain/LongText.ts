@@ -10,10 +10,14 @@ const pieceBytes = 16 * sliceBytes
 /** `\ud83d\ude00`: the longest character. */
 const characterBytesMax = 12
 
-/** The end of the UTF-8 character before `at`. */
+/** A UTF-8 character has at most so many bytes after its first one. */
+const continuationBytesMax = 3
+
+/** The end of the UTF-8 character before `at`. Steps back by one character at most: the bytes may not be UTF-8. */
 const startOfCharacter = (bytes: Uint8Array, at: number): number => {
   let start = at
-  while (start > 0 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start -= 1
+  const least = at - continuationBytesMax
+  while (start > least && ((bytes[start] ?? 0) & 0xc0) === 0x80) start -= 1
   return start
 }
 

@@ -16,7 +16,7 @@ export const slowMediaSeconds = 5
 
 /**
  * Bytes of media of all running submits in a process, and the part of one user. A single task with more runs
- * alone (ADR 0122).
+ * alone (ADR 0140).
  */
 export const submitMediaBytesMax = 256 * 1024 * 1024
 export const submitMediaShareMax = 0.5

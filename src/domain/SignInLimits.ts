@@ -35,6 +35,6 @@ export const signInsPerAccountMax = 10
 /** Size of a sign-in body, which anyone may send. */
 export const signInBytesMax = 16 * 1024
 
-/** Password hashes that run, and that wait, in a process; each takes 19 MiB (ADR 0173). */
+/** Password hashes that run, and that wait, in a process; each takes 19 MiB (ADR 0174). */
 export const passwordHashesAtOnceMax = 2
 export const passwordHashesWaitingMax = 32

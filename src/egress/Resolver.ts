@@ -4,7 +4,7 @@ import type { Resolve } from "./EgressConnector.ts"
 /**
  * A lookup by the operating system blocks one of libuv's four threads until it returns, up to half a
  * minute with a silent name server: four such names would stop all other lookups and file access.
- * Therefore c-ares, which needs no thread, resolves names. ADR 0056.
+ * Therefore c-ares, which needs no thread, resolves names. ADR 0040.
  */
 const queryMillis = 3000
 const queryTries = 3

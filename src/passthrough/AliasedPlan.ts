@@ -77,7 +77,7 @@ const candidateOf = (
 /**
  * Plans a call by each model of the alias that it names. Fails when its key does not allow one of them (1004),
  * when it may cost more than it allows (1103), and when no model takes it, as the first one's fault says.
- * docs/reference/aliases.md#calls, ADR 0226.
+ * docs/reference/aliases.md#calls, ADR 0224.
  */
 export const planAliased = (
   call: PassthroughCall,

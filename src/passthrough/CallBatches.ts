@@ -35,7 +35,7 @@ export interface CallBatches {
 
 /**
  * Of each kind in one transaction at most: enough to share the cost of a batch, and few enough that this
- * process has other calls to work on while Postgres works on a batch. ADR 0100.
+ * process has other calls to work on while Postgres works on a batch. ADR 0072.
  */
 const callsPerBatchMax = 48
 
@@ -140,7 +140,7 @@ class Waiting {
 /**
  * Gathers what concurrent calls have to write: an idle store takes a hold at once; what arrives while a
  * transaction is under way goes into the next one, settlements and holds together, so that a call costs
- * a share of one commit and not two commits. A settlement alone lingers for a hold. ADR 0100.
+ * a share of one commit and not two commits. A settlement alone lingers for a hold. ADR 0072.
  *
  * No `Batcher`: it has two kinds of items with a bound each, one of which lingers and is kept when the
  * store is away, and callers without a fiber.

@@ -3,7 +3,7 @@ import { Array, Context, Effect, Layer, Schema } from "effect"
 import type { DateTime, Option } from "effect"
 import { settle } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
-import { amounts, integers, texts, uuids } from "../db/Columns.ts"
+import { amounts, composite, integers, texts, uuids } from "../db/Columns.ts"
 import { idMillis } from "../db/ListScan.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
@@ -146,7 +146,7 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   endedAt: Time
 }) {}
 
-/** Metered calls: held and settled, many in one statement. ADR 0072 and 0100. */
+/** Metered calls: held and settled, many in one statement. ADR 0072. */
 export class CallStore extends Context.Service<
   CallStore,
   {
@@ -247,7 +247,8 @@ const outcomeOf = (
 }
 
 const statement = `SELECT * FROM calls_write(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, make_interval(secs => $14), $15, $16)`
+  ${composite("ended_calls", 1, 7)}, ${composite("started_calls", 8, 5)},
+  $13, make_interval(secs => $14), $15, $16)`
 
 const parametersOf = (
   { ends, now, processId, starts, throttleSeconds }: CallBatch,

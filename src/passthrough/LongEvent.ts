@@ -15,7 +15,7 @@ const figuresMarkCharacters = 64
 
 /**
  * One event of a stream that is too long to be kept, read as it comes. Other lists, long strings and deep
- * objects are kept empty: none of them holds usage figures. ADR 0118.
+ * objects are kept empty: none of them holds usage figures. ADR 0130.
  */
 export class LongEvent {
   #kept = ""

@@ -36,7 +36,7 @@ const callHoursMax = 24
 /**
  * Money of metered calls: a hold before, a settlement after, a receipt. Concurrent calls share one
  * transaction, so that a busy gateway writes a few large batches instead of thousands of small ones.
- * docs/reference/passthrough.md#metering, ADR 0072 and 0100.
+ * docs/reference/passthrough.md#metering, ADR 0072.
  */
 export class Metering extends Context.Service<
   Metering,

@@ -69,7 +69,7 @@ const isRunByVendor = (tool: unknown): boolean => {
     : Object.keys(Object(tool)).some((member) => vendorMembers.test(member))
 }
 
-/** The vendor runs tools, whose results the model reads as input: of any length. ADR 0111. */
+/** The vendor runs tools, whose results the model reads as input: of any length. ADR 0103. */
 export const readsToolResults = (body: unknown): boolean => {
   const tools = at(body, "tools")
   return (

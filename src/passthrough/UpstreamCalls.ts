@@ -36,7 +36,7 @@ export interface ReachHandlers {
 /**
  * Gets a response from one of a provider's accounts. Another account is tried only where the first
  * certainly bought nothing: no byte was sent, or the vendor refused the call for the account's rate,
- * load or key. docs/reference/passthrough.md#accounts-and-failover, ADR 0071 and 0132.
+ * load or key. docs/reference/passthrough.md#accounts-and-failover, ADR 0132.
  */
 export class UpstreamCalls extends Context.Service<
   UpstreamCalls,

@@ -37,7 +37,7 @@ export class UsageSums {
     sum.output += countOf(end.usage["outputTokens"])
   }
 
-  /** The parameters `p_used_` of `reservations_renew`. */
+  /** The columns of `drawn_usage`. */
   columns() {
     const sums = [...this.#sums.values()]
     return [

@@ -16,7 +16,7 @@ const LeasedRate = Schema.Struct({
 /** A vendor's rate limit for tasks; `used` counts the permits of the current minute. */
 export type LeasedRate = typeof LeasedRate.Type
 
-/** Figures of vendor accounts over all processes. ADR 0187. */
+/** Figures of vendor accounts over all processes. ADR 0164. */
 export class AccountFiguresStore extends Context.Service<
   AccountFiguresStore,
   {

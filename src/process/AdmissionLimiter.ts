@@ -32,7 +32,7 @@ const forgetMillis = 1000
  * Bounds how much work of one kind waits for this process, and divides it fairly among the callers. Work in
  * hand is what was admitted in this turn of the event loop, and operations on the store: a request that
  * waits for a vendor, its client or the end of a task is not in hand. A request waits for several turns, so
- * turns have a separate bound. O(1); the caller passes the time. ADR 0207, 0249, 0277.
+ * turns have a separate bound. O(1); the caller passes the time. ADR 0207, 0277.
  */
 export class AdmissionLimiter {
   readonly #turn: AdaptiveLimit

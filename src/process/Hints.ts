@@ -1,5 +1,6 @@
-import { Clock, Context, Deferred, Duration, Effect, Latch, Layer, Option, Schema } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { Batcher } from "../db/Batcher.ts"
 import { DirectConnection, notificationChannel } from "../db/DirectConnection.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 
@@ -39,10 +40,18 @@ export const Hints = Context.Reference<HintsService>("gateway/process/Hints", {
   defaultValue: () => ({ publishUnsafe: () => {}, subscribe: () => {} })
 })
 
-/** Pause between two statements; hints that arrive in the meantime share the next one. */
+interface Hint {
+  readonly topic: HintTopic
+  readonly key: string
+}
+
+/** Between the starts of two statements: what gathers meanwhile shares the next. */
 const roundMillis = 10
 
-/** A process that was alone checks for others again after this time. */
+/** Hints of one statement. */
+const hintsPerRoundMax = 10_000
+
+/** A process that was alone looks for others again after this time. */
 const aloneMillis = 1000
 
 /** Postgres refuses a notification of 8000 bytes. */
@@ -81,8 +90,6 @@ const make = Effect.fnUntraced(function* (
   const sender = SecureRandom.uuidV4Unsafe()
   const probed = yield* Deferred.make<void>()
   const handlers = new Map<string, Array<(key: string) => void>>()
-  const waiting = new Map<HintTopic, Set<string>>()
-  const busy = yield* Latch.make()
   let aloneAt = Number.NEGATIVE_INFINITY
 
   direct.onNotification((payload) => {
@@ -94,36 +101,31 @@ const make = Effect.fnUntraced(function* (
     for (const handle of handlers.get(topic) ?? []) keys.forEach(handle)
   })
 
-  const flush = Effect.suspend(() => {
-    if (waiting.size === 0) return Effect.void
-    const payloads = [...waiting].flatMap(([topic, keys]) => payloadsOf(sender, topic, [...keys]))
-    waiting.clear()
-    return Effect.map(
-      direct.query(send, [notificationChannel, payloads, ownerDeadSeconds]),
-      (sent) => {
-        if (sent.length === 0) aloneAt = clock.currentTimeMillisUnsafe()
-      }
-    )
-  }).pipe(Effect.catchCause((cause) => Effect.logDebug("Could not send hints", cause)))
-
-  yield* Effect.addFinalizer(() => flush)
-  yield* busy.await.pipe(
-    Effect.andThen(busy.close),
-    Effect.andThen(flush),
-    Effect.andThen(Effect.sleep(roundMillis)),
-    Effect.forever,
-    Effect.forkScoped
+  const publish = Effect.fnUntraced(
+    function* (hints: ReadonlyArray<Hint>) {
+      const payloads = [...Map.groupBy(hints, ({ topic }) => topic)].flatMap(([topic, some]) =>
+        payloadsOf(sender, topic, [...new Set(some.map(({ key }) => key))])
+      )
+      const sent = yield* direct.query(send, [notificationChannel, payloads, ownerDeadSeconds])
+      if (sent.length === 0) aloneAt = clock.currentTimeMillisUnsafe()
+    },
+    Effect.catchCause((cause) => Effect.logDebug("Hints were not sent", cause))
   )
+  const batches = yield* Batcher.makeDetached({
+    run: (hints: ReadonlyArray<Hint>) => Effect.as(publish(hints), hints),
+    itemsMax: hintsPerRoundMax,
+    runsMax: 1,
+    intervalMillis: roundMillis
+  })
+  // What a process publishes while it stops is sent too
+  yield* Effect.addFinalizer(() => batches.settled)
   yield* Effect.forkScoped(probe(direct, sender, Deferred.await(probed)))
 
   return {
     publishUnsafe: (topic, key) => {
       // In both directions, because the clock may be set back
       if (Math.abs(clock.currentTimeMillisUnsafe() - aloneAt) < aloneMillis) return
-      const keys = waiting.get(topic)
-      if (keys === undefined) waiting.set(topic, new Set([key]))
-      else keys.add(key)
-      busy.openUnsafe()
+      batches.add({ topic, key })
     },
     subscribe: (topic, handler) => {
       const known = handlers.get(topic)

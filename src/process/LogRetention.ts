@@ -6,7 +6,7 @@ import { PartitionStore } from "./PartitionStore.ts"
 
 /**
  * Keeps the delivery log and the receipts of calls for `LOG_RETENTION`, in day partitions created in advance, and
- * the audit log for `AUDIT_RETENTION`, in months. docs/reference/privacy.md#retention, ADR 0053, ADR 0102.
+ * the audit log for `AUDIT_RETENTION`, in months. docs/reference/privacy.md#retention, ADR 0053.
  */
 export class LogRetention extends Context.Service<
   LogRetention,

@@ -30,7 +30,7 @@ export class MasterKeyRotation extends Context.Service<
     ) => Effect.Effect<RotationOutcome, StoreUnavailable>
     /**
      * Live processes that encrypt under a key other than the first: their writes do not use the new key, and some
-     * cannot read it. ADR 0236
+     * cannot read it. ADR 0222
      */
     readonly stragglers: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }

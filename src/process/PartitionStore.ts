@@ -22,7 +22,7 @@ const partitioned = [
   ["calls", "created_at"]
 ] as const
 
-/** The day partitions of events, deliveries, attempts and receipts of calls. ADR 0053, ADR 0102. */
+/** The day partitions of events, deliveries, attempts and receipts of calls. ADR 0053. */
 export class PartitionStore extends Context.Service<
   PartitionStore,
   {

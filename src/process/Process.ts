@@ -20,7 +20,7 @@ const dead = { seconds: ownerDeadSeconds }
 /**
  * Writes the first heartbeat. A process with another master key could not sign with the others' secrets, nor they
  * with its: it is refused while one of them is alive. One whose heartbeat does not return was killed, and this waits
- * until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0147
+ * until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0222
  */
 const enter = Effect.fnUntraced(function* (
   id: string,
@@ -73,7 +73,7 @@ export class Process extends Context.Service<
      * heartbeats of others prove nothing.
      */
     readonly aliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
-    /** The same for calls and reservations, whose leases last longer. ADR 0177. */
+    /** The same for calls and reservations, whose leases last longer. ADR 0270. */
     readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /**
      * Work that one process does for all, once per interval of seconds. Returns the wait for the next turn

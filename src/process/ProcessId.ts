@@ -14,7 +14,7 @@ const partsOf = (processId: string) => {
   return { uuid, tag }
 }
 
-/** An id that reveals to holders of the key which master key its process encrypts under. ADR 0236 */
+/** An id that reveals to holders of the key which master key its process encrypts under. ADR 0222 */
 export const makeProcessId = (secrets: Mac): string => {
   const uuid = SecureRandom.uuidV4Unsafe()
   return `proc_${uuid}_${tagOf(secrets.mac(purpose, uuid))}`

@@ -76,7 +76,7 @@ export class ProcessStore extends Context.Service<
     readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /**
      * Writes the first heartbeat, unless a process with a heartbeat since then is refused: it then returns the ids of
-     * those. One process at a time, so that each sees those that have entered. ADR 0147
+     * those. One process at a time, so that each sees those that have entered. ADR 0222
      */
     readonly enter: (
       id: string,

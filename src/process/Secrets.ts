@@ -15,11 +15,11 @@ import {
   createHash,
   createHmac,
   hkdfSync,
-  randomBytes,
-  timingSafeEqual
+  randomBytes
 } from "node:crypto"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
 import { isAdminToken, isMasterKey, masterKeysOf } from "../config/SecretSettings.ts"
+import { isSameBytes } from "../domain/ConstantTime.ts"
 
 /** Ciphertext that no key opens: the wrong `MASTER_KEY`, or damage. */
 export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
@@ -188,17 +188,12 @@ const makeMasterKey = (base64: string) => {
   }
 }
 
-const isSameText = (a: string, b: string): boolean => {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)]
-  return left.length === right.length && timingSafeEqual(left, right)
-}
-
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
 /** Compares in constant time, regardless of lengths. */
 const comparerWith = (secret: string) => {
   const expected = digest(secret)
-  return (candidate: string) => timingSafeEqual(digest(candidate), expected)
+  return (candidate: string) => isSameBytes(digest(candidate), expected)
 }
 
 const makeSecrets = (
@@ -230,7 +225,7 @@ const makeSecrets = (
     mac: first.mac,
     macs,
     isMac: (purpose, text, candidate) =>
-      macs(purpose, text).some((mac) => isSameText(candidate, mac)),
+      macs(purpose, text).some((mac) => isSameBytes(Buffer.from(candidate), Buffer.from(mac))),
     generatedAdminToken: token.generated ? Option.some(Redacted.make(token.value)) : Option.none()
   })
 }

@@ -5,7 +5,7 @@ import { withoutServices } from "../domain/BackgroundContext.ts"
 /**
  * An array with a list of its free slots. A `Set` or `Map` through which short-lived members pass rehashes
  * constantly, and its discarded tables keep dead members alive for the scavenger: a third of the CPU of a
- * small call. ADR 0123.
+ * small call. ADR 0233.
  */
 export class SlotArray<Member> {
   readonly #members: Array<Member | undefined> = []

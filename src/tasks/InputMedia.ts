@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { ArtifactRow, Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { mapMedia } from "../catalog/media/Media.ts"
+import { mapMedia, referenceTo } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -38,5 +38,5 @@ export const withReferences = (
     ? Effect.succeed(body)
     : mapMedia(entry.label, body, (_pointer, text) => {
         const stored = inputs[Number(placeholder.exec(text)?.[1])]
-        return stored === undefined ? text : `artifact:${stored.id}`
+        return stored === undefined ? text : referenceTo(stored.id)
       }).pipe(Effect.orDie)

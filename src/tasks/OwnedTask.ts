@@ -20,7 +20,10 @@ export interface NewestAttempt {
   readonly failure: string | null
 }
 
-/** Artifacts of media that were fetched, by their JSON pointer in the body. */
+/**
+ * Artifacts of media that were fetched, by their JSON pointer in the body: an id, or a reference
+ * (`artifact:art_…`) where the URL has more than the medium, so that the artifact is sent in its place.
+ */
 export type StoredInputs = Readonly<Record<string, string>>
 
 /** A task in hand, with its owner's epoch, which every later write names. ARCHITECTURE.md#rules-of-safety */
@@ -60,7 +63,7 @@ export const polledFields = [
 ] as const satisfies ReadonlyArray<keyof TaskRow>
 export type PolledTask = Pick<TaskRow, (typeof polledFields)[number]>
 
-/** One whose job is at the vendor. Its whole row is read when the job has ended. ADR 0244 */
+/** One whose job is at the vendor. Its whole row is read when the job has ended. ADR 0149 */
 export interface OwnedJob extends InHand {
   readonly task: PolledTask
   readonly job: VendorJob

@@ -14,7 +14,7 @@ interface Run {
   readonly epoch: number
   /** Another process has ended the task, or owns it. */
   isLost: boolean
-  /** None when the step has ended: tables of the map that were thrown away keep their runs. ADR 0129. */
+  /** None when the step has ended: tables of the map that were thrown away keep their runs. ADR 0149. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
 
@@ -33,7 +33,7 @@ export class RunningTasks extends Context.Service<
     /**
      * Takes a step while the task is owned and this process does not drain. The fiber is interrupted when
      * that ends, except for an uninterruptible part (a submit), and `release` follows if the task is still
-     * owned. ADR 0109.
+     * owned. ADR 0149.
      */
     readonly whileOwned: <E, R, R2>(
       owned: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },

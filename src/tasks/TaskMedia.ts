@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { inspectMedia, mediaIn, referenceIn } from "../catalog/media/Media.ts"
+import { inspectMedia, mediaIn, referenceIn, referenceTo } from "../catalog/media/Media.ts"
 import type { MediaText } from "../catalog/media/Media.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
@@ -59,10 +59,10 @@ export class TaskMedia extends Context.Service<
         if (Option.isSome(inline)) {
           return { id: undefined, medium: yield* readStored(medium, inline.value, {}) }
         }
-        const fetched = decodeId(inputs[medium.pointer])
+        const fetched = fetchedIn(inputs, medium)
         if (Option.isNone(fetched)) return yield* download(task, entry, medium)
-        const id = fetched.value
-        return { id, medium: yield* readStored(medium, id, { sourceUrl: medium.text }) }
+        const { from, id, stored } = fetched.value
+        return { id: stored, medium: yield* readStored(medium, id, from) }
       })
 
       return TaskMedia.of({
@@ -92,11 +92,22 @@ export class TaskMedia extends Context.Service<
 }
 
 /** It is a URL, and no earlier step of the task has fetched it. */
-const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, { pointer, text }: MediaText): boolean =>
-  Option.isNone(Option.flatMap(referenceIn(text), decodeId)) &&
-  Option.isNone(decodeId(inputs[pointer]))
+const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, medium: MediaText): boolean =>
+  Option.isNone(Option.flatMap(referenceIn(medium.text), decodeId)) &&
+  Option.isNone(fetchedIn(inputs, medium))
 
 type FromUrl = Pick<SubmitMedium, "sourceUrl">
+
+/** What an earlier step has fetched and stored. */
+const fetchedIn = (inputs: StoredInputs, { pointer, text }: MediaText) => {
+  const stored = inputs[pointer] ?? ""
+  const cut = Option.flatMap(referenceIn(stored), decodeId)
+  const from: FromUrl = Option.isSome(cut) ? {} : { sourceUrl: text }
+  return Option.map(
+    Option.orElse(cut, () => decodeId(stored)),
+    (id) => ({ stored, id, from })
+  )
+}
 
 const mediumOf = (
   artifacts: Artifacts["Service"],
@@ -149,7 +160,10 @@ const makeDownload = Effect.gen(function* () {
     const row = yield* retryStore(
       artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes: content })
     )
-    return { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
+    // A vendor that reads the URL would get what follows the end of the file, too
+    return content.length < bytes.length
+      ? { id: referenceTo(row.id), medium: mediumOf(artifacts, row, medium, {}) }
+      : { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
   })
 })
 

@@ -165,7 +165,7 @@ const makeAdvance = Effect.gen(function* () {
       ? Effect.sync(() => inbox.wake(DateTime.toEpochMillis(next.until)))
       : Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job)))
 
-  // A poll has neither a generator nor functions that it does not call: they would live as long as it. ADR 0129
+  // A poll has neither a generator nor functions that it does not call: they would live as long as it. ADR 0149
   return (owned: Owned): Effect.Effect<void> =>
     Effect.flatMap(DateTime.now, (now) => nextOf(owned, now)).pipe(
       Effect.flatMap((next) => endStep(owned, next)),

@@ -140,7 +140,7 @@ const shareMax = 5000
 
 /**
  * `claimDue` claims what is due in all queues, as much as this process takes, and returns when the next task is due.
- * `claimShare` claims this process's share of what others have left. ADR 0204.
+ * `claimShare` claims this process's share of what others have left. ADR 0020.
  */
 const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   const drain = yield* Drain

@@ -18,7 +18,7 @@ export type MayStill = Effect.Effect<unknown, Problem | StoreUnavailable>
 
 /**
  * Follows a task for a client that waits. Moves made in this process are notified at once, those of other
- * processes soon; looking again each second finds those whose hint was lost. ADR 0031, ADR 0178.
+ * processes soon; looking again each second finds those whose hint was lost. ADR 0178.
  */
 export class TaskWatch extends Context.Service<
   TaskWatch,

@@ -1,6 +1,6 @@
 /**
  * How many rows were ever inserted, updated and deleted, by table, including rolled-back changes: what a test has
- * changed in a store. ADR 0135
+ * changed in a store.
  */
 export type RowCounts = ReadonlyMap<string, string>
 

@@ -61,7 +61,7 @@ export interface Admission {
   readonly task: Option.Option<TaskView>
 }
 
-/** Admission of an inference request: key, request rate and task in one statement. ADR 0095. */
+/** Admission of an inference request: key, request rate and task in one statement. ADR 0165. */
 export class AdmissionStore extends Context.Service<
   AdmissionStore,
   {
@@ -116,7 +116,7 @@ export class AdmissionStore extends Context.Service<
 
 /**
  * The rows of the most frequent statement. Times stay `Date`s while they are decoded: a transformation
- * would make `Schema` take its slow path, which costs three times the rest (ADR 0095).
+ * would make `Schema` take its slow path, which costs three times the rest.
  */
 const KeyRow = Schema.Struct({
   keyId: ApiKeyId,

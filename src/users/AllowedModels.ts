@@ -3,7 +3,7 @@ import type { Problem } from "../domain/Problem.ts"
 import { allowsModel, modelNotAllowed } from "./ApiKeys.ts"
 import type { Principal } from "./ApiKeys.ts"
 
-/** Every model that a request may use has to be allowed, because the models of an alias change with the catalog. ADR 0226. */
+/** Every model that a request may use has to be allowed, because the models of an alias change with the catalog. ADR 0224. */
 export const refuseOtherModels = (
   principal: Principal,
   models: ReadonlyArray<string>

@@ -216,7 +216,7 @@ export interface ConsoleKey {
 
 const HashRow = Schema.Struct({ keyHash: Bytes })
 
-/** Keys with which sessions use models. ADR 0175 */
+/** Keys with which sessions use models. ADR 0172 */
 export function consoleKeys(sql: PgClient.PgClient) {
   const first = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
     rows.pipe(

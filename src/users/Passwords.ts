@@ -1,6 +1,8 @@
 import argon2 from "@node-rs/argon2"
-import { Context, Effect, Layer, Option, Semaphore } from "effect"
-import { scrypt, timingSafeEqual } from "node:crypto"
+import { Context, Effect, Layer, Option } from "effect"
+import { scrypt } from "node:crypto"
+import { isSameBytes } from "../domain/ConstantTime.ts"
+import { FairShares } from "../domain/FairShares.ts"
 import { Problem } from "../domain/Problem.ts"
 import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/SignInLimits.ts"
 
@@ -12,7 +14,7 @@ export interface Verdict {
 
 /**
  * Argon2id of passwords, outside the event loop. Each takes 19 MiB and about 25 ms of a core, so few run at
- * a time and few may wait. ADR 0173.
+ * a time and few may wait. ADR 0174.
  */
 export class Passwords extends Context.Service<
   Passwords,
@@ -28,20 +30,19 @@ export class Passwords extends Context.Service<
   static readonly layer = Layer.effect(
     Passwords,
     Effect.gen(function* () {
-      const places = yield* Semaphore.make(passwordHashesAtOnceMax)
-      let entered = 0
+      // Of all who sign in together, because nobody is known yet
+      const places = new FairShares({
+        capacity: passwordHashesAtOnceMax,
+        aloneMax: 1,
+        queueMax: passwordHashesWaitingMax
+      })
       const bounded = <A>(run: () => Promise<A>): Effect.Effect<A, Problem> =>
-        Effect.suspend(() => {
-          if (entered >= passwordHashesAtOnceMax + passwordHashesWaitingMax) return busy
-          entered += 1
-          return Effect.ensuring(
-            // A hash continues after its request was abandoned, so its slot stays taken
-            places.withPermits(1)(Effect.uninterruptible(Effect.promise(run))),
-            Effect.sync(() => {
-              entered -= 1
-            })
-          )
-        })
+        Effect.catchTag(
+          // A hash continues when its request was left: its place stays taken
+          places.within("everybody")(Effect.uninterruptible(Effect.promise(run))),
+          "ShareExhausted",
+          () => busy
+        )
       return Passwords.of({
         hash: (password) => bounded(() => argon2.hash(normal(password), parameters)),
         verify: (stored, password) => {
@@ -88,9 +89,8 @@ const isScryptOf = (stored: string, password: string): Promise<boolean> => {
   const expected = Buffer.from(hash, "base64url")
   return new Promise((resolve, reject) => {
     scrypt(password, Buffer.from(salt, "base64url"), 32, (error, derived) => {
-      if (error === null) {
-        resolve(expected.length === derived.length && timingSafeEqual(expected, derived))
-      } else reject(error)
+      if (error === null) resolve(isSameBytes(expected, derived))
+      else reject(error)
     })
   })
 }

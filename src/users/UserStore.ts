@@ -78,7 +78,7 @@ export class UserStore extends Context.Service<
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
     /** Whether there is a row, including that of a deleted user. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
-    /** One transaction with its audit entry. ADR 0191. */
+    /** One transaction with its audit entry. ADR 0030. */
     readonly update: (
       id: UserId,
       change: UserChange,
@@ -99,7 +99,7 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<KeyDetails>, StoreUnavailable>
-    /** `None` if the user has no such key. ADR 0160, ADR 0246. */
+    /** `None` if the user has no such key. ADR 0160, 0190. */
     readonly updateKey: (
       userId: UserId,
       id: ApiKeyId,

@@ -13,7 +13,7 @@ export interface SubmitMedium {
   readonly mime: string
   /** Bytes. */
   readonly size: number
-  /** The client's URL, from which it was fetched; absent when it was inline. */
+  /** The client's URL, from which it was fetched; absent when it was inline, or when the URL has more than the medium. */
   readonly sourceUrl?: string
   /** A signed URL, valid for 24 hours. It can be fetched from outside if `BASE_URL` is public. */
   readonly artifactUrl: string
@@ -186,7 +186,7 @@ export class VendorClient extends Context.Service<
       entry: ChosenFor,
       options?: { readonly onlyFree: boolean }
     ) => Effect.Effect<VendorAccount, VendorError>
-    /** Some account has the model, or the simulator serves it. ADR 0145. */
+    /** Some account has the model, or the simulator serves it. ADR 0070. */
     readonly isServed: (entry: ChosenFor) => boolean
     /** Every account that may have bought a job of this model: none where the simulator serves it. */
     readonly accountsFor: (entry: ChosenFor) => ReadonlyArray<VendorAccount>

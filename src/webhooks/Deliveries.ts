@@ -27,7 +27,7 @@ export interface Recovery {
 
 type Failure = Problem | StoreUnavailable
 
-/** The delivery log of a user, and redelivery. docs/reference/webhooks.md#redelivery, ADR 0054. */
+/** The delivery log of a user, and redelivery. docs/reference/webhooks.md#redelivery. */
 export class Deliveries extends Context.Service<
   Deliveries,
   {

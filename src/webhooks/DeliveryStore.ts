@@ -43,7 +43,7 @@ export class DeliveryStore extends Context.Service<
     /**
      * Claims due deliveries of many endpoints, oldest first; for a disabled endpoint only manually
      * requested ones. Never more than the sliding minute and the concurrent attempts of all processes
-     * allow. ADR 0104, ADR 0203.
+     * allow. ADR 0104.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>

@@ -1,10 +1,12 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
+import { isSameBytes } from "../domain/ConstantTime.ts"
 import { DeliveryId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { FindingCode } from "../domain/Webhook.ts"
+import { Process } from "../process/Process.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import { Endpoints } from "./Endpoints.ts"
@@ -31,8 +33,9 @@ export interface SignatureReport {
 }
 
 /**
- * Explains why a receiver could not verify a delivery.
- * docs/reference/webhooks.md#debugging-a-signature, ADR 0055.
+ * Explains why a receiver could not verify a delivery. Not `verifyWebhook`, which stops at the first reason and stands
+ * alone for receivers: this one reports all findings and knows the secrets and the log.
+ * docs/reference/webhooks.md#debugging-a-signature.
  */
 export class SignatureDebug extends Context.Service<
   SignatureDebug,
@@ -50,13 +53,15 @@ export class SignatureDebug extends Context.Service<
       const { serviceName } = yield* AppConfig
       const endpoints = yield* Endpoints
       const log = yield* DeliveryLogStore
+      const process = yield* Process
       const secrets = yield* Secrets
 
       return SignatureDebug.of({
         explain: Effect.fn("SignatureDebug.explain")(function* (userId, endpointId, received) {
           const endpoint = yield* endpoints.get(userId, endpointId)
           const parts = readHeaders(serviceName, received.headers)
-          const now = yield* DateTime.now
+          // Signatures have its times
+          const now = DateTime.makeUnsafe(process.databaseMillis())
           const found: Array<Finding> = [
             ...headerFindings(serviceName, parts),
             ...timeFindings(
@@ -184,7 +189,7 @@ const signatureFindings = (
   const { id, signature, timestamp } = parts
   const changed = Option.match(sent, {
     onNone: () => [],
-    onSome: (bytes) => (sameBytes(bytes, body) ? [] : [bytesChanged(bytes, body)])
+    onSome: (bytes) => (isSameBytes(bytes, body) ? [] : [bytesChanged(bytes, body)])
   })
   if (id === undefined || timestamp === undefined || signature === undefined) return changed
   if (!signature.startsWith("v1=")) return changed
@@ -206,9 +211,6 @@ const signatureFindings = (
     "No secret of this endpoint signed these headers and this body: something was changed in transit, or the request is not from this service"
   return [...changed, finding("signature_mismatch", detail)]
 }
-
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index])
 
 const bytesChanged = (sent: Uint8Array, received: Uint8Array): Finding => {
   const shorter = Math.min(sent.length, received.length)

@@ -5,7 +5,7 @@ const clockStepMillis = 1000
  * A limit in every sliding window, as the receiver counts it. A request arrives at some time
  * between the start and the end of its attempt, so an attempt counts from its start until
  * `windowMillis` after its end: whatever the network does, no window at the receiver sees more
- * arrivals than the limit. ADR 0051.
+ * arrivals than the limit. ADR 0104.
  */
 export class SlidingWindow {
   readonly #limit: number

@@ -15,7 +15,7 @@ import type { OriginBusy } from "./WebhookSender.ts"
 /**
  * A claim older than this is not sent: the process was paused, or the attempt waited in its
  * origin's queue, and another process may have claimed the delivery (a process is dead 10 s after
- * its last heartbeat). ADR 0052.
+ * its last heartbeat). ADR 0003.
  */
 const claimMillisMax = 8000
 
@@ -26,7 +26,7 @@ const claimMillisMax = 8000
 const releasedPerRunMax = 200
 const releaseTimeout = Duration.seconds(3)
 
-/** Records written by one statement, and concurrent statements. ADR 0050. */
+/** Records written by one statement, and concurrent statements. ADR 0114. */
 const recordsPerRunMax = 200
 export const recordRunsMax = 1
 

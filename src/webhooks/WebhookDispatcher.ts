@@ -233,7 +233,7 @@ const warmUp = (store: DeliveryStore["Service"]) =>
     Effect.ignore
   )
 
-/** Endpoints per statement, and concurrent statements. ADR 0050. */
+/** Endpoints per statement, and concurrent statements. ADR 0114. */
 const claimEndpointsMax = 100
 const claimsMax = 1
 

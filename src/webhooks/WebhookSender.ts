@@ -120,7 +120,7 @@ interface Target {
 /** URLs in the cache of one process. */
 const cachedTargetsMax = 1000
 
-/** After this time the claim of the attempt is too old to send. ADR 0052. */
+/** After this time the claim of the attempt is too old to send. ADR 0003. */
 const queueTimeout = Duration.seconds(8)
 
 /**

@@ -8,7 +8,7 @@ import { balanceLow } from "./Events.ts"
 
 /**
  * Reports balance alerts that the throttle withheld, once its window is over. One process scans for them.
- * docs/reference/wallet.md#balance-alert, ADR 0142.
+ * docs/reference/wallet.md#balance-alert, ADR 0256.
  */
 export const layer = Duty.layer(
   { name: "withheld alerts", seconds: withheldAlertSeconds },

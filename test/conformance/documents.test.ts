@@ -21,11 +21,6 @@ const manifest = JSON.parse(read("package.json")) as Readonly<
 > & { readonly version: string }
 
 const configuration = read("docs/reference/configuration.md")
-/** A decision names files as they were then. */
-const guides = documents.filter(
-  (path) => !path.startsWith("docs/adr/") || path === "docs/adr/README.md"
-)
-
 /** The text under a heading, up to the next one of its level. */
 const section = (text: string, heading: string): string =>
   text.split(/^## /mu).find((part) => part.startsWith(`${heading}\n`)) ?? ""
@@ -104,7 +99,7 @@ describe("the example of docs/catalog.md", () => {
 })
 
 describe("every guide", () => {
-  for (const guide of guides) {
+  for (const guide of documents) {
     const text = read(guide)
     const folder = guide.includes("/") ? guide.slice(0, guide.lastIndexOf("/")) : ""
 
@@ -140,7 +135,7 @@ describe("every guide", () => {
   it("names routes that the service has", () => {
     const { paths } = JSON.parse(read("schema/openapi.json")) as { paths: object }
     const known = Object.keys(paths).map((path) => path.replaceAll(/\{\w+\}/gu, "{id}"))
-    for (const guide of guides) {
+    for (const guide of documents) {
       for (const [path] of read(guide).matchAll(/\/manage\/v1\/[\w/{}$-]+/gu)) {
         assert.include(known, path.replaceAll(/\{\w+\}|\$\w*/gu, "{id}"), guide)
       }
@@ -186,7 +181,7 @@ describe("docs/adr", () => {
     const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".ts"))
       .map((name) => `src/${name}`)
-    for (const file of [...files, ...guides]) {
+    for (const file of [...files, ...documents]) {
       for (const [, number = ""] of read(file).matchAll(/ADR (\d{4})/gu)) {
         assert.isTrue(
           names.some((name) => name.startsWith(`${number}-`)),

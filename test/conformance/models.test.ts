@@ -335,7 +335,7 @@ describe("text-to-image-max", () => {
 describe("image-edit-pro", () => {
   const label = "image-edit-pro"
   const many = (count: number) => Array.from({ length: count }, () => pictureUrl)
-  // ADR 0125: texts without a documented length have one
+  // ADR 0110: texts without a documented length have one
   requiredPrompt(label, 100_000)
   it.effect("images: required, 1 to 10", () =>
     Effect.gen(function* () {

@@ -83,7 +83,7 @@ const linkedIn = (document: string, text: string): ReadonlyArray<Reference> =>
       return { path: path === "" ? document : normalize(join(dirname(document), path)), anchor }
     })
 
-/** `ADR 0072`, and the further numbers of `ADR 0072, 0073 and 0100`. */
+/** `ADR 0072`, and the further numbers of `ADR 0072 and 0073`. */
 const decisionsIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/\bADRs? (\d{4}(?:(?:,| and| to) \d{4})*)/gu)].flatMap(
     ([, numbers = ""]) => numbers.match(/\d{4}/gu) ?? []

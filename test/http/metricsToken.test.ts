@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { adminToken, callWith, layerGateway } from "../support/gateway.ts"
 
-/** docs/reference/http.md#metrics, ADR 0237 */
+/** docs/reference/http.md#metrics, ADR 0223 */
 
 const token = "a-token-for-prometheus"
 

@@ -7,7 +7,7 @@ import type { RowCounts } from "../../src/testing/RowCounts.ts"
 /**
  * Databases of the run's server that a test has ended with. To copy one from its template and to drop it costs the
  * server four times what it costs to empty it, so the next test with that template receives a used one. A database
- * whose schema or initial rows were changed is dropped instead. ADR 0135
+ * whose schema or initial rows were changed is dropped instead.
  */
 const idle: Array<UsedDatabase> = []
 /** Of one worker and template: a test seldom has more at once. */

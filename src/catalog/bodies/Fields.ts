@@ -28,7 +28,7 @@ const lengthText = (text: string): string =>
 const exceeds = (text: string, maximum: number): boolean =>
   text.length > 2 * maximum || (text.length > maximum && codePoints(text) > maximum)
 
-/** Postgres stores neither half of a surrogate pair nor U+0000 (ADR 0007). */
+/** Postgres stores neither half of a surrogate pair nor U+0000 (ADR 0110). */
 const storable = Schema.makeFilter<string>(
   (text) =>
     !text.isWellFormed()
@@ -64,7 +64,7 @@ export const Text = Schema.String.check(storable)
 export const prompt = (maximum: number, description: string) =>
   Text.check(notEmpty, atMost(maximum)).annotate({ description })
 
-/** A text without a limit of its own (ADR 0125). */
+/** A text without a limit of its own (ADR 0110). */
 export const LongText = Text.check(atMost(textCodePointsMax))
 
 /** May be empty. */

@@ -49,6 +49,9 @@ export const placeholderOf = (index: number): string => `artifact:${index}`
 
 const reference = /^artifact:(art_.+)$/u
 
+/** Replaces a medium by its artifact. */
+export const referenceTo = (artifactId: string): string => `artifact:${artifactId}`
+
 /** The artifact id that replaced an inline medium in a stored body. */
 export const referenceIn = (text: string): Option.Option<string> =>
   Option.fromUndefinedOr(reference.exec(text)?.[1])

@@ -10,7 +10,7 @@ export interface ImageRules {
   /** Pixels of width and of height, bounds included; without `sideMax` there is no upper bound. */
   readonly sideMin: number
   readonly sideMax?: number
-  /** `refused` applies to a PNG with an alpha channel (color types 4 and 6) or a `tRNS` chunk (ADR 0008). */
+  /** `refused` applies to a PNG with an alpha channel (color types 4 and 6) or a `tRNS` chunk (docs/reference/models.md#image-rules). */
   readonly pngTransparency: "allowed" | "refused"
 }
 

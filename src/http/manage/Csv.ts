@@ -1,16 +1,14 @@
 import { Effect, Stream } from "effect"
+import { Csv } from "effect/encoding"
 import { HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 
 /**
- * A free text: quoted by RFC 4180, and with a leading apostrophe if a spreadsheet would read it as a
- * formula (`=`, `+`, `-`, `@`, tab, line break).
+ * A free text, with a leading apostrophe if a spreadsheet would read it as a formula (`=`, `+`, `-`, `@`, tab, line
+ * break).
  */
-export const textCell = (text: string | null): string => {
-  if (text === null || text === "") return ""
-  const safe = /^[\s]*[=+\-@]|^[\t\r\n]/u.test(text) ? `'${text}` : text
-  return `"${safe.replaceAll('"', '""')}"`
-}
+export const textCell = (text: string | null): string =>
+  text !== null && /^[\s]*[=+\-@]|^[\t\r\n]/u.test(text) ? `'${text}` : (text ?? "")
 
 /** `?format=csv`, or `Accept: text/csv` without a format. */
 export const wantsCsv = (
@@ -30,7 +28,7 @@ export const csvResponse = <Row, E>(
   HttpServerResponse.stream(
     Stream.make(columns).pipe(
       Stream.concat(Stream.map(rows, line)),
-      Stream.map((cells) => `${cells.join(",")}\r\n`),
+      Stream.pipeThroughChannel(Csv.encodeString()),
       Stream.grouped(256),
       Stream.map((lines) => lines.join("")),
       Stream.encodeText,

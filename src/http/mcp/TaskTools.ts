@@ -162,7 +162,7 @@ const makeCreate = Effect.gen(function* () {
 /**
  * The idempotency key of a create, and the request behind it: as if it had been sent to the path of its
  * model. Without a key, what is asked for is the key: a client that asks again, by whatever message, buys
- * once. ADR 0228.
+ * once. ADR 0227.
  */
 const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) =>
   Effect.map(requestHashOf(`POST ${modelPath(path)}`, body), (hash) => {

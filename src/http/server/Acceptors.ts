@@ -70,7 +70,7 @@ const acceptorsOf = new WeakMap<HttpServer, Acceptors>()
 /**
  * Closes all listening sockets and resets as few connections as can be. The kernel resets a connection that has
  * arrived and that Node has not accepted. A connection is accepted in the poll phase of a turn of the event loop, so
- * each socket closes, alone, after a poll phase that gave it none, and soon after. ADR 0257.
+ * each socket closes, alone, after a poll phase that gave it none, and soon after. ADR 0208.
  */
 export const closeGently = (
   server: HttpServer,

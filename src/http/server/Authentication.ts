@@ -154,7 +154,7 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
   })
 })
 
-/** Which series of `/metrics` the request may read; it fails when `METRICS_TOKEN` is set and missing. ADR 0237 */
+/** Which series of `/metrics` the request may read; it fails when `METRICS_TOKEN` is set and missing. ADR 0223 */
 export const admitMetrics = ({ isAdminToken, isMetricsToken }: Secrets["Service"]) =>
   Effect.flatMap(
     HttpServerRequest.HttpServerRequest,

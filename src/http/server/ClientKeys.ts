@@ -52,7 +52,7 @@ const cache = new WeakMap<Socket, CachedKey>()
 /**
  * Reads the key of a request; `undefined` if it is malformed. The last key of each connection is
  * cached, because most connections send the same key again. It stays in memory no longer than the
- * connection's last request, which Node keeps. ADR 0119.
+ * connection's last request, which Node keeps.
  */
 export const clientKeyOf = ({ headers, socket }: IncomingMessage): ClientKey | undefined => {
   const { authorization } = headers

@@ -196,7 +196,7 @@ const makeServer = (bounds: ListenerBounds): Server => {
 
 /**
  * A malformed request never reaches the routes, but gets a problem too: after the responses to the
- * complete requests before it on the connection, or in place of the response to its own. ADR 0090.
+ * complete requests before it on the connection, or in place of the response to its own. ADR 0043.
  */
 const respondToMalformedRequests = (server: Server, last: LastResponses): void => {
   const handled = new WeakSet<Duplex>()

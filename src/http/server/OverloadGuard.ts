@@ -16,7 +16,7 @@ const refusalMillis = 0.25
 
 /**
  * The newest is refused first, and one that has waited for so long before it: most hear it at once, and few objects
- * become old. ADR 0266.
+ * become old. ADR 0207.
  */
 const lateMillis = 1000
 
@@ -52,7 +52,7 @@ export const makeOverloadGuard = (
     for (const measure of measured) measure(now, took)
     if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * took))
     isMeasured = false
-    // In the turn after, what was admitted is worked on before more is read: it is measured whole. ADR 0249
+    // In the turn after, what was admitted is worked on before more is read: it is measured whole. ADR 0207
     if (isAsked || refused.length > 0) measureTurn()
   }
   const refuseSome = (untilMillis: number) => {

@@ -20,7 +20,7 @@ export type SessionUseOf = (
   request: Request
 ) => Effect.Effect<Option.Option<SessionUse>, Problem | StoreUnavailable>
 
-/** Inference by session, of own pages only. docs/reference/sessions.md#inference, ADR 0175 */
+/** Inference by session, of own pages only. docs/reference/sessions.md#inference, ADR 0172 */
 export const makeSessionUseOf = Effect.gen(function* () {
   const sessions = yield* Sessions
   const cookies = yield* makeSessionCookies

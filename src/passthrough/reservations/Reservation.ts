@@ -16,7 +16,7 @@ export interface Moment {
 /**
  * A reservation is written when so many calls have begun or ended since it was, or after so long: the fewer of its
  * key's calls come to this process, the longer they wait to share a write. Well below `reservationMillis`, which a
- * write renews. ADR 0209.
+ * write renews. ADR 0116.
  */
 const callsPerWrite = 32
 const writeMillis = 30
@@ -27,7 +27,7 @@ export interface Reservation {
   /** Calls are drawn by this secret of the key alone. */
   rotation: number
   readonly user: UserId
-  /** Of all calls that are drawn. ADR 0188. */
+  /** Of all calls that are drawn. ADR 0116. */
   catalogId: number | null
   /** Of the newest call: when it is another one, nothing is drawn until the running calls have ended. */
   wantedCatalogId: number | null

@@ -64,7 +64,7 @@ export class ReservationBook {
   /**
    * Covers a call that begins; `undefined`: the call needs a hold of its own. What ends it is a closure
    * and no entry of a map: a map through which calls pass keeps them from the collection of short-lived
-   * objects (ADR 0123).
+   * objects (ADR 0233).
    */
   draw(start: CallStart, now: Moment): Drawn | undefined {
     const reservation = this.#reservations.get(start.key) ?? this.#count(start, now)

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
 import { settle } from "../../db/BatchWrites.ts"
 import type { Alerting } from "../../db/BatchWrites.ts"
-import { amounts, booleans, counts, integers, texts, uuids } from "../../db/Columns.ts"
+import { amounts, booleans, composite, counts, integers, texts, uuids } from "../../db/Columns.ts"
 import { Micro, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { Credits } from "../../domain/Credits.ts"
@@ -22,7 +22,7 @@ export interface ReservationSize {
   readonly user: UserId
   /** Id of the hold that replaces the last one. */
   readonly hold: string
-  /** The catalog of the running calls, and of those to come. ADR 0188. */
+  /** The catalog of the running calls, and of those to come. ADR 0116. */
   readonly catalogId?: number | null
   /** What the running calls can cost. */
   readonly needs: Credits
@@ -132,13 +132,13 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
     : [{ key: apiKeyId, granted, available, alive, expiresAt, left: threshold }]
 }
 
+const batch = `${composite("reservation_sizes", 1, 9)}, ${composite("drawn_calls", 10, 16)}`
+
 const fastStatement = `SELECT * FROM reservations_renew(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-  $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, make_interval(secs => $36), $37, $38)`
+  ${batch}, ${composite("drawn_usage", 26, 9)}, $35, make_interval(secs => $36), $37, $38)`
 
 const carefulStatement = `SELECT * FROM reservations_renew_again(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-  make_interval(secs => $26), $27, $28)`
+  ${batch}, $26, make_interval(secs => $27), $28, $29)`
 
 const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
@@ -147,8 +147,7 @@ const parametersOf = (
   const { calls, keys, used } = numbered(ended, sizes)
   return [
     texts(sizes, ({ key }) => key),
-    // reservations_renew_again lets no call be drawn on the reservation of a key that was rotated
-    ...(alerts ? [] : [integers(sizes, ({ rotation }) => rotation)]),
+    integers(sizes, ({ rotation }) => rotation),
     uuids(sizes, ({ user }) => user),
     uuids(sizes, ({ hold }) => hold),
     integers(sizes, ({ catalogId }) => catalogId ?? null),
@@ -183,7 +182,7 @@ const parametersOf = (
 
 /**
  * The number of each call's capture among those of its key, and their sum up to it, so that the server
- * need not sort. `place` is that of the key, from 1. ADR 0120.
+ * need not sort. `place` is that of the key, from 1. ADR 0072.
  */
 const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
   const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))

@@ -1,4 +1,5 @@
-import { Result } from "effect"
+import { Effect, Stream } from "effect"
+import { Csv } from "effect/encoding"
 import * as Credits from "../../domain/Credits.ts"
 import type { billFormat } from "./BillFormats.ts"
 
@@ -29,13 +30,11 @@ const dollars = (text: string): Credits.Credits | undefined => {
 }
 
 /** Reads a bill as CSV (RFC 4180) in US dollars, with a first line of names. Fails with what is wrong. */
-export const parseBill = (
+export const parseBill = Effect.fnUntraced(function* (
   text: string,
   { modelOf, names: columns }: ReturnType<typeof billFormat>
-): Result.Result<ReadonlyArray<BillLine>, string> => {
-  const read = recordsOf(text)
-  if (Result.isFailure(read)) return Result.fail(`Line ${read.failure} is not valid CSV`)
-  const [names = [], ...records] = read.success
+): Effect.fn.Return<ReadonlyArray<BillLine>, string> {
+  const [names = [], ...records] = yield* recordsOf(text)
   const header = names.map((it) => it.trim())
   const place = (known: ReadonlyArray<string>) =>
     header.indexOf(known.find((name) => header.includes(name)) ?? "\0")
@@ -46,18 +45,20 @@ export const parseBill = (
     amount: place(columns.amount)
   }
   for (const name of ["model", "date", "amount"] as const) {
-    if (at[name] < 0) return Result.fail(`The bill has no column ${columns[name].join(" or ")}`)
+    if (at[name] < 0) {
+      return yield* Effect.fail(`The bill has no column ${columns[name].join(" or ")}`)
+    }
   }
   const lines: Array<BillLine> = []
   for (const [index, record] of records.entries()) {
     const amount = dollars(record[at.amount] ?? "")
     const day = dayOf(record[at.date] ?? "")
-    const fault = (what: string) => Result.fail(`Line ${index + 2}: ${what}`)
+    const fault = (what: string) => Effect.fail(`Line ${index + 2}: ${what}`)
     if (record.length !== names.length) {
-      return fault(`${record.length} cells, and not ${names.length}`)
+      return yield* fault(`${record.length} cells, and not ${names.length}`)
     }
-    if (amount === undefined) return fault("no amount in US dollars")
-    if (day === undefined) return fault("no date")
+    if (amount === undefined) return yield* fault("no amount in US dollars")
+    if (day === undefined) return yield* fault("no date")
     const id = at.id < 0 ? "" : (record[at.id] ?? "").trim()
     lines.push({
       id: id === "" ? null : id,
@@ -66,30 +67,17 @@ export const parseBill = (
       amount
     })
   }
-  return Result.succeed(lines)
-}
+  return lines
+})
 
-/** A cell and what ends it. Sticky: nothing between two cells is passed over. */
-const cell = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|$)/uy
-
-/** The records of a CSV text; empty lines are left out. Fails with the number of the record that is none. */
-const recordsOf = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<string>>, number> => {
-  const records: Array<ReadonlyArray<string>> = []
-  let record: Array<string> = []
-  cell.lastIndex = text.startsWith("\uFEFF") ? 1 : 0
-  for (let separator = ","; separator !== "";) {
-    const match = cell.exec(text)
-    if (match === null) return Result.fail(records.length + 1)
-    const [, quoted, plain = "", end = ""] = match
-    record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'))
-    if (end !== ",") {
-      if (record.some((it) => it !== "")) records.push(record)
-      record = []
-    }
-    separator = end
-  }
-  return Result.succeed(records)
-}
+/** The records of a CSV text without empty lines. The request's body bounds them all. */
+const recordsOf = (text: string): Effect.Effect<ReadonlyArray<Csv.Row>, string> =>
+  Stream.make(text).pipe(
+    Stream.pipeThroughChannel(Csv.decodeString({ maxRecordSize: Infinity })),
+    Stream.filter((record) => record.some((cell) => cell !== "")),
+    Stream.runCollect,
+    Effect.mapError(({ line }) => `Line ${line} is not valid CSV`)
+  )
 
 const isoTime =
   /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|UTC|[+-]\d\d:?\d\d)?)?$/u

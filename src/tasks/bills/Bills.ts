@@ -108,7 +108,7 @@ export class Bills extends Context.Service<
 const fault = (detail: string) => invalid([{ pointer: "#/bill", detail }])
 
 const read = (csv: string, format: ReturnType<typeof billFormat>) =>
-  Effect.mapError(Effect.fromResult(parseBill(csv, format)), fault)
+  Effect.mapError(parseBill(csv, format), fault)
 
 interface OtherCalls {
   readonly items: ReadonlyArray<ChargedNotBought>

@@ -16,7 +16,7 @@ interface Submit {
 
 /**
  * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
- * exceed its user's share of the memory waits before its attempt begins. ADR 0122, 0277.
+ * exceed its user's share of the memory waits before its attempt begins. ADR 0140, 0277.
  */
 export const makeSubmitMemory = () => {
   const memory = new FairShares({

@@ -91,7 +91,7 @@ export class VendorWork extends Context.Service<
         })
       }
 
-      // Runs for every poll: a generator and its state would live as long as the request. ADR 0129
+      // Runs for every poll: a generator and its state would live as long as the request. ADR 0149
       const pollJob = (owned: OwnedJob) =>
         Effect.matchEffect(accounts.ownerOf(owned.job.accountId), {
           onFailure: (error) => waitForAccount(owned, owned.job, error),
@@ -158,7 +158,7 @@ const makePolling = Effect.gen(function* () {
 
   /**
    * A poll that failed temporarily is repeated, and so is one that the vendor refuses to the
-   * account: the job was paid for, and the operator can repair the account. ADR 0115.
+   * account: the job was paid for, and the operator can repair the account. ADR 0255.
    */
   const poll = (account: VendorAccount, upstreamModel: string, { epoch, job, task }: OwnedJob) => {
     const { userId } = task

@@ -74,7 +74,7 @@ const hosts: ReadonlyArray<readonly [RegExp, Region]> = [
 export const regionOf = ({ baseUrl, region }: AccountSetting): Region | undefined =>
   region ?? hosts.find(([host]) => host.test(new URL(baseUrl).hostname))?.[1]
 
-/** Whether the account's region has the model, as far as the vendor's page says. ADR 0145. */
+/** Whether the account's region has the model, as far as the vendor's page says. ADR 0070. */
 export const hasModel = (account: AccountSetting, upstreamModel: string): boolean => {
   const region = regionOf(account)
   const row = rows.find(({ models }) => models.test(upstreamModel))

@@ -1,7 +1,8 @@
 import { Effect, Schema } from "effect"
 import { Buffer } from "node:buffer"
-import { createHmac, timingSafeEqual } from "node:crypto"
+import { createHmac } from "node:crypto"
 import type { InboundCallback } from "../../domain/Callback.ts"
+import { isSameBytes } from "../../domain/ConstantTime.ts"
 import { secondsIn } from "../CallbackScheme.ts"
 import type { CallbackScheme, CallbackSignature } from "../CallbackScheme.ts"
 import { callVendor } from "../VendorCall.ts"
@@ -22,7 +23,7 @@ export const scheme = (api: VendorApi, base: string): CallbackScheme => ({
   verify: ({ message, signatures }, key) => {
     const secret = Buffer.from(key.slice("whsec_".length), "base64")
     const own = createHmac("sha256", secret).update(message).digest()
-    return signatures.some((it) => it.length === own.length && timingSafeEqual(it, own))
+    return signatures.some((it) => isSameBytes(it, own))
   }
 })
 

@@ -27,7 +27,7 @@ const ended = new errors.InformationalError("The exchange has ended")
 
 /**
  * Connections for one request each (ADR 0080). What may be shared is: names, what is trusted, and TLS
- * sessions, which undici itself holds so weakly that a garbage collection loses them. ADR 0151.
+ * sessions, which undici itself holds so weakly that a garbage collection loses them. ADR 0080.
  */
 export class SingleConnections {
   readonly #options: SingleConnectionsOptions

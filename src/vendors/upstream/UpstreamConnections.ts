@@ -3,7 +3,7 @@ import { Client } from "undici"
 /**
  * The connections to one origin, each for one call at a time. The most recently used one is next, so
  * that connections opened in a burst become idle and close. undici's own pool searches all busy
- * connections twice for each call. ADR 0119.
+ * connections twice for each call.
  */
 export class UpstreamConnections {
   readonly #origin: string

@@ -11,7 +11,7 @@ import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
 
-/** What belongs to a few queued deliveries reads a few rows of a long log, whatever was queued before. ADR 0153 */
+/** What belongs to a few queued deliveries reads a few rows of a long log, whatever was queued before. ADR 0112 */
 
 const days = 4
 const perDay = 2000

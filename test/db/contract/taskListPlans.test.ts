@@ -10,7 +10,7 @@ import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { credits, newWallet, walletStores } from "../../support/wallets.ts"
 
-/** docs/reference/http.md#lists, ADR 0240 */
+/** docs/reference/http.md#lists, ADR 0165 */
 
 const begin = Date.parse("2026-11-20T00:00:00Z")
 const count = 12_500

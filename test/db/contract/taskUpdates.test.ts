@@ -7,7 +7,7 @@ import { quietStores } from "../../support/quietStores.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { accept, finish, newWallet, walletStores } from "../../support/wallets.ts"
 
-/** ADR 0241 */
+/** ADR 0112 */
 
 const count = 400
 

@@ -12,7 +12,7 @@ import {
   whileLocked
 } from "../../support/upgrade.ts"
 
-/** ADR 0252 */
+/** ADR 0158 */
 describe("an upgrade beside other roles and other starters", () => {
   it.live("cancels the calls of another role too", () =>
     Effect.gen(function* () {

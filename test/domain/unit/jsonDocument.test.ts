@@ -77,6 +77,13 @@ describe("a JSON body whose long strings stay bytes", () => {
     assert.isTrue(Result.isFailure(atOnce(parseDocument(invalid, scan(invalid).scanner))))
   })
 
+  it("is refused when bytes that begin no character fill more than a piece of it", () => {
+    const content = Buffer.alloc(2 * mebi, 0x80)
+    const steps = new LongText(content).isValid()
+    const results = Array.from({ length: 10 }, () => steps.next())
+    assert.strictEqual(results.find(({ done }) => done)?.value, false)
+  })
+
   it("reads a long string in pieces that end between characters", () => {
     for (const part of ["\\\\", "\\ud83d\\ude00", "é\\n😀", `${"x".repeat(29)}\\"`]) {
       const content = part.repeat((2.5 * mebi) / part.length)

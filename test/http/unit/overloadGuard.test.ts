@@ -70,7 +70,7 @@ const busy = (millis: number) => {
   for (const until = performance.now() + millis; performance.now() < until;);
 }
 
-/** ADR 0249 */
+/** ADR 0207 */
 describe("the turn of the loop after one that admitted work", () => {
   it("is measured from its beginning, with what is done before more work is asked for", async () => {
     const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
@@ -109,7 +109,7 @@ describe("the turn of the loop after one that admitted work", () => {
   })
 })
 
-/** ADR 0266 */
+/** ADR 0207 */
 describe("refusals that one turn of the loop has no time for", () => {
   it("go to the newest request first, and before it to one that has waited for a second", async () => {
     let now = 0

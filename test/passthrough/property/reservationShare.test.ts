@@ -6,7 +6,7 @@ import { ReservationBook } from "../../../src/passthrough/reservations/Reservati
 import type { CloseDrawn } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import { callEnd, callStart, credits } from "../../support/wallets.ts"
 
-/** How often a process writes a reservation adapts to its share of the key's calls. ADR 0209. */
+/** How often a process writes a reservation adapts to its share of the key's calls. ADR 0116. */
 
 const roundMillis = 10
 const user = UserId.make(randomUUID())

@@ -8,7 +8,7 @@ import { advance } from "../../support/gateway.ts"
 import { startProcess } from "../../support/startProcess.ts"
 import { stores } from "../../support/stores.ts"
 
-/** ADR 0147 */
+/** ADR 0222 */
 
 const newKey = () => randomBytes(32).toString("base64")
 

@@ -12,6 +12,7 @@ import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
+import type { Received } from "../../support/webhookReceiver.ts"
 
 /** Longer than a process without a heartbeat counts as alive. */
 const longMillis = 14_000
@@ -120,7 +121,7 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
   })
   second.useKey(await first.key())
   const hook = { url: receiver.url, events: ["task.created", "task.succeeded", "task.failed"] }
-  await first.call("POST", "/manage/v1/webhook-endpoints", hook)
+  const endpoint = await first.call("POST", "/manage/v1/webhook-endpoints", hook)
 
   const ids = await work({ first, second })
   const infos = await ended(first, ids)
@@ -145,6 +146,12 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
   for (const { atMillis, headers } of receiver.received) {
     const signedAt = Number(headers["x-service-webhook-timestamp"]) * 1000
     assert.isBelow(Math.abs(atMillis - signedAt), 8000, "a receiver accepts the signature")
+  }
+  const [{ body, headers }] = receiver.received.slice(-1) as [Received]
+  const debug = `/manage/v1/webhook-endpoints/${endpoint.json.id}/debug-signature`
+  for (const gateway of [first, second]) {
+    const { json } = await gateway.call("POST", debug, { headers, body })
+    assert.deepStrictEqual(json, { valid: true, findings: [] })
   }
   for (const { attempts } of await deliveries(first, ids.length * 2)) {
     assert.lengthOf(attempts, 1)

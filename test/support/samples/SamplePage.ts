@@ -161,7 +161,7 @@ export class SamplePage {
     }
     if (kind !== "run") return ""
     const report = `{ echo "line ${line}: status $?" >&2; cat .out-${line} .err-${line} >&2; exit 1; }`
-    return `{\n${text}\n} > .out-${line} 2> .err-${line} || ${report}`
+    return `${settled(text, gateway)}{\n${text}\n} > .out-${line} 2> .err-${line} || ${report}`
   }
 
   #filled(text: string, gateway: Gateway | undefined): string {
@@ -172,6 +172,20 @@ export class SamplePage {
       .replaceAll("sk-…", gateway.key)
       .replaceAll("op_…", gateway.adminToken)
   }
+}
+
+/**
+ * Waits, before a block that reads receipts or usage, until the calls of the blocks before it are settled. A call is
+ * settled shortly after its response, and a shell may be faster than that.
+ */
+const settled = (text: string, gateway: Gateway | undefined): string => {
+  const [authorization] = /Authorization: Bearer [^"]+/u.exec(text) ?? []
+  if (gateway === undefined || authorization === undefined) return ""
+  if (!/\/manage\/v1\/(?:calls|usage)\b/u.test(text)) return ""
+  const [user = ""] = /user_id=\$\w+/u.exec(text) ?? []
+  const wallet = `http://localhost:${gateway.port}/manage/v1/wallet?${user}`
+  const held = `$(curl -s "${wallet}" -H "${authorization}" | jq -r .held_balance)`
+  return `until [ "${held}" = 0.00 ]; do :; done\n`
 }
 
 /** What the samples import: this project under its name, from its sources, and the clients of vendors. */

@@ -5,9 +5,11 @@ import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll } from "vitest"
 import { parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { MediaFetch } from "../../../src/egress/MediaFetch.ts"
+import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
 import {
   base64,
@@ -24,6 +26,7 @@ import {
 } from "../../support/media.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/models.md#media-by-url, and inline media at create, through the whole service. */
 
@@ -204,6 +207,39 @@ describe("media by URL", () => {
       })
     )
   })
+})
+
+describe("a vendor that reads URLs", () => {
+  let upstream: Upstream
+  beforeAll(async () => {
+    upstream = await Upstream.start(dashscope)
+  })
+  afterAll(() => upstream.close())
+
+  it.live("gets the bytes of a medium that something follows, in a second submit too", () =>
+    Effect.gen(function* () {
+      const photo = jpeg()
+      const plain = yield* serve(photo)
+      const motion = yield* serve(concat(photo, mp4()))
+      upstream.submitFaults = ["429"]
+      const images = [plain.url, motion.url]
+      const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
+      assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+      const sent = upstream.seen.filter((it) => it.method === "POST")
+      assert.deepStrictEqual(
+        sent.map(({ json }) => json.input.images),
+        [1, 2].map(() => [plain.url, dataUri("image/jpeg", photo)])
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(
+          Effect.sync(() =>
+            runningGateway({ DASHSCOPE_API_KEY: upstream.key, DASHSCOPE_BASE_URL: upstream.url })
+          )
+        )
+      )
+    )
+  )
 })
 
 describe("inline media", () => {

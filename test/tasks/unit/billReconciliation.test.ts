@@ -1,14 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import * as Credits from "../../../src/domain/Credits.ts"
 import { TaskId } from "../../../src/domain/Ids.ts"
-import { parseBill } from "../../../src/tasks/bills/Bill.ts"
+import * as Bill from "../../../src/tasks/bills/Bill.ts"
 import { billFormat } from "../../../src/tasks/bills/BillFormats.ts"
 import { BillReconciliation } from "../../../src/tasks/bills/BillReconciliation.ts"
 
 /** docs/reference/reconciliation.md#report */
 
 const plain = billFormat("replicate")
+const parseBill = (text: string, format: ReturnType<typeof billFormat>) =>
+  Effect.runSync(Effect.result(Bill.parseBill(text, format)))
 const read = (text: string) => Result.getOrThrow(parseBill(text, plain))
 const task = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const job = (n: number, id: string, captured: number | null, model = "flux") => ({

@@ -12,7 +12,7 @@ import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import { kept } from "../../support/heap.ts"
 
-/** ADR 0080, ADR 0151. */
+/** ADR 0080. */
 
 const listening = (server: Server) =>
   Effect.acquireRelease(

@@ -12,7 +12,7 @@ import { json } from "../../support/mockVendors.ts"
 import { describeStores } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
-/** docs/reference/vendors.md#draining-an-account, ADR 0187 */
+/** docs/reference/vendors.md#draining-an-account, ADR 0164 */
 
 const openAi = await mockOpenAi()
 const [alibaba, falAi, replicateCom] = await Promise.all([

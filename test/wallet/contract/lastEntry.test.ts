@@ -21,7 +21,7 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** The check that a wallet agrees with its ledger, by the place of its last entry. ADR 0253 */
+/** The check that a wallet agrees with its ledger, by the place of its last entry. ADR 0061 */
 
 /** How often the ledger was searched by wallet and number so far, and read without an index. */
 const searched = Effect.gen(function* () {

@@ -115,7 +115,7 @@ for (const store of ["embedded", "postgres"] as const) {
           assert.match(csv.headers.get("content-type") ?? "", /^text\/csv/u)
           const lines = csv.text.split("\r\n")
           assert.strictEqual(lines[0], fields.join(",").replace("units", units.join(",")))
-          assert.strictEqual(lines[2], `1970-01-01,,,,"text-to-image-max",,2,0,0,0,0,2,0,0,0,15.00`)
+          assert.strictEqual(lines[2], `1970-01-01,,,,text-to-image-max,,2,0,0,0,0,2,0,0,0,15.00`)
           const accepted = yield* user.call("GET", `${usage}?group_by=day,model`, undefined, {
             accept: "text/csv"
           })

@@ -370,13 +370,13 @@ describe("the wallet over HTTP", () => {
           "seq,created_at,kind,amount,settled_after,held_after,task_id,note,trace_id"
         )
         assert.strictEqual(lines.length, 9)
-        assert.match(lines[0]!, /^8,[^,]+,adjustment,-1\.00,93\.00,0\.00,,"ok",[0-9a-f]{32}$/u)
+        assert.match(lines[0]!, /^8,[^,]+,adjustment,-1\.00,93\.00,0\.00,,ok,[0-9a-f]{32}$/u)
         for (const cell of [
           `"'=HYPERLINK(""https://evil"")"`,
-          `"'+1"`,
-          `"'-1"`,
-          `"'@a"`,
-          `"'\t=1"`,
+          `'+1`,
+          `'-1`,
+          `'@a`,
+          `'\t=1`,
           `"say ""hi"", you\nthere"`
         ]) {
           assert.include(file.text, `,${cell},`)

@@ -93,7 +93,7 @@ const userChangeOf = ({
 
 /**
  * A ledger entry keeps its key after the stored response has expired: a later
- * repeat is marked too. ADR 0062.
+ * repeat is marked too. ADR 0256.
  */
 const showChanged = ({ repeated, wallet }: ChangedWallet) =>
   Effect.as(repeated ? markReplayed : Effect.void, showWallet(wallet))
