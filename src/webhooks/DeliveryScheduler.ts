@@ -29,7 +29,7 @@ const scanIntervalMax = Duration.seconds(5)
 /** One scan serves all rows that fall due within this time. */
 const scanIntervalMin = Duration.millis(10)
 
-/** The process whose turn it is serves up to this many due endpoints of a scan alone: those of one claim. */
+/** Up to this many due endpoints of a scan (one claim), the process whose turn it is serves them all. */
 const ownEndpointsMax = 100
 
 /** Lost attempts requeued by one statement. */
