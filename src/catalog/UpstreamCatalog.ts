@@ -126,6 +126,24 @@ const matchRoute = (
   return { path, model }
 }
 
+/** Paths that one catalog remembers. */
+const rememberedMax = 1000
+
+/** Remembers the open paths: each call asks for one, and most ask for the same. */
+const rememberOpen = (match: UpstreamCatalog["match"]): UpstreamCatalog["match"] => {
+  const known = new Map<string, RouteMatch>()
+  return (vendor, method, path) => {
+    const key = `${method} ${vendor}${path}`
+    const before = known.get(key)
+    if (before !== undefined) return before
+    const found = match(vendor, method, path)
+    if (found._tag !== "Open") return found
+    if (known.size >= rememberedMax) known.clear()
+    known.set(key, found)
+    return found
+  }
+}
+
 /** A date or `-latest` after a model id names a version of the same model. */
 const versionSuffix = /(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-\d{3})$/u
 
@@ -166,7 +184,7 @@ export const makeUpstreamCatalog = (
     id,
     routes,
     tokenModels,
-    match: (vendor, method, path) => {
+    match: rememberOpen((vendor, method, path) => {
       const segments = segmentsOf(path)
       if (segments === undefined) return { _tag: "Closed" }
       const allow: Array<string> = []
@@ -177,7 +195,7 @@ export const makeUpstreamCatalog = (
         allow.push(route.method)
       }
       return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
-    },
+    }),
     priced,
     aliases,
     aliasOf: (vendor, name) => aliases.find((it) => it.alias === name && it.vendor === vendor),

@@ -29,7 +29,7 @@ import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHan
 import * as McpRoutes from "./mcp/McpRoutes.ts"
 import * as ImageRoutes from "./openai/ImageRoutes.ts"
 import * as VideoRoutes from "./openai/VideoRoutes.ts"
-import * as FastPath from "./passthrough/FastPath.ts"
+import * as CallListener from "./passthrough/CallListener.ts"
 import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
 import * as GlobalMiddleware from "./server/GlobalMiddleware.ts"
 import { exactPaths } from "./server/Paths.ts"
@@ -109,10 +109,12 @@ export const toHttpEffect = Effect.provideService(
 )
 
 /**
- * The routes on a server, with the fast path before them. Without Effect's logger of requests, which
- * costs more than all the rest of a request.
+ * The routes on a server, and the listener of calls before them, which ends after the server. Without Effect's
+ * logger of requests, which costs more than all the rest of a request.
  */
-export const serve = Layer.merge(FastPath.layer, Drain.layerAtEnd).pipe(
+export const serve = Drain.layerAtEnd.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, routerConfig: exactPaths })),
+  Layer.provideMerge(CallListener.layer),
+  Layer.provide(RequestBodyLimiter.layer),
   Layer.provide(redaction)
 )

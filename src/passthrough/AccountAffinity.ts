@@ -11,16 +11,6 @@ import type { KeptState } from "./KeptState.ts"
 /** Keys whose account one process remembers. */
 const cachedMax = 10_000
 
-/** The accounts that may serve a call: all, these, or those of the effect. */
-export type Binding =
-  | { readonly _tag: "Known"; readonly among: ReadonlyArray<AccountSetting> | undefined }
-  | {
-      readonly _tag: "Asked"
-      readonly among: Effect.Effect<ReadonlyArray<AccountSetting>, Problem | StoreUnavailable>
-    }
-
-const anyAccount: Binding = { _tag: "Known", among: undefined }
-
 /**
  * Which account a call must be sent to because of what accounts keep. All such calls of one key go to one
  * account of a provider, which the store remembers. docs/reference/passthrough.md#what-accounts-keep
@@ -28,8 +18,11 @@ const anyAccount: Binding = { _tag: "Known", among: undefined }
 export class AccountAffinity extends Context.Service<
   AccountAffinity,
   {
-    /** Synchronous unless the key's account is not cached. Nothing is read for a single account. */
-    readonly bindingOf: (provider: Provider, request: UpstreamRequest) => Binding
+    /** The accounts that may serve a call; `undefined`: all. Nothing is read for a single account. */
+    readonly accountsFor: (
+      provider: Provider,
+      request: UpstreamRequest
+    ) => Effect.Effect<ReadonlyArray<AccountSetting> | undefined, Problem | StoreUnavailable>
   }
 >()("gateway/passthrough/AccountAffinity") {
   static readonly layer = Layer.effect(
@@ -68,19 +61,21 @@ export class AccountAffinity extends Context.Service<
       })
 
       return AccountAffinity.of({
-        bindingOf: (provider, request) => {
+        accountsFor: (provider, request) => {
           if (accounts.idsOf(provider).length < 2) return anyAccount
           const state = keptStateOf(request.route, request.body)
           if (state._tag === "Nothing") return anyAccount
           const among = cache.get(`${provider} ${request.key}`)
           return among === undefined || state._tag === "Elsewhere"
-            ? { _tag: "Asked", among: ask(provider, request, state) }
-            : { _tag: "Known", among }
+            ? ask(provider, request, state)
+            : Effect.succeed(among)
         }
       })
     })
   )
 }
+
+const anyAccount = Effect.succeed(undefined)
 
 const unknownAccount = (pointer: string): Problem =>
   invalid([

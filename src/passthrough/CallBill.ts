@@ -60,6 +60,8 @@ interface BilledCall {
   readonly user: UserId
   /** When it began. */
   readonly begunMillis: number
+  /** Of a call that named an alias. */
+  readonly alias: CallEnd["alias"]
 }
 
 /** What a bill needs of a plan. Not its body, which may be large: a stream outlives its request. */
@@ -69,7 +71,7 @@ interface BillServices {
   readonly clock: Clock.Clock
   readonly hold: CallHold
   readonly abandoned: AbandonedStreams
-  /** Closes the call, unless `closeBy` replaces it. */
+  /** Has an effect once. */
   readonly close: (end: CallEnd) => void
 }
 
@@ -83,13 +85,14 @@ export class CallBill implements StreamWatch {
   readonly #requestBytes: number
   readonly #clock: Clock.Clock
   readonly #abandoned: AbandonedStreams
-  #close: (end: CallEnd) => void
-  readonly hold: CallHold
+  readonly #close: (end: CallEnd) => void
+  readonly #hold: CallHold
   /** Of an event stream that is metered by tokens. */
   #meter: StreamMeter | undefined
   /** The client has left, and the stream is read on. */
   #left: AbandonedStream | undefined
-  #closed = false
+  /** Another model is asked, which has a bill of its own. */
+  #isPassedOver = false
   /** The upstream may be executing the call. */
   #isSent = false
   #status: number | null = null
@@ -110,13 +113,7 @@ export class CallBill implements StreamWatch {
     this.#clock = clock
     this.#abandoned = abandoned
     this.#close = close
-    this.hold = callHold
-  }
-
-  /** The call is drawn on a reservation, which closes it. */
-  closeBy(close: (end: CallEnd) => void): void {
-    this.#close = close
-    this.hold.drawn = true
+    this.#hold = callHold
   }
 
   sent(): void {
@@ -128,11 +125,11 @@ export class CallBill implements StreamWatch {
   }
 
   isHeld(): boolean {
-    return this.hold.isHeld()
+    return this.#hold.isHeld()
   }
 
   retake(done: (isHeld: boolean) => void): void {
-    this.hold.retake(done)
+    this.#hold.retake(done)
   }
 
   /** What the client has is charged late; nothing, when that is nothing. */
@@ -178,6 +175,11 @@ export class CallBill implements StreamWatch {
   /** The upstream failed, or nothing was bought. */
   release(status: number | null): void {
     this.#end({ ...released(this.#call, status), account: this.#account })
+  }
+
+  /** Nothing was bought, and another model is asked: nothing is settled by this bill. */
+  passOver(): void {
+    this.#isPassedOver = true
   }
 
   /** The client left before a response: what the upstream may be executing costs its prompt at least. */
@@ -288,12 +290,14 @@ export class CallBill implements StreamWatch {
   }
 
   #end(end: CallEnd): void {
-    if (this.#closed) return
-    this.#closed = true
+    if (this.#isPassedOver) return
+    const { alias } = this.#call
+    const isPlain =
+      this.#requestId === undefined && this.#firstTokenMillis === undefined && alias === undefined
     this.#close(
-      this.#requestId === undefined && this.#firstTokenMillis === undefined
+      isPlain
         ? end
-        : { ...end, requestId: this.#requestId, firstTokenMillis: this.#firstTokenMillis }
+        : { ...end, requestId: this.#requestId, firstTokenMillis: this.#firstTokenMillis, alias }
     )
   }
 }

@@ -1,4 +1,7 @@
 import { Array as Arr, Option, Result, Schema } from "effect"
+import { nameOf } from "../catalog/Alias.ts"
+import { inOrderOf, routeOf } from "../catalog/AliasTargets.ts"
+import type { CallAlias } from "../catalog/AliasTargets.ts"
 import { capFaults } from "../catalog/FieldFaults.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { holdTokens } from "../catalog/Price.ts"
@@ -6,20 +9,201 @@ import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { zero } from "../domain/Credits.ts"
+import type { SkipReason } from "../domain/Candidate.ts"
+import { format, zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { withFirstMember, withMember } from "../domain/JsonBytes.ts"
 import { isMark, withoutMark } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import type { Provider } from "../domain/Provider.ts"
+import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import type { FallbackModel } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
+import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
 import { readsToolResults, surchargesOf } from "./Surcharges.ts"
+
+/** A model that may do a call: what would be sent for it, and where. */
+export interface CallCandidate {
+  readonly call: PassthroughCall
+  readonly plan: CallPlan
+}
+
+export interface SkippedModel {
+  readonly vendor: string
+  readonly model: string
+  readonly reason: SkipReason
+}
+
+/** What may do a call: its model, or those of the alias that it names, in the order in which they are tried. */
+export interface CallCandidates {
+  readonly alias: CallAlias | undefined
+  readonly candidates: readonly [CallCandidate, ...Array<CallCandidate>]
+  /** Models of the alias that take no part. */
+  readonly skipped: ReadonlyArray<SkippedModel>
+  /** The most that any of them can cost. */
+  readonly hold: Credits
+}
+
+/**
+ * Plans a call and checks what its key and its client allow. Fails with 2001, 2002, 2006, 1004 or 1103.
+ * Names of models go before names of aliases: an ordinary call pays nothing for aliases.
+ */
+export const candidatesOf = (
+  call: PassthroughCall,
+  id: string,
+  nowMillis: number,
+  isSandbox: (provider: Provider) => boolean
+): Result.Result<CallCandidates, Problem> => {
+  const planned = planOf(call, nowMillis)
+  if (Result.isSuccess(planned)) {
+    const plan = planned.success
+    return Result.succeed({
+      alias: undefined,
+      candidates: [{ call, plan }],
+      skipped: none,
+      hold: plan.hold
+    })
+  }
+  const alias = aliasNamed(call)
+  return alias === undefined
+    ? Result.fail(planned.failure)
+    : candidatesOfAlias(call, alias, id, nowMillis, isSandbox)
+}
+
+const none: ReadonlyArray<SkippedModel> = []
+
+/** The model of a candidate: an alias names models of several vendors. */
+export const modelOf = ({ call, plan }: CallCandidate) => ({
+  vendor: call.to.route.vendor,
+  model: plan.model ?? ""
+})
+
+/** The alias that a call names, if it names one. */
+const aliasNamed = ({ body, to }: PassthroughCall): CallAlias | undefined => {
+  const { catalog, model, route } = to
+  if (catalog.aliases.length === 0 || route.meter.per !== "tokens") return undefined
+  if (model !== undefined) return catalog.aliasOf(route.vendor, model)
+  const read = readBody(withoutMark(body))
+  const name = Result.isSuccess(read) ? read.success.body.model : undefined
+  return name === undefined ? undefined : catalog.aliasOf(route.vendor, name)
+}
+
+/** The body with another `model`, where it has one; all else as the client wrote it. */
+const bodyFor = ({ body, bytes }: ReadBody, model: string): Uint8Array =>
+  body.model === undefined ? bytes : withMember(bytes, "model", model)
+
+const candidateOf = (
+  call: PassthroughCall,
+  read: ReadBody,
+  model: TokenModel,
+  nowMillis: number
+): Result.Result<CallCandidate, Problem> | undefined => {
+  const { catalog, model: inPath, route: asked } = call.to
+  const route = routeOf(catalog.routes, asked, model)
+  if (route._tag === "None") return undefined
+  const to: OpenPath = {
+    ...call.to,
+    route: route.value,
+    path: route.value.path.replace("{model}", model.model),
+    model: inPath === undefined ? undefined : model.model
+  }
+  const own = { ...call, to, body: bodyFor(read, model.model), maxCost: undefined }
+  return Result.map(planOf(own, nowMillis), (plan) => ({ call: own, plan }))
+}
+
+/**
+ * Plans a call by each model of the alias that it names. Fails when its key does not allow one of them (1004),
+ * when it may cost more than it allows (1103), and when no model takes it, as the first one's fault says.
+ * docs/reference/aliases.md#calls, ADR 0224.
+ */
+const candidatesOfAlias = (
+  call: PassthroughCall,
+  alias: CallAlias,
+  id: string,
+  nowMillis: number,
+  isSandbox: (provider: Provider) => boolean
+): Result.Result<CallCandidates, Problem> => {
+  const other = alias.targets.find(({ model }) => !allowsModel(call.principal, [model.model]))
+  if (other !== undefined) return Result.fail(modelNotAllowed(other.model.model))
+  const read = readBody(withoutMark(call.body))
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const skipped: Array<SkippedModel> = []
+  const skip = ({ model, vendor }: Omit<SkippedModel, "reason">, reason: SkipReason) => {
+    skipped.push({ vendor, model, reason })
+  }
+  const planned: Array<CallCandidate> = []
+  let failure: Problem | undefined
+  for (const model of inOrderOf(alias.targets, id)) {
+    const made = candidateOf(call, read.success, model, nowMillis)
+    if (made === undefined) skip(model, "no_route")
+    else if (Result.isSuccess(made)) planned.push(made.success)
+    else {
+      failure ??= made.failure
+      skip(model, made.failure.code === 2006 ? "not_sold" : "body")
+    }
+  }
+  const ofSimulator = ({ call: { to } }: CallCandidate) => isSandbox(to.route.provider)
+  // What the simulator makes is never sold beside what a vendor makes
+  const isMixed = planned.some(ofSimulator) && !planned.every(ofSimulator)
+  const [first, ...rest] = isMixed ? planned.filter((it) => !ofSimulator(it)) : planned
+  if (isMixed) for (const it of planned.filter(ofSimulator)) skip(modelOf(it), "sandbox")
+  if (first === undefined) return Result.fail(failure ?? notOffered(alias))
+  const hold = rest.reduce(
+    (most, { plan }) => (plan.hold > most ? plan.hold : most),
+    first.plan.hold
+  )
+  const tooMuch = overMaxCost(call, hold)
+  if (tooMuch !== undefined) return Result.fail(tooMuch)
+  return Result.succeed({ alias, candidates: [first, ...rest], skipped, hold })
+}
+
+const notOffered = ({ alias, vendor }: CallAlias): Problem =>
+  problem(2006, `No model of ${nameOf({ vendor, model: alias })} is offered at this route`)
+
+/**
+ * Plans a call by its own model. It is refused before its hold: for a model that its key does not allow (1004), or
+ * for a hold above what the request allows (1103). docs/reference/keys-and-limits.md#limits-of-a-key
+ */
+export const planOf = (
+  call: PassthroughCall,
+  nowMillis: number
+): Result.Result<CallPlan, Problem> => {
+  const { catalog, model, route } = call.to
+  const plan = planCall(catalog, route, model, call.body, nowMillis)
+  const refusal = Result.isSuccess(plan) ? refusalOf(call, plan.success) : undefined
+  return refusal === undefined ? plan : Result.fail(refusal)
+}
+
+const refusalOf = (call: PassthroughCall, plan: CallPlan): Problem | undefined => {
+  const { principal } = call
+  if (principal.limits !== undefined) {
+    const other = modelsOf(plan).find((names) => !allowsModel(principal, names))
+    if (other !== undefined) return modelNotAllowed(other[0] ?? "")
+  }
+  return overMaxCost(call, plan.hold)
+}
+
+/** 1103 for a hold above what the client allows. */
+const overMaxCost = (
+  { maxCost }: Pick<PassthroughCall, "maxCost">,
+  hold: Credits
+): Problem | undefined =>
+  maxCost !== undefined && hold > maxCost
+    ? problem(1103, `This call can cost up to ${format(hold)} credits`)
+    : undefined
+
+/** Each model that the call may use, under its names: as the client wrote it, and as it is priced. */
+const modelsOf = ({ metered, model }: CallPlan): ReadonlyArray<ReadonlyArray<string>> => {
+  const named = model === null ? [] : [model]
+  if (metered._tag !== "Tokens") return named.length === 0 ? [] : [named]
+  return [[...named, metered.model.model], ...metered.fallbacks.map(({ model }) => [model.model])]
+}
 
 /** What is held for a call, and how its response is metered. */
 export type Metered =

@@ -61,13 +61,15 @@ export interface CallEnd {
   /** Of a stream, to its first piece. */
   readonly firstTokenMillis?: number | undefined
   /** Of a call that named an alias: that name, the model that did it and those that did not. */
-  readonly alias?: {
-    readonly alias: string
-    readonly vendor: string
-    readonly model: string
-    readonly route: string
-    readonly skipped: ReadonlyArray<typeof SkippedCall.Type>
-  }
+  readonly alias?:
+    | {
+        readonly alias: string
+        readonly vendor: string
+        readonly model: string
+        readonly route: string
+        readonly skipped: ReadonlyArray<typeof SkippedCall.Type>
+      }
+    | undefined
 }
 
 const SkippedCall = Schema.Struct({

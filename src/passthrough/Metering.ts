@@ -10,19 +10,19 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { spendLimitProblem } from "../domain/SpendLimit.ts"
 import { Admission, begun } from "../process/Admission.ts"
+import type { AdmissionLimiter } from "../process/AdmissionLimiter.ts"
 import { Drain } from "../process/Drain.ts"
 import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { balanceLow } from "../webhooks/Events.ts"
 import { makeCallBatches, released } from "./CallBatches.ts"
-import type { Held, WriteBatch } from "./CallBatches.ts"
+import type { CallBatches, Held, WriteBatch } from "./CallBatches.ts"
 import { makeCallHolds } from "./CallHolds.ts"
 import type { CallHold } from "./CallHolds.ts"
 import { CallStore } from "./CallStore.ts"
 import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
-import type { Drawn } from "./reservations/ReservationBook.ts"
 import { makeReservations } from "./reservations/Reservations.ts"
-import type { WriteReservations } from "./reservations/Reservations.ts"
+import type { Reservations, WriteReservations } from "./reservations/Reservations.ts"
 import { ReservationStore } from "./reservations/ReservationStore.ts"
 
 export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
@@ -33,6 +33,15 @@ const orphansMax = 5000
 /** No call lives longer: its hold is released then, whatever went wrong. */
 const callHoursMax = 24
 
+/** A call that may go upstream. */
+export interface HeldCall {
+  readonly hold: CallHold
+  /** Settles the call soon; has an effect once, never waits and never fails. */
+  readonly close: (end: CallEnd) => void
+  /** What the spend limit of its key leaves; `undefined`: it has none. */
+  readonly left: Credits | undefined
+}
+
 /**
  * Money of metered calls: a hold before, a settlement after, a receipt. Concurrent calls share one
  * transaction, so that a busy gateway writes a few large batches instead of thousands of small ones.
@@ -41,25 +50,16 @@ const callHoursMax = 24
 export class Metering extends Context.Service<
   Metering,
   {
-    /** Begins with the hold of a call, before it is taken. */
-    readonly holdOf: (start: CallStart) => CallHold
     /**
-     * Covers a call by the reservation of its key, which was checked a moment ago: it may go upstream
-     * at once. `close` closes the call. `undefined`: it has to be opened.
+     * Holds for a call, and checks its key once more in the same transaction, or draws on the reservation of
+     * its key, which was checked a moment ago. Fails with 1101, 1102, or 1003 when the key has lost its
+     * validity, or has got limits, since it was recognized. Runs uninterruptibly, save that the wait for a
+     * hold of its own may be interrupted: then nothing is held.
      */
-    readonly drawUnsafe: (start: CallStart, nowMillis: number) => Drawn | undefined
-    /**
-     * Holds, and checks the key once more; for a caller that is no fiber. `onExit` is called after the
-     * commit and must not throw: 1101, 1102, or 1003 when the key has lost its validity, or has got
-     * limits, since it was recognized; else what its spend limit leaves, if it has one. Returns what
-     * gives the hold up, which has no effect after `onExit`.
-     */
-    readonly openUnsafe: (
+    readonly hold: (
       start: CallStart,
-      onExit: (exit: Exit.Exit<Credits | undefined, Problem | StoreUnavailable>) => void
-    ) => () => void
-    /** For a call that was opened. Settles soon: never waits, never fails. */
-    readonly closeUnsafe: (end: CallEnd) => void
+      options: { readonly nowMillis: number; readonly mayDraw: boolean }
+    ) => Effect.Effect<HeldCall, Problem | StoreUnavailable>
     readonly search: CallStore["Service"]["search"]
     /** Fails with 2005. */
     readonly find: (
@@ -109,27 +109,7 @@ export class Metering extends Context.Service<
       )
 
       return Metering.of({
-        holdOf,
-        drawUnsafe: reservations.drawUnsafe,
-        openUnsafe: (start, onExit) => {
-          const ended = begun(calls, start.user)
-          const giveUp = batches.openUnsafe(start, (exit) => {
-            ended()
-            if (Exit.isFailure(exit)) return onExit(Exit.failCause(exit.cause))
-            const { value: held } = exit
-            if (held === undefined) return onExit(noLimit)
-            return onExit(
-              typeof held === "object" && held._tag === "Held"
-                ? Exit.succeed(held.left)
-                : Exit.fail(refusalProblem(held))
-            )
-          })
-          return () => {
-            ended()
-            giveUp()
-          }
-        },
-        closeUnsafe,
+        hold: holdWith({ batches, calls, holdOf, reservations }),
         search: store.search,
         find: Effect.fn("Metering.find")(function* (userId, id) {
           const found = isCallId(id) ? yield* store.find(userId, id) : Option.none<CallRow>()
@@ -144,7 +124,76 @@ export class Metering extends Context.Service<
 
 const isCallId = Schema.is(Schema.String.check(Schema.isUUID()))
 
+interface Holding {
+  readonly batches: CallBatches
+  readonly calls: AdmissionLimiter
+  readonly holdOf: (start: CallStart) => CallHold
+  readonly reservations: Reservations
+}
+
+const holdWith =
+  ({ batches, calls, holdOf, reservations }: Holding): Metering["Service"]["hold"] =>
+  (start, { mayDraw, nowMillis }) =>
+    Effect.suspend(() => {
+      // Before the hold is taken: a silence from here on may cost it
+      const hold = holdOf(start)
+      const drawn =
+        mayDraw && start.checked === undefined
+          ? reservations.drawUnsafe(start, nowMillis)
+          : undefined
+      if (drawn !== undefined) {
+        hold.drawn = true
+        return Effect.succeed({ hold, close: once(drawn.close), left: drawn.left })
+      }
+      return Effect.map(opened(batches, calls, start), (left) => ({
+        hold,
+        close: once(batches.closeUnsafe),
+        left
+      }))
+    })
+
+/** A hold of its own. Interrupted, also a moment after it was held, it is released. */
+const opened = (batches: CallBatches, calls: AdmissionLimiter, start: CallStart) => {
+  let isHeld = false
+  const waited = Effect.callback<Credits | undefined, Problem | StoreUnavailable>((resume) => {
+    const ended = begun(calls, start.user)
+    const giveUp = batches.openUnsafe(start, (exit) => {
+      ended()
+      const held: Exit.Exit<Credits | undefined, Problem | StoreUnavailable> = Exit.isSuccess(exit)
+        ? leftOf(exit.value)
+        : Exit.failCause(exit.cause)
+      isHeld = Exit.isSuccess(held)
+      resume(held)
+    })
+    return Effect.sync(() => {
+      ended()
+      giveUp()
+    })
+  })
+  return Effect.onInterrupt(Effect.interruptible(waited), () =>
+    Effect.sync(() => {
+      if (isHeld) batches.closeUnsafe(released(start))
+    })
+  )
+}
+
+const leftOf = (held: Held): Exit.Exit<Credits | undefined, Problem> => {
+  if (held === undefined) return noLimit
+  return typeof held === "object" && held._tag === "Held"
+    ? Exit.succeed(held.left)
+    : Exit.fail(refusalProblem(held))
+}
+
 const noLimit = Exit.succeed(undefined)
+
+/** A defect closes a call that may be closed already. */
+const once = (close: (end: CallEnd) => void) => {
+  let isOpen = true
+  return (end: CallEnd): void => {
+    if (isOpen) close(end)
+    isOpen = false
+  }
+}
 
 const refusalProblem = (refusal: CallRefusal): Problem => {
   if (refusal === "key") return problem(1003, "This API key was revoked or has expired")

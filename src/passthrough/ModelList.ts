@@ -7,6 +7,7 @@ import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import { format } from "../domain/Credits.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { problem } from "../domain/Problem.ts"
+import { unmetered } from "./PassthroughCall.ts"
 import type { OpenPath, Relayed } from "./PassthroughCall.ts"
 
 /** A list of models of a vendor, or one of them. */
@@ -67,10 +68,7 @@ export const aliasAt = (
       headers: { "content-type": "application/json" },
       body: utf8.encode(JSON.stringify(aliasMember(route, alias))),
       sandbox,
-      callId: undefined,
-      cost: undefined,
-      left: undefined,
-      ending: undefined
+      ...unmetered
     }
   )
 }

@@ -1,164 +1,315 @@
-import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer } from "effect"
+import type { Cause } from "effect"
+import { HttpServerError } from "effect/http"
+import { nameOf } from "../catalog/Alias.ts"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { AppConfig } from "../config/Config.ts"
+import { makeCallId } from "../domain/Ids.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
+import { countFallback } from "../vendors/FallbacksTotal.ts"
 import { makeAbandonedStreams } from "./AbandonedStreams.ts"
-import { aliasedWith } from "./AliasedCall.ts"
-import { aliasNamed } from "./AliasedPlan.ts"
-import { planCall } from "./CallPlan.ts"
-import type { CallPlan } from "./CallPlan.ts"
+import type { AbandonedStreams } from "./AbandonedStreams.ts"
+import { released } from "./CallBatches.ts"
+import { CallBill } from "./CallBill.ts"
+import { stillHeld } from "./CallHolds.ts"
+import { candidatesOf, modelOf, planOf } from "./CallPlan.ts"
+import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./CallPlan.ts"
 import { closedRoute } from "./ClosedRoute.ts"
-import { withinLimits } from "./KeyLimits.ts"
-import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
+import type { CallStart, HeldCall } from "./Metering.ts"
 import { aliasAt, soldModels } from "./ModelList.ts"
-import { givenUpBy, plainRequestOf, relay } from "./PassthroughCall.ts"
-import type {
-  ForwardHandlers,
-  GivenUp,
-  OpenPath,
-  PassthroughCall,
-  Relayed
-} from "./PassthroughCall.ts"
-import { UpstreamCalls } from "./UpstreamCalls.ts"
+import { dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import type { CallRequest, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import { skipReasonOf, UpstreamCalls } from "./UpstreamCalls.ts"
+import type { Reached } from "./UpstreamCalls.ts"
 
-export type {
-  ForwardHandlers,
-  GivenUp,
-  OpenPath,
-  PassthroughCall,
-  Relayed
-} from "./PassthroughCall.ts"
+type Failure = Problem | StoreUnavailable
 
-/** Forwards a call to its vendor, relays the response and meters the call. docs/reference/passthrough.md */
+/**
+ * A call, from its request to its response and its receipt. docs/reference/passthrough.md, ADR 0113
+ *
+ * 1. authenticate: who calls, by which key
+ * 2. read the body, within the limits for large ones and in turn with heavy ones of others
+ * 3. plan: the models that may do it, what they cost at most, what the key and the client allow
+ * 4. hold that amount; the same transaction checks the key
+ * 5. reach an account of the vendor; of an alias the next model while nothing was bought
+ * 6. relay the response, and meter it as it passes
+ * 7. settle by the upstream's figures, or release
+ *
+ * A request is one fiber. Who interrupts it gives the call up; from its hold on it is uninterruptible but for its
+ * waits, so that however it ends the hold is settled or released.
+ */
 export class Passthrough extends Context.Service<
   Passthrough,
   {
-    /** What `resolve` reads: another one after a reload. */
-    readonly openFor: () => UpstreamCatalog
-    /** Fails with 2006 (vendor or route not open) or 2007. */
-    readonly resolve: (vendor: string, method: string, path: string) => Exit.Exit<OpenPath, Problem>
-    readonly forward: (call: PassthroughCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
-    /** The same for a caller that is no fiber. Returns what gives the call up. Never throws. */
-    readonly forwardUnsafe: (
-      call: PassthroughCall,
-      nowMillis: number,
-      handlers: ForwardHandlers
-    ) => (why: GivenUp) => void
+    /** Also fails with 2006 (vendor or route not open), 2007, or 1201 for a user who has left too many streams. */
+    readonly call: (request: CallRequest) => Effect.Effect<Relayed, Failure>
   }
 >()("gateway/passthrough/Passthrough") {
   static readonly layer = Layer.effect(
     Passthrough,
     Effect.gen(function* () {
-      const catalog = yield* Catalog
-      const metering = yield* Metering
-      const upstream = yield* UpstreamCalls
-      const clock = yield* Clock.Clock
       const { abandonedStreamTimeout } = yield* AppConfig
-      const abandoned = yield* makeAbandonedStreams(abandonedStreamTimeout, clock, yield* Drain)
-      const services = { abandoned, clock, metering, upstream }
-      const other = otherWith(services)
-
-      // Most calls come here: from the hold to the response without a fiber
-      const forwardUnsafe = (
-        call: PassthroughCall,
-        nowMillis: number,
-        handlers: ForwardHandlers
-      ) => {
-        try {
-          if (call.to.route.meter.per === "tokens" && abandoned.isFull(call.principal.userId)) {
-            handlers.onRest(tooManyLeft)
-            return () => {}
-          }
-          const { catalog, model, route } = call.to
-          const plan = withinLimits(call, planCall(catalog, route, model, call.body, nowMillis))
-          if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
-            const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
-            metered.begin()
-            return (why: GivenUp) => metered.giveUp(why)
-          }
-          handlers.onRest(other(call, plan, nowMillis))
-        } catch (defect) {
-          handlers.onRest(Exit.die(defect))
-        }
-        return () => {}
-      }
-
+      const clock = yield* Clock.Clock
       return Passthrough.of({
-        openFor: () => catalog.current().upstream,
-        resolve: resolveWith(() => catalog.current().upstream),
-        forwardUnsafe,
-        forward: (call) =>
-          Effect.flatMap(Clock.currentTimeMillis, (now) =>
-            Effect.uninterruptibleMask((restore) => {
-              let giveUp: (why: GivenUp) => void = () => {}
-              const rest = Effect.callback<Effect.Effect<Relayed, Problem | StoreUnavailable>>(
-                (resume) => {
-                  giveUp = forwardUnsafe(call, now, {
-                    onResponse: (relayed) => resume(Exit.succeed(Exit.succeed(relayed))),
-                    onRest: (rest) => resume(Exit.succeed(rest))
-                  })
-                }
-              )
-              return Effect.flatMap(restore(rest), restore).pipe(
-                Effect.onError((cause) => Effect.sync(() => giveUp(givenUpBy(cause))))
-              )
-            })
-          )
+        call: callWith({
+          abandoned: yield* makeAbandonedStreams(abandonedStreamTimeout, clock, yield* Drain),
+          catalog: yield* Catalog,
+          clock,
+          metering: yield* Metering,
+          upstream: yield* UpstreamCalls
+        })
       })
     })
   )
 }
 
-const resolveWith =
-  (catalogNow: () => UpstreamCatalog) => (vendor: string, method: string, path: string) => {
-    const upstream = catalogNow()
-    const match = upstream.match(vendor, method, path)
-    switch (match._tag) {
-      case "Open":
-        return Exit.succeed(match)
-      case "OtherMethod": {
-        const { allow } = match
-        return Exit.fail(
-          new Problem({ code: 2007, detail: `${method} is not allowed here`, allow })
-        )
-      }
-      case "Closed":
-        return Exit.fail(closedRoute(upstream.routes, vendor))
-    }
-  }
+interface Services {
+  readonly abandoned: AbandonedStreams
+  readonly catalog: Catalog["Service"]
+  readonly clock: Clock.Clock
+  readonly metering: Metering["Service"]
+  readonly upstream: UpstreamCalls["Service"]
+}
 
-const tooManyLeft = Exit.fail(
-  new Problem({
-    code: 1201,
-    detail:
-      "Too many streams that you left are still read for their usage figures: read streams to their end",
-    retryAfterSeconds: 1
+const callWith = (services: Services) =>
+  Effect.fnUntraced(function* (request: CallRequest): Effect.fn.Return<Relayed, Failure> {
+    const to = yield* openPath(services.catalog.current().upstream, request)
+    // 1
+    const principal = yield* request.authenticate(to.route)
+    const maxCost = yield* request.maxCost
+    const { headers, traceId } = request
+    const { query } = request.target
+    // 2
+    return yield* request.withBody(to.route, principal, (body) => {
+      const call = { principal, to, query, headers, body, traceId, maxCost }
+      return to.route.meter.per === "nothing"
+        ? relayFree(services, call)
+        : relayPaid(services, request, call)
+    })
   })
-)
 
-/** A call that is not metered, one that names an alias, or a refusal. */
-const otherWith = (services: Parameters<typeof aliasedWith>[0]) => {
-  const plain = plainWith(services.upstream)
-  const aliased = aliasedWith(services)
-  return (call: PassthroughCall, plan: Result.Result<CallPlan, Problem>, nowMillis: number) => {
-    if (Result.isSuccess(plan)) return plain(call, plan.success.body, nowMillis)
-    const alias = aliasNamed(call)
-    return alias === undefined ? Exit.fail(plan.failure) : aliased(call, alias, nowMillis)
+const openPath = (
+  upstream: UpstreamCatalog,
+  { method, target: { path, vendor } }: CallRequest
+): Exit.Exit<OpenPath, Problem> => {
+  const match = upstream.match(vendor, method, path)
+  switch (match._tag) {
+    case "Open":
+      return Exit.succeed(match)
+    case "OtherMethod": {
+      const { allow } = match
+      return Exit.fail(new Problem({ code: 2007, detail: `${method} is not allowed here`, allow }))
+    }
+    case "Closed":
+      return Exit.fail(closedRoute(upstream.routes, vendor))
   }
 }
 
-/** A call that is not metered. */
-const plainWith =
-  (upstream: UpstreamCalls["Service"]) =>
-  (call: PassthroughCall, body: Uint8Array, nowMillis: number) => {
-    const { provider } = call.to.route
-    const alias = aliasAt(call.to, upstream.isSandbox(provider))
-    if (alias !== undefined) return Effect.succeed(alias)
-    return Effect.flatMap(upstream.reach(provider, plainRequestOf(call, body)), (reached) =>
-      soldModels(call.to, relay(reached), nowMillis)
+/** A call that is not metered: without a hold and a bill. */
+const relayFree = Effect.fnUntraced(function* (
+  { clock, upstream }: Services,
+  call: PassthroughCall
+) {
+  const { route } = call.to
+  const now = clock.currentTimeMillisUnsafe()
+  const { body } = yield* Effect.fromResult(planOf(call, now))
+  const alias = aliasAt(call.to, upstream.isSandbox(route.provider))
+  if (alias !== undefined) return alias
+  // The vendor counts it by its route
+  const request = requestOf(call, body, routeName(route), undefined)
+  const reached = yield* upstream.reach(route.provider, request)
+  return yield* soldModels(call.to, relay(reached), now)
+})
+
+/** Steps 3 to 7 of a metered call. */
+const relayPaid = (
+  services: Services,
+  request: CallRequest,
+  call: PassthroughCall
+): Effect.Effect<Relayed, Failure> =>
+  Effect.uninterruptible(
+    Effect.flatMap(
+      retryWithFreshKey(request, call, (call) => planAndHold(services, call)),
+      (paid) =>
+        Effect.onError(relayInTurn(services, paid), () =>
+          // A defect: any other end has closed it
+          Effect.sync(() => paid.held.close(released(paid.start)))
+        )
     )
+  )
+
+/** A call that is held for. */
+interface PaidCall {
+  readonly call: PassthroughCall
+  readonly start: CallStart
+  readonly models: CallCandidates
+  readonly held: HeldCall
+  readonly begunMillis: number
+}
+
+/** 3 and 4. */
+const planAndHold = Effect.fnUntraced(function* (
+  { abandoned, clock, metering, upstream }: Services,
+  call: PassthroughCall
+): Effect.fn.Return<PaidCall, Failure> {
+  if (call.to.route.meter.per === "tokens" && abandoned.isFull(call.principal.userId)) {
+    return yield* tooManyLeft
   }
+  const begunMillis = clock.currentTimeMillisUnsafe()
+  const id = makeCallId(begunMillis)
+  const models = yield* Effect.fromResult(candidatesOf(call, id, begunMillis, upstream.isSandbox))
+  const start = startOf(call, models, id, upstream)
+  const held = yield* metering.hold(start, {
+    nowMillis: begunMillis,
+    // A reservation is settled by the model that was held for
+    mayDraw: models.alias === undefined
+  })
+  return { call, start, models, held, begunMillis }
+})
+
+/**
+ * The store refuses a cached key that has been revoked or changed since it was read: the key is read again, and
+ * the call planned and held for once more if it may be used. Nothing was held or sent before.
+ */
+const retryWithFreshKey = (
+  request: CallRequest,
+  call: PassthroughCall,
+  attempt: (call: PassthroughCall) => Effect.Effect<PaidCall, Failure>
+): Effect.Effect<PaidCall, Failure> =>
+  Effect.catchIf(
+    attempt(call),
+    (error) => error._tag === "Problem" && error.code === 1003,
+    () => {
+      request.forgetKey()
+      return Effect.flatMap(
+        Effect.interruptible(request.authenticate(call.to.route)),
+        (principal) => attempt({ ...call, principal })
+      )
+    }
+  )
+
+const tooManyLeft = new Problem({
+  code: 1201,
+  detail:
+    "Too many streams that you left are still read for their usage figures: read streams to their end",
+  retryAfterSeconds: 1
+})
+
+const startOf = (
+  { principal, to: { catalog, route }, traceId: trace }: PassthroughCall,
+  { alias, candidates: [first], hold: amount }: CallCandidates,
+  id: string,
+  { isSandbox }: UpstreamCalls["Service"]
+): CallStart => {
+  const { apiKeyId: key, limits, rotation, userId: user } = principal
+  const start: CallStart = {
+    id,
+    user,
+    key,
+    rotation,
+    amount,
+    trace,
+    vendor: route.vendor,
+    model: alias === undefined ? first.plan.model : alias.alias,
+    route: routeName(route),
+    sandbox: isSandbox(first.call.to.route.provider),
+    catalogId: catalog.id
+  }
+  return limits === undefined ? start : { ...start, checked: limits }
+}
+
+/**
+ * 5 to 7, for one model after the other. The next one is tried only while nothing can have been bought, so no byte
+ * of a response has reached the client. docs/reference/aliases.md#calls, ADR 0224
+ */
+const relayInTurn = Effect.fnUntraced(function* (
+  services: Services,
+  paid: PaidCall
+): Effect.fn.Return<Relayed, Failure> {
+  const { held, models } = paid
+  const { candidates } = models
+  const skipped = [...models.skipped]
+  for (const [place, candidate] of candidates.entries()) {
+    const { call, plan } = candidate
+    const bill = billOf(services, paid, candidate, skipped)
+    const request = requestOf(call, plan.body, limitedBy(plan, call), bill)
+    // 5
+    const reached = services.upstream.reach(call.to.route.provider, request)
+    const exit = yield* Effect.exit(Effect.interruptible(reached))
+    const reason = place === candidates.length - 1 ? undefined : skipReasonOf(exit)
+    if (reason !== undefined) {
+      bill.passOver()
+      if (Exit.isSuccess(exit)) discard(exit.value)
+      const model = modelOf(candidate)
+      yield* countFallback(model, reason)
+      skipped.push({ ...model, reason })
+      continue
+    }
+    const kept = bill.isHeld() ? exit : yield* holdAgain(held, exit)
+    if (Exit.isFailure(kept)) return yield* giveUp(bill, kept.cause)
+    // 6 and 7: a whole response is settled now; a stream is metered as it passes, and settled as it ends
+    dropBodies(paid.call, request)
+    for (const it of candidates) dropBodies(it.call, it.plan)
+    return relay(kept.value, {
+      callId: paid.start.id,
+      cost: bill.onResponse(kept.value),
+      left: held.left,
+      ending: plan.ending,
+      by: models.alias && { model: nameOf(modelOf(candidate)), skipped }
+    })
+  }
+  return yield* Effect.die("A call without a model was planned")
+})
+
+/** What the vendor counts by. Dated versions of a model share its price and its rate. */
+const limitedBy = ({ metered, model }: CallPlan, { to }: PassthroughCall): string =>
+  metered._tag === "Tokens" ? metered.model.model : (model ?? routeName(to.route))
+
+const billOf = (
+  { abandoned, clock }: Services,
+  { begunMillis, held, models: { alias }, start: { id, user } }: PaidCall,
+  candidate: CallCandidate,
+  skipped: ReadonlyArray<SkippedModel>
+): CallBill => {
+  // The receipt names the model that did it
+  const named = alias && {
+    alias: alias.alias,
+    ...modelOf(candidate),
+    route: routeName(candidate.call.to.route),
+    skipped
+  }
+  const billed = { id, user, begunMillis, alias: named }
+  const { close, hold } = held
+  return new CallBill(billed, candidate.plan, candidate.call.body.length, {
+    abandoned,
+    clock,
+    close,
+    hold
+  })
+}
+
+/** A long silence may have cost the hold: a whole response passes only when it is there again. ADR 0270 */
+const holdAgain = ({ hold }: HeldCall, exit: Exit.Exit<Reached, Failure>) =>
+  Effect.exit(Effect.interruptible(Effect.flatMap(exit, (reached) => stillHeld(hold, reached))))
+
+/** A client that left pays for what the upstream may be executing; all else costs nothing. */
+const giveUp = (bill: CallBill, cause: Cause.Cause<Failure>): Effect.Effect<never, Failure> => {
+  if (hasClientLeft(cause)) bill.leave()
+  else bill.release(null)
+  return Effect.failCause(cause)
+}
+
+const hasClientLeft = ({ reasons }: Cause.Cause<unknown>): boolean =>
+  reasons.some(
+    (reason) =>
+      reason._tag === "Interrupt" && reason.annotations.has(HttpServerError.ClientAbort.key)
+  )
+
+/** A stream that is not relayed. */
+const discard = ({ response: { body } }: Reached): void => {
+  if (!(body instanceof Uint8Array)) body.destroy()
+}

@@ -1,5 +1,4 @@
-import type { Cause, Effect } from "effect"
-import { HttpServerError } from "effect/http"
+import type { Effect, Exit } from "effect"
 import type { Readable } from "node:stream"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
@@ -7,7 +6,7 @@ import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import type { SkippedModel } from "./AliasedPlan.ts"
+import type { SkippedModel } from "./CallPlan.ts"
 import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
@@ -15,18 +14,56 @@ import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 /** An open route and the path that goes upstream. */
 export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }>
 
-/** A call of a client. */
+/** What follows the vendor in a path is the vendor's path. */
+export interface CallTarget {
+  readonly vendor: string
+  /** As the client sent it. */
+  readonly path: string
+  /** With its question mark, or empty; without the client's credentials. */
+  readonly query: string
+}
+
+type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+/** The request of a client. The edge reads it, when the call asks. */
+export interface CallRequest {
+  readonly method: string
+  readonly target: CallTarget
+  /** Without those for this service. */
+  readonly headers: HeaderValues
+  readonly traceId: string
+  /** Fails with 2001 for a header that is no amount. */
+  readonly maxCost: Exit.Exit<Credits | undefined, Problem>
+  /**
+   * Who calls. For a metered route a key that was valid before may come from a cache: its hold checks it
+   * again. Fails with 1001 to 1004, 1006, 1007 or 1201.
+   */
+  readonly authenticate: (route: OpenRoute) => Effect.Effect<Principal, Problem | StoreUnavailable>
+  /** Removes the key from the cache. */
+  readonly forgetKey: () => void
+  /**
+   * Reads the body and uses it, within the limits of this process for large bodies. Fails with 2002, 2003 or
+   * 2004.
+   */
+  readonly withBody: <A>(
+    route: OpenRoute,
+    principal: Principal,
+    use: (body: Uint8Array) => Effect.Effect<A, Problem | StoreUnavailable>
+  ) => Effect.Effect<A, Problem | StoreUnavailable>
+}
+
+/** A call of a client whose request was read. */
 export interface PassthroughCall {
   readonly principal: Principal
   readonly to: OpenPath
   /** With its question mark, or empty. */
   readonly query: string
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  readonly headers: HeaderValues
   /** Dropped when the response begins: a stream may last for minutes. */
   body: Uint8Array
   readonly traceId: string
   /** The most that the client lets it cost. */
-  readonly maxCost?: Credits | undefined
+  readonly maxCost: Credits | undefined
 }
 
 /** What the client receives. */
@@ -44,31 +81,14 @@ export interface Relayed {
   /** What the spend limit of the key leaves after the hold, if it has one. */
   readonly left: Credits | undefined
   /** Of a call that named an alias: `vendor/model` that did it, and those that did not. */
-  readonly by?: { readonly model: string; readonly skipped: ReadonlyArray<SkippedModel> }
+  readonly by: { readonly model: string; readonly skipped: ReadonlyArray<SkippedModel> } | undefined
 }
-
-/** One of the two is called, once: with the response, or with the effect that gets one. */
-export interface ForwardHandlers {
-  readonly onResponse: (relayed: Relayed) => void
-  readonly onRest: (rest: Effect.Effect<Relayed, Problem | StoreUnavailable>) => void
-}
-
-/** Why a call is given up: its client left, or the call failed or the service stops, which is not charged. */
-export type GivenUp = "left" | "failed"
-
-export const givenUpBy = (cause: Cause.Cause<unknown>): GivenUp =>
-  cause.reasons.some(
-    (reason) =>
-      reason._tag === "Interrupt" && reason.annotations.has(HttpServerError.ClientAbort.key)
-  )
-    ? "left"
-    : "failed"
 
 const noBody = new Uint8Array()
 
 /** Forgets bodies that nobody needs any more, whoever still knows their calls. */
-export const dropBodies = (...holders: ReadonlyArray<{ body: Uint8Array } | undefined>): void => {
-  for (const holder of holders) if (holder !== undefined) holder.body = noBody
+export const dropBodies = (...holders: ReadonlyArray<{ body: Uint8Array }>): void => {
+  for (const holder of holders) holder.body = noBody
 }
 
 /** The request that goes upstream. */
@@ -93,19 +113,22 @@ export const requestOf = (
 /** `POST /v1/chat/completions`, as it is listed. */
 export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
 
-/** The request of a call that is not metered: the vendor counts it by its route. */
-export const plainRequestOf = (call: PassthroughCall, body: Uint8Array): UpstreamRequest =>
-  requestOf(call, body, routeName(call.to.route), undefined)
+/** What the client receives beside the vendor's response. */
+type Extra = Pick<Relayed, "callId" | "cost" | "left" | "ending" | "by">
+
+/** Of a call that is not metered. */
+export const unmetered: Extra = {
+  callId: undefined,
+  cost: undefined,
+  left: undefined,
+  ending: undefined,
+  by: undefined
+}
 
 /** What the client receives of a response. */
 export const relay = (
   { accountId, response }: Reached,
-  callId?: string,
-  cost?: Credits,
-  {
-    ending,
-    left
-  }: { readonly ending?: Ending | undefined; readonly left?: Credits | undefined } = {}
+  { by, callId, cost, ending, left }: Extra = unmetered
 ): Relayed => {
   const { body, status } = response
   const headers = withRetryAdvice(status, toClientHeaders(response.headers))
@@ -117,6 +140,7 @@ export const relay = (
     callId,
     cost,
     left,
-    ending
+    ending,
+    by
   }
 }

@@ -13,7 +13,6 @@ import { Upstream } from "../vendors/upstream/Upstream.ts"
 import type { UpstreamFailure } from "../vendors/upstream/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { AccountAffinity } from "./AccountAffinity.ts"
-import type { Binding } from "./AccountAffinity.ts"
 import { shareChanges } from "./AccountHints.ts"
 import { digestOf } from "./RequestDigest.ts"
 import { report } from "./UpstreamTroubles.ts"
@@ -25,12 +24,6 @@ export type { UpstreamResponse, UpstreamRequest }
 export interface Reached {
   readonly response: UpstreamResponse
   readonly accountId: string | null
-}
-
-/** One of the two is called, once: with the response, or with the effect that gets one. */
-export interface ReachHandlers {
-  readonly onResponse: (reached: Reached) => void
-  readonly onRest: (rest: Effect.Effect<Reached, Problem | StoreUnavailable>) => void
 }
 
 /**
@@ -47,13 +40,6 @@ export class UpstreamCalls extends Context.Service<
       provider: Provider,
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem | StoreUnavailable>
-    /** The same for a caller that is no fiber. Returns what aborts the call. Never throws. */
-    readonly reachUnsafe: (
-      provider: Provider,
-      request: UpstreamRequest,
-      nowMillis: number,
-      handlers: ReachHandlers
-    ) => () => void
     readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/passthrough/UpstreamCalls") {
@@ -61,133 +47,72 @@ export class UpstreamCalls extends Context.Service<
     UpstreamCalls,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const upstream = yield* Upstream
       const clock = yield* Clock.Clock
       const affinity = yield* AccountAffinity
-      const observe = observeWith(accounts, clock)
+      const upstream = yield* Upstream
       shareChanges(accounts, yield* Hints, clock)
-      const reachOne = reachWith(accounts, upstream, clock, observe)
-
-      const reachAt = (
-        provider: Provider,
-        request: UpstreamRequest,
-        among: ReadonlyArray<AccountSetting> | undefined
-      ) =>
-        Effect.suspend(() => {
-          const order = accounts.order(provider, request, clock.currentTimeMillisUnsafe(), among)
-          return Result.isFailure(order)
-            ? Effect.fail(refused(order.failure))
-            : reachOne(request, order.success)
-        })
-
-      const reachBound = (provider: Provider, request: UpstreamRequest, binding: Binding) =>
-        binding._tag === "Asked"
-          ? Effect.flatMap(binding.among, (among) => reachAt(provider, request, among))
-          : reachAt(provider, request, binding.among)
-
-      const reach = (
-        provider: Provider,
-        request: UpstreamRequest
-      ): Effect.Effect<Reached, Problem | StoreUnavailable> =>
-        accounts.isConfigured(provider)
-          ? Effect.suspend(() =>
-              reachBound(provider, request, affinity.bindingOf(provider, request))
-            )
-          : Effect.map(upstream.simulate(provider, request), (response) => ({
-              response,
-              accountId: null
-            }))
-
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
-        reach,
-        reachUnsafe: (provider, request, nowMillis, handlers) => {
-          if (!accounts.isConfigured(provider)) {
-            handlers.onRest(reach(provider, request))
-            return () => {}
-          }
-          const binding = affinity.bindingOf(provider, request)
-          if (binding._tag === "Asked") {
-            handlers.onRest(reachBound(provider, request, binding))
-            return () => {}
-          }
-          const order = accounts.order(provider, request, nowMillis, binding.among)
-          const all = Result.isSuccess(order) ? order.success : none
-          const [first] = all
-          if (
-            first === undefined ||
-            !accounts.admits(first, request, digestOf(request), nowMillis)
-          ) {
-            handlers.onRest(reachAt(provider, request, binding.among))
-            return () => {}
-          }
-          return upstream.sendUnsafe(first, request, (exit) => {
-            if (Exit.isFailure(exit) || isNext(exit.value)) {
-              return handlers.onRest(reachOne(request, all, exit))
-            }
-            // A pause starts with the response that asks for it
-            observe(first, request, exit)
-            return handlers.onResponse({ response: exit.value, accountId: first.id })
-          })
-        },
+        reach: reachWith({ accounts, affinity, clock, upstream }),
         accounts: accounts.states
       })
     })
   )
 }
 
-const none: ReadonlyArray<AccountSetting> = []
+interface Services {
+  readonly accounts: Accounts["Service"]
+  readonly affinity: AccountAffinity["Service"]
+  readonly clock: Clock.Clock
+  readonly upstream: Upstream["Service"]
+}
+
+/** Sends to the first account that admits the call, and to the next one while nothing was executed. */
+const reachWith = ({ accounts, affinity, clock, upstream }: Services) =>
+  Effect.fnUntraced(function* (
+    provider: Provider,
+    request: UpstreamRequest
+  ): Effect.fn.Return<Reached, Problem | StoreUnavailable> {
+    if (!accounts.isConfigured(provider)) {
+      return { response: yield* upstream.simulate(provider, request), accountId: null }
+    }
+    const among = yield* affinity.accountsFor(provider, request)
+    let now = clock.currentTimeMillisUnsafe()
+    const order = accounts.order(provider, request, now, among)
+    if (Result.isFailure(order)) return yield* refused(order.failure)
+    let last: NextOutcome | undefined
+    for (const account of order.success) {
+      if (!accounts.admits(account, request, digestOf(request), now)) continue
+      const exit = yield* Effect.exit(upstream.send(account, request))
+      now = clock.currentTimeMillisUnsafe()
+      observe(accounts, account, request, exit, now)
+      const outcome = outcomeOf(account, request, exit)
+      if (outcome._tag === "Final") return yield* outcome.result
+      // The vendor's own word about its rate is worth more than a later failure
+      if (last?.isRate !== true || outcome.isRate) last = outcome
+      yield* report(account, outcome.reason, outcome.refusal)
+    }
+    return yield* last?.result ?? broken(0)
+  })
 
 /** What an exit means for its account and model. */
-const observeWith =
-  (accounts: Accounts["Service"], clock: Clock.Clock) =>
-  (account: AccountSetting, request: UpstreamRequest, exit: Attempt): void => {
-    const now = clock.currentTimeMillisUnsafe()
-    if (Exit.isSuccess(exit)) accounts.observe(account, request, exit.value, now)
-    switch (healthOf(exit)) {
-      case "succeeded":
-        return accounts.succeeded(account, request)
-      case "failed":
-        return accounts.failed(account, request, digestOf(request)(), now)
-      // No request is the cause, so each counts, and for everyone
-      case "unreachable":
-        return accounts.failed(account, { ...request, user: null }, randomUUID(), now)
-    }
-  }
-
-/**
- * Sends to the first account that admits the call, and to the next one while nothing was executed.
- * `called`: the exit of the first account's call, when it was made already.
- */
-const reachWith = (
+const observe = (
   accounts: Accounts["Service"],
-  upstream: Upstream["Service"],
-  clock: Clock.Clock,
-  observe: ReturnType<typeof observeWith>
-) => {
-  const reachOne = (
-    request: UpstreamRequest,
-    [account, ...others]: ReadonlyArray<AccountSetting>,
-    called?: Attempt,
-    before?: NextOutcome
-  ): Effect.Effect<Reached, Problem> =>
-    Effect.suspend(() => {
-      if (account === undefined) return before?.result ?? Effect.fail(broken(0))
-      const now = clock.currentTimeMillisUnsafe()
-      if (called === undefined && !accounts.admits(account, request, digestOf(request), now)) {
-        return reachOne(request, others, undefined, before)
-      }
-      return Effect.flatMap(Effect.exit(called ?? upstream.send(account, request)), (exit) => {
-        observe(account, request, exit)
-        const outcome = outcomeOf(account, request, exit)
-        if (outcome._tag === "Final") return outcome.result
-        // The vendor's own word about its rate is worth more than a later failure
-        const kept = before?.isRate === true && !outcome.isRate ? before : outcome
-        const next = reachOne(request, others, undefined, kept)
-        return report(account, outcome.reason, outcome.refusal).pipe(Effect.andThen(next))
-      })
-    })
-  return reachOne
+  account: AccountSetting,
+  request: UpstreamRequest,
+  exit: Attempt,
+  nowMillis: number
+): void => {
+  if (Exit.isSuccess(exit)) accounts.observe(account, request, exit.value, nowMillis)
+  switch (healthOf(exit)) {
+    case "succeeded":
+      return accounts.succeeded(account, request)
+    case "failed":
+      return accounts.failed(account, request, digestOf(request)(), nowMillis)
+    // No request is the cause, so each counts, and for everyone
+    case "unreachable":
+      return accounts.failed(account, { ...request, user: null }, randomUUID(), nowMillis)
+  }
 }
 
 type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure>
@@ -208,10 +133,6 @@ type Outcome =
   | { readonly _tag: "Final"; readonly result: Effect.Effect<Reached, Problem> }
 
 const isRate = ({ status }: UpstreamResponse): boolean => status === 429 || status === 529
-
-/** As `outcomeOf` says, without making the outcome. */
-const isNext = (response: UpstreamResponse): boolean =>
-  isRate(response) || accountRefusal(response) !== undefined
 
 const outcomeOf = (account: AccountSetting, { model }: UpstreamRequest, exit: Attempt): Outcome =>
   Exit.match(exit, {

@@ -29,8 +29,14 @@ export class SlotArray<Member> {
   }
 }
 
-/** `ended` is called when the fiber has ended: a finalizer of the effect would cost more. */
-type Fork = (effect: Effect.Effect<unknown, unknown>, ended?: () => void) => void
+/**
+ * Returns the fiber, or `undefined` after the scope has ended. `ended` is called when the fiber has ended: a finalizer
+ * of the effect would cost more.
+ */
+type Fork = (
+  effect: Effect.Effect<unknown, unknown>,
+  ended?: () => void
+) => Fiber.Fiber<unknown, unknown> | undefined
 
 /**
  * Runs effects in the background. The end of the scope interrupts them and waits until they have ended, at most
@@ -50,13 +56,14 @@ export const makeFiberSlots = Effect.fnUntraced(function* (options?: {
       : endWithin(interrupted, Duration.toMillis(options.closeTimeout))
   })
   return (effect, ended) => {
-    if (isClosed) return
+    if (isClosed) return undefined
     const fiber = fork(effect)
     const slot = fibers.add(fiber)
     fiber.addObserver(() => {
       fibers.remove(slot)
       ended?.()
     })
+    return fiber
   }
 })
 

@@ -1,7 +1,6 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
 import { rm } from "node:fs/promises"
-import type { ServerResponse } from "node:http"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -96,15 +95,16 @@ export const startGateway = async (
     Effect.gen(function* () {
       const server = yield* HttpServer.HttpServer
       const listener = yield* Listener
-      const counted = { routed: 0, open: 0 }
-      listener.server.on("request", (_, response: ServerResponse) => {
-        counted.routed += 1
-        counted.open += 1
-        response.on("close", () => (counted.open -= 1))
-      })
+      const counted = { routed: 0 }
+      listener.server.on("request", () => (counted.routed += 1))
       const { address } = server
       const port = "port" in address ? address.port : 0
-      return { ...(yield* makeCaller("caller", credits)), port: Number(port), counted }
+      return {
+        ...(yield* makeCaller("caller", credits)),
+        port: Number(port),
+        counted,
+        open: () => listener.drain.open().length
+      }
     })
   )
   const run = <A, E>(
@@ -149,13 +149,12 @@ export const startGateway = async (
       ...init
     })
   return {
+    /** `open`: requests whose client still waits for the end of the response. */
     ...made,
     /** The key of another user with 1000 credits. */
     otherKey: async (name: string) => (await run(makeCaller(name, 1000n))).key,
-    /** Requests that reached the routes, not only the fast path. */
+    /** Requests that reached the routes; calls do not. */
     routed: () => made.counted.routed,
-    /** Those of them whose client is still there. */
-    open: () => made.counted.open,
     origin,
     logs,
     run,

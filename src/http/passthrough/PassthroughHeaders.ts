@@ -1,6 +1,6 @@
 import { skippedText } from "../../domain/Candidate.ts"
 import * as Credits from "../../domain/Credits.ts"
-import type { Relayed } from "../../passthrough/Passthrough.ts"
+import type { Relayed } from "../../passthrough/PassthroughCall.ts"
 
 /** The names of the gateway's own response headers. */
 export interface HeaderNames {

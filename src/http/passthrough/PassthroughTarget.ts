@@ -1,3 +1,6 @@
+import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
+import { isTaskPath } from "../server/Paths.ts"
+
 /** The vendor of each alias, beside `/v1/models`. docs/reference/passthrough.md#aliases */
 export const aliases: ReadonlyMap<string, string> = new Map([
   ["/v1/chat/completions", "openai"],
@@ -20,12 +23,14 @@ export const aliasVendorOf = (path: string): string => aliases.get(path) ?? "ope
 export const vendorOf = (path: string): string =>
   path.startsWith("/v1/") ? aliasVendorOf(path) : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
+/** Whether the path of a request, without its query, is one of the passthrough. */
+export const isPassthroughPath = (path: string): boolean =>
+  path.startsWith("/v1/")
+    ? aliases.has(path) || path === "/v1/models" || path.startsWith("/v1/models/")
+    : path.startsWith("/vendors/") && !isTaskPath(path)
+
 /** The vendor, the path and the query of a passthrough call. */
-export interface Target {
-  readonly vendor: string
-  /** The vendor's path as the client sent it. */
-  readonly path: string
-  readonly query: string
+export interface Target extends CallTarget {
   /** The key in the query, which the query above does not have. */
   readonly key: string | undefined
 }

@@ -11,10 +11,9 @@ import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Admitted, Rate } from "../../users/ApiKeys.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
-import { clientTokenOf, tokenMissing, tokenOf } from "./ClientKeys.ts"
+import { tokenMissing, tokenOf } from "./ClientKeys.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeSessionUseOf } from "./SessionKeys.ts"
-import type { SessionUseOf } from "./SessionKeys.ts"
 
 /** By what a request acts: the key, the session, or the operator's token. */
 export interface Actor {
@@ -70,49 +69,25 @@ export const makeAdmitInference = Effect.gen(function* () {
 })
 
 const showRate = Effect.fnUntraced(function* (rate: Rate) {
-  const headers = {
-    "ratelimit-limit": String(rate.limit),
-    "ratelimit-remaining": String(rate.remaining),
-    "ratelimit-reset": String(rate.resetSeconds)
-  }
+  const headers = rateHeaders(rate)
   yield* HttpEffect.appendPreResponseHandler((_request, response) =>
     Effect.succeed(HttpServerResponse.setHeaders(response, headers))
   )
-  if (!rate.admitted) {
-    return yield* new Problem({
-      code: 1201,
-      detail: `This ${rate.of} may send ${rate.limit} requests a minute`,
-      retryAfterSeconds: rate.resetSeconds
-    })
-  }
+  if (!rate.admitted) return yield* overRate(rate)
 })
 
-/**
- * The caller of a passthrough call. A metered call checks a cached key again when it holds the price.
- * Gemini's clients may put the key in the query; a header goes before it, and it before a cookie.
- */
-export const authenticatePassthrough =
-  (keys: ApiKeys["Service"], sessionUseOf: SessionUseOf) =>
-  (isMetered: boolean, queryKey: string | undefined) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-      const given = clientTokenOf(request.headers)
-      const token =
-        given === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : given
-      const admitted =
-        token === tokenMissing
-          ? Effect.flatMap(sessionUseOf(request), (use) =>
-              Option.isNone(use) ? tokenMissing : keys.admitHash(use.value.keyHash, Option.none())
-            )
-          : Effect.flatMap(token, (it) =>
-              isMetered ? keys.admitCached(it) : keys.admit(it, Option.none())
-            )
-      return Effect.flatMap(admitted, ({ principal, rate }) => {
-        const caller = { principal, token: Exit.isSuccess(token) ? token.value : "" }
-        return Option.isSome(rate)
-          ? Effect.as(showRate(rate.value), caller)
-          : Effect.succeed(caller)
-      })
-    })
+export const rateHeaders = ({ limit, remaining, resetSeconds }: Rate): Record<string, string> => ({
+  "ratelimit-limit": String(limit),
+  "ratelimit-remaining": String(remaining),
+  "ratelimit-reset": String(resetSeconds)
+})
+
+export const overRate = ({ limit, of, resetSeconds }: Rate): Problem =>
+  new Problem({
+    code: 1201,
+    detail: `This ${of} may send ${limit} requests a minute`,
+    retryAfterSeconds: resetSeconds
+  })
 
 /**
  * The caller of a management endpoint. A header goes before a cookie, because no other page can make the

@@ -29,8 +29,7 @@ export const readBytes = Effect.fnUntraced(function* (watch: BodyWatch) {
   if (source instanceof IncomingMessage) {
     const size = yield* HttpIncomingMessage.MaxBodySize
     const bytesMax = size === undefined ? Infinity : ByteSize.toNumberUnsafe(size)
-    const blocks = yield* collect(source, watch, bytesMax)
-    return yield* inSlices(() => joined(blocks))
+    return yield* readSource(source, watch, bytesMax)
   }
   const bytes = new Uint8Array(yield* request.arrayBuffer)
   for (let at = 0; at < bytes.length; at += sliceBytes) {
@@ -39,6 +38,16 @@ export const readBytes = Effect.fnUntraced(function* (watch: BodyWatch) {
   }
   return bytes
 })
+
+/** The same of a request of Node's. */
+export const readSource = (
+  source: IncomingMessage,
+  watch: BodyWatch,
+  bytesMax: number
+): Effect.Effect<Uint8Array, Problem> =>
+  Effect.flatMap(collect(source, watch, bytesMax), (blocks) =>
+    blocks.length > 1 ? inSlices(() => joined(blocks)) : Effect.succeed(blocks[0] ?? noBytes)
+  )
 
 const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
   Effect.callback<ReadonlyArray<Uint8Array>, Problem>((resume) => {

@@ -1,5 +1,5 @@
 import { Exit } from "effect"
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
@@ -64,7 +64,8 @@ export const clientKeyOf = ({ headers, socket }: IncomingMessage): ClientKey | u
   return key
 }
 
-const readKey = (headers: IncomingHttpHeaders): ClientKey | undefined => {
+/** The same for a request without a connection. */
+export const readKey = (headers: HeaderValues): ClientKey | undefined => {
   const token = clientTokenOf(headers)
   return Exit.isSuccess(token) ? { token: token.value, digest: digestOf(token.value) } : undefined
 }

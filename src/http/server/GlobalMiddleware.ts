@@ -9,11 +9,11 @@ import {
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
-import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
 import { headerNames } from "../passthrough/PassthroughHeaders.ts"
-import type { HeaderNames } from "../passthrough/PassthroughHeaders.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 import { isCutOff } from "./BodyReader.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
 import { hasOneHost } from "./Listener.ts"
 import { isExactPath, isTaskShape } from "./Paths.ts"
 import { pathOf, renderFailures } from "./Problems.ts"
@@ -28,24 +28,24 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   Effect.gen(function* () {
     const { maxBodyBytes, serviceName } = yield* AppConfig
     const names = headerNames(serviceName)
-    const isSandbox = yield* makeIsSandbox(names)
+    const isSandbox = yield* makeIsSandbox
     const cap = ByteSize.bytes(maxBodyBytes)
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const trace =
-          handedOffCallOf(request.source)?.trace ??
           traceOfSpan(
             fiber.getRef(Tracer.Tracer),
             Context.getOption(fiber.context, Tracer.ParentSpan)
-          ) ??
-          traceOf(request.headers)
+          ) ?? traceOf(request.headers)
         const path = pathOf(request)
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_request, response) =>
           Effect.succeed(
             HttpServerResponse.setHeaders(response, {
               traceparent: trace.traceparent,
-              ...(isSandbox(path, response) ? { [names.sandbox]: "true" } : {}),
+              ...(isSandbox(path, response.headers[names.model])
+                ? { [names.sandbox]: "true" }
+                : {}),
               ...(isCutOff(request.source) ? { connection: "close" } : {})
             })
           )
@@ -69,50 +69,65 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
  * of vendors without a key, unless it names the model of an alias, which may be another vendor's.
  * docs/reference/http.md#sandbox-header, ADR 0110.
  */
-const makeIsSandbox = Effect.fnUntraced(function* (names: HeaderNames) {
+export const makeIsSandbox = Effect.gen(function* () {
   const vendorModes = yield* makeVendorModes
-  return (path: string, response: HttpServerResponse.HttpServerResponse): boolean => {
+  return (path: string, model: string | undefined): boolean => {
     const { live, simulated } = vendorModes()
     if (live.size === 0) return true
-    if (response.headers[names.model] !== undefined || isTaskShape(path)) return false
+    if (model !== undefined || isTaskShape(path)) return false
     return simulated.has(vendorOf(path))
   }
 })
 
-/**
- * Refuses, before anything is read, a request without one `Host`, a
- * WebSocket handshake, a path in another spelling, and a body with too large a length.
- */
+/** What is read of a request before it is handled. */
+interface RequestHead {
+  readonly method: string
+  readonly headers: HeaderValues
+  /** Node's request, if it came by a connection. */
+  readonly source: object
+}
+
 const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
   request: HttpServerRequest.HttpServerRequest,
   path: string,
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
+  const fault = faultOfRequest(request, path, maxBodyBytes)
+  return fault === undefined ? httpEffect : Effect.fail(fault)
+}
+
+/**
+ * What is wrong with a request before anything is read: not one `Host`, a WebSocket handshake, a path in
+ * another spelling, or a body with too large a length.
+ */
+export const faultOfRequest = (
+  request: RequestHead,
+  path: string,
+  maxBodyBytes: number
+): Problem | undefined => {
   if (!hasOneHost(request.source)) return noHost
   if (isWebSocketHandshake(request)) return noWebSocket
   if (!isExactPath(path)) return noRoute
-  return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
-    ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
-    : httpEffect
+  return Number(headerText(request.headers, "content-length") ?? 0) > maxBodyBytes
+    ? problem(2004, `The body is larger than ${maxBodyBytes} bytes`)
+    : undefined
 }
 
 /**
  * RFC 6455, 4.1; or its rest, where a proxy has removed the headers that belong to the connection. It is judged
  * before its key: clients then fall back to HTTP at once.
  */
-const isWebSocketHandshake = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+const isWebSocketHandshake = ({ headers, method }: RequestHead): boolean =>
   method === "GET" &&
   (headers["sec-websocket-key"] !== undefined ||
-    (/\bwebsocket\b/iu.test(headers["upgrade"] ?? "") &&
-      /\bupgrade\b/iu.test(headers["connection"] ?? "")))
+    (/\bwebsocket\b/iu.test(headerText(headers, "upgrade") ?? "") &&
+      /\bupgrade\b/iu.test(headerText(headers, "connection") ?? "")))
 
-const noWebSocket = Effect.fail(
-  problem(
-    2020,
-    "WebSocket connections are not offered here: send the request over HTTP, and read streams as server-sent events"
-  )
+const noWebSocket = problem(
+  2020,
+  "WebSocket connections are not offered here: send the request over HTTP, and read streams as server-sent events"
 )
 
-const noRoute = Effect.fail(problem(2006, "There is no such route"))
-const noHost = Effect.fail(problem(2014, "The request must have exactly one Host header"))
+const noRoute = problem(2006, "There is no such route")
+const noHost = problem(2014, "The request must have exactly one Host header")

@@ -5,6 +5,7 @@ import { JsonScanner } from "../../domain/JsonScanner.ts"
 import { problem } from "../../domain/Problem.ts"
 import { inSlices } from "../../domain/Slices.ts"
 import { readBytes } from "./BodyReader.ts"
+import type { BodyWatch } from "./BodyReader.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
@@ -48,23 +49,27 @@ export const notJson = problem(
  * `GlobalMiddleware` limits its length. docs/reference/http.md#request-bodies
  */
 export const readJsonBody = Effect.gen(function* () {
-  const { document } = yield* readDocument
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { document } = yield* readDocumentOf({ headers, read: readBytes })
   return { value: yield* inSlices(() => valueWithTexts(document)) } satisfies JsonBody
 })
 
+/** The headers of a request, and what reads its body. */
+export interface BodySource<E, R> {
+  readonly headers: HeaderValues
+  read(watch: BodyWatch): Effect.Effect<Uint8Array, E, R>
+}
+
 /** The bytes of a JSON body whose structure is within limits; nobody has parsed them. */
-const readScanned = Effect.gen(function* () {
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
-  if (!isPlainJson(headers)) return yield* notJson
+export const readScanned = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
+  if (!isPlainJson(source.headers)) return yield* notJson
   const scanner = new JsonScanner()
-  return { bytes: yield* readBytes(scanner), scanner }
+  return { bytes: yield* source.read(scanner), scanner }
 })
 
-export const readUnparsed = Effect.map(readScanned, ({ bytes }) => bytes)
-
 /** The bytes of a JSON body and what is in them, its long strings apart. */
-export const readDocument = Effect.gen(function* () {
-  const { bytes, scanner } = yield* readScanned
+export const readDocumentOf = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
+  const { bytes, scanner } = yield* readScanned(source)
   const parsed = yield* inSlices(() => parseDocument(bytes, scanner))
   return Result.isFailure(parsed)
     ? yield* problem(2002, parsed.failure)

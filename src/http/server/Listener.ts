@@ -58,8 +58,6 @@ export class Listener extends Context.Service<
     readonly server: Server
     /** Installs the interceptor until the scope ends. */
     readonly intercept: (interceptor: Interceptor) => Effect.Effect<void, never, Scope.Scope>
-    /** Gives a request that the interceptor handled to the routes after all. */
-    readonly toRoutes: (request: IncomingMessage, response: ServerResponse) => void
     /** For the end of the process; nothing is waited for after it. */
     readonly drain: ListenerDrain
   }
@@ -123,7 +121,7 @@ export const makeListener = (
       drain.onRequest(request, response)
       if (!admit(request, response)) return true
       if (event === "checkContinue") continuing.set(request, response)
-      else if (interceptor(request, response)) return true
+      if (interceptor(request, response)) return true
     }
     return emit(event, ...args)
   }
@@ -134,10 +132,7 @@ export const makeListener = (
   return {
     server,
     drain,
-    intercept: (next) => Effect.acquireRelease(install(next), () => install(() => false)),
-    toRoutes: (request, response) => {
-      emit("request", request, response)
-    }
+    intercept: (next) => Effect.acquireRelease(install(next), () => install(() => false))
   }
 }
 
@@ -253,7 +248,7 @@ export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
 
 // Made once: an error with its stack would cost a tenth of a refusal
 const overloaded = problem(5003, "The service is overloaded: try again shortly")
-const stopping = problem(5003, "The process stops: try again")
+export const stopping = problem(5003, "The process stops: try again")
 
 /** 503 without a route. docs/reference/errors.md#headers-of-errors */
 const refuse = (response: ServerResponse, fault: Problem): void => {
@@ -268,10 +263,14 @@ const refuse = (response: ServerResponse, fault: Problem): void => {
   response.end(body)
 }
 
-const isExpecting = ({ complete, headers }: IncomingMessage): boolean =>
+/** It waits for `100 Continue` before it sends its body. */
+export const isExpecting = ({ complete, headers }: IncomingMessage): boolean =>
   headers.expect !== undefined && !complete
 
-const pathOfUrl = ({ url }: IncomingMessage): string => url?.split("?", 1)[0] ?? "/"
+export const pathOfUrl = ({ url = "/" }: IncomingMessage): string => {
+  const end = url.indexOf("?")
+  return end < 0 ? url : url.slice(0, end)
+}
 
 /** The whole response, as it is written to the socket; `request`: the one that is broken, if its headers are not. */
 const problemText = (fault: Problem, request: IncomingMessage | undefined): string => {

@@ -164,10 +164,22 @@ const schemaProblem = (error: HttpApiError.HttpApiSchemaError): Option.Option<Pr
   }
 }
 
+/** The problem of a failure. A defect is logged, and its problem has no detail of it. */
+export const faultOf = (
+  cause: Cause.Cause<unknown>,
+  method: string,
+  path: string
+): Effect.Effect<Problem> => {
+  const fault = problemOf(Cause.squash(cause))
+  if (Option.isSome(fault)) return Effect.succeed(fault.value)
+  return Effect.as(Effect.logError(`${method} ${path} failed inside the service`, cause), failed)
+}
+
+const failed = problem(5000, "Something failed inside the service")
+
 /**
- * Returns any failure of a route as a problem; a defect is logged, and its problem has no detail of it.
- * The types stay, because the router does not allow a middleware that handles all errors; the request and
- * its trace are in the context of every route.
+ * Returns any failure of a route as a problem. The types stay, because the router does not allow a middleware
+ * that handles all errors; the request and its trace are in the context of every route.
  */
 export const renderFailures = <E, R>(
   self: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
@@ -175,12 +187,9 @@ export const renderFailures = <E, R>(
   Effect.catchCause(self, (cause) =>
     Effect.withFiber(({ context }) => {
       if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
-      const fault = problemOf(Cause.squash(cause))
-      if (Option.isSome(fault)) return Effect.succeed(toResponse(fault.value, context))
       const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
-      return Effect.as(
-        Effect.logError(`${request.method} ${pathOf(request)} failed inside the service`, cause),
-        toResponse(problem(5000, "Something failed inside the service"), context)
+      return Effect.map(faultOf(cause, request.method, pathOf(request)), (fault) =>
+        toResponse(fault, context)
       )
     })
   )

@@ -1,5 +1,4 @@
 import { Context, Duration, Effect, Layer } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { AppConfig } from "../../config/Config.ts"
 import {
@@ -10,6 +9,8 @@ import {
   smallBodyBytesMax
 } from "../../domain/Limits.ts"
 import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
 
 /**
  * Limits the memory of request bodies in this process: what arrived of large bodies counts, and above the
@@ -21,7 +22,7 @@ export class RequestBodyLimiter extends Context.Service<
   {
     /** Runs an effect that reads and uses the body of a caller's request. */
     readonly within: (
-      request: Pick<HttpServerRequest.HttpServerRequest, "headers" | "source">,
+      request: { readonly headers: HeaderValues; readonly source: object },
       caller: string
     ) => <A, E, R>(use: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
@@ -92,8 +93,8 @@ const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
 })
 
 /** What a body takes before it is read; 0: it is small. Without a length it takes more as it arrives. */
-const bytesOf = (headers: Readonly<Record<string, string | undefined>>, max: number): number => {
+const bytesOf = (headers: HeaderValues, max: number): number => {
   if (headers["transfer-encoding"] !== undefined) return Math.min(smallBodyBytesMax, max)
-  const length = Math.min(Number(headers["content-length"] ?? 0), max)
+  const length = Math.min(Number(headerText(headers, "content-length") ?? 0), max)
   return length <= smallBodyBytesMax ? 0 : length
 }

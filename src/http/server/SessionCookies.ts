@@ -8,20 +8,25 @@ import { sessionDays } from "../../domain/SignInLimits.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
+/** What is read of a request with a cookie. */
+export interface CookieRequest {
+  readonly method: string
+  readonly headers: HeaderValues
+  readonly cookies: Readonly<Record<string, string | undefined>>
+}
 
 /** The cookie of sessions, and the judgement where a request with it comes from. ADR 0172. */
 export interface SessionCookies {
   /** Of the request, if it has one. */
-  readonly tokenOf: (request: Request) => string | undefined
+  readonly tokenOf: (request: CookieRequest) => string | undefined
   readonly set: (token: string) => Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
   readonly clear: Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
   /** Fails with 1007 unless a page of the gateway's own origin sent the request. */
-  readonly refuseForeign: (request: Request) => Effect.Effect<void, Problem>
+  readonly refuseForeign: (request: CookieRequest) => Effect.Effect<void, Problem>
   /**
    * The same for a request without a cookie: a program that says nothing about its origin may send it.
    */
-  readonly refuseOtherPages: (request: Request) => Effect.Effect<void, Problem>
+  readonly refuseOtherPages: (request: CookieRequest) => Effect.Effect<void, Problem>
 }
 
 /** With https the browser lets no other host, and nothing unencrypted, set the cookie. */
@@ -35,7 +40,7 @@ export const makeSessionCookies = Effect.map(AppConfig, ({ baseUrl }): SessionCo
   const options = { path: "/", httpOnly: true, sameSite: "strict", secure: isSecure } as const
   const isOwn = (given: string, host: string | undefined): boolean =>
     given === origin || (!isSecure && host !== undefined && URL.parse(given)?.host === host)
-  const judge = (request: Request, mayBeSilent: boolean) => {
+  const judge = (request: CookieRequest, mayBeSilent: boolean) => {
     const { headers, method } = request
     return isFromOwnPage(headers, method === "GET" || method === "HEAD", mayBeSilent, isOwn)
       ? Effect.void

@@ -1,12 +1,10 @@
 import { Effect, Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import type { MayStill } from "../../tasks/TaskWatch.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
-
-type Request = HttpServerRequest.HttpServerRequest
+import type { CookieRequest } from "./SessionCookies.ts"
 
 /** What a request with a session's cookie uses models by. */
 export interface SessionUse {
@@ -17,7 +15,7 @@ export interface SessionUse {
 
 /** `None` without a cookie. */
 export type SessionUseOf = (
-  request: Request
+  request: CookieRequest
 ) => Effect.Effect<Option.Option<SessionUse>, Problem | StoreUnavailable>
 
 /** Inference by session, of own pages only. docs/reference/sessions.md#inference, ADR 0172 */
@@ -28,12 +26,12 @@ export const makeSessionUseOf = Effect.gen(function* () {
     Effect.flatMap(sessions.find(cookie, isUse), (session) =>
       Effect.mapError(Effect.fromOption(session), () => sessionEnded)
     )
-  const ofCookie = Effect.fnUntraced(function* (request: Request, cookie: string) {
+  const ofCookie = Effect.fnUntraced(function* (request: CookieRequest, cookie: string) {
     yield* cookies.refuseForeign(request)
     const keyHash = yield* sessions.keyHashOf(yield* standing(cookie, true))
     return Option.some({ keyHash, mayStill: standing(cookie, false) })
   })
-  return (request: Request) => {
+  return (request: CookieRequest) => {
     const cookie = cookies.tokenOf(request)
     return cookie === undefined ? Effect.succeedNone : ofCookie(request, cookie)
   }

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
 import { Readable } from "node:stream"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
@@ -26,12 +26,6 @@ export class Upstream extends Context.Service<
       account: AccountSetting,
       request: UpstreamRequest
     ) => Effect.Effect<UpstreamResponse, UpstreamFailure>
-    /** As `send`, for a caller that is not a fiber; returns the abort. Does not throw. */
-    readonly sendUnsafe: (
-      account: AccountSetting,
-      request: UpstreamRequest,
-      done: (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>) => void
-    ) => () => void
     /** A simulated response in the vendor's format, without an account. docs/reference/vendors.md#sandbox */
     readonly simulate: (
       provider: AccountSetting["provider"],
@@ -46,9 +40,7 @@ export class Upstream extends Context.Service<
         const catalog = yield* Catalog
         const origins = yield* makeOrigins(Duration.toMillis(options.timeout))
         return Upstream.of({
-          send: (account, request) =>
-            Effect.callback((resume) => Effect.sync(sendUnsafe(origins, account, request, resume))),
-          sendUnsafe: (account, request, done) => sendUnsafe(origins, account, request, done),
+          send: sendWith(origins),
           simulate: makeSimulator(() => catalog.current().upstream)
         })
       })
@@ -90,34 +82,31 @@ const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
   }
 })
 
-const sendUnsafe = (
-  origins: Origins,
-  account: AccountSetting,
-  request: UpstreamRequest,
-  done: (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>) => void
-): (() => void) => {
-  const target = targetOf(account.baseUrl, request.path)
-  const exchange = new UpstreamExchange(
-    {
-      onResponse: (response) => done(Exit.succeed(response)),
-      onFailure: (kind, error) =>
-        done(Exit.fail(new UpstreamFailure({ kind, detail: detailOf(kind, error) })))
-    },
-    request.watch,
-    SecretMask.of(account)
-  )
-  try {
-    exchange.begin(origins(target.origin), {
-      path: `${target.path}${request.query}`,
-      method: request.method,
-      headers: request.headers.concat(credentials(account), lengthOf(request.body)),
-      body: sentBody(request.body)
+const sendWith =
+  (origins: Origins) =>
+  (
+    account: AccountSetting,
+    request: UpstreamRequest
+  ): Effect.Effect<UpstreamResponse, UpstreamFailure> =>
+    Effect.callback((resume) => {
+      const target = targetOf(account.baseUrl, request.path)
+      const exchange = new UpstreamExchange(
+        {
+          onResponse: (response) => resume(Effect.succeed(response)),
+          onFailure: (kind, error) =>
+            resume(Effect.fail(new UpstreamFailure({ kind, detail: detailOf(kind, error) })))
+        },
+        request.watch,
+        SecretMask.of(account)
+      )
+      exchange.begin(origins(target.origin), {
+        path: `${target.path}${request.query}`,
+        method: request.method,
+        headers: request.headers.concat(credentials(account), lengthOf(request.body)),
+        body: sentBody(request.body)
+      })
+      return Effect.sync(() => exchange.abort())
     })
-  } catch (defect) {
-    done(Exit.die(defect))
-  }
-  return () => exchange.abort()
-}
 
 /** A larger body is sent in parts. */
 const partBytes = sliceBytes

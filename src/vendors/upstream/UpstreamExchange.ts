@@ -161,7 +161,8 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   #failed(error: Error, kind = this.#kindOf(error)): void {
-    this.#watch?.refused()
+    // The upstream may go on with a call that its client left
+    if (!this.#aborted) this.#watch?.refused()
     this.#handlers.onFailure(kind, error)
   }
 

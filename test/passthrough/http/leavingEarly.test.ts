@@ -77,7 +77,7 @@ const promptTokens = (body: object) => Math.ceil(JSON.stringify(body).length / 4
 describe("a client that leaves before the answer", () => {
   it.each([
     ["a chat", "/v1/chat/completions", chat, 250n],
-    ["a chat by the routes", "/v1/chat/completions?a=1", chat, 250n],
+    ["a chat with a query", "/v1/chat/completions?a=1", chat, 250n],
     ["a chat's stream", "/v1/chat/completions", { ...chat, stream: true }, 250n],
     [
       "a response",

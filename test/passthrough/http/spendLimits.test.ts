@@ -10,7 +10,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Limits of a key whose calls take the fast path, and are drawn on a reservation (ADR 0113, 0116, 0160). */
+/** Limits of a key that is cached, and whose calls are drawn on a reservation (ADR 0116, 0160). */
 
 let upstream: MockVendor
 let gateway: TestGateway
@@ -159,7 +159,7 @@ describe("a key with a spend limit that calls often", () => {
   })
 })
 
-describe("a key that the fast path knows", () => {
+describe("a cached key", () => {
   it("keeps to models that are allowed from then on, whether its calls are drawn or held", async () => {
     for (const calls of [2, 100]) {
       const caller = await newKey()

@@ -1,36 +1,56 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer } from "effect"
+import { HttpServerError } from "effect/http"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
-import type { CallEnd } from "../../../src/passthrough/Metering.ts"
+import type { CallEnd, HeldCall } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
-import type { GivenUp, Relayed } from "../../../src/passthrough/Passthrough.ts"
+import type { CallRequest } from "../../../src/passthrough/PassthroughCall.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
-import type { ReachHandlers, UpstreamRequest } from "../../../src/passthrough/UpstreamCalls.ts"
+import type { Reached, UpstreamRequest } from "../../../src/passthrough/UpstreamCalls.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 
 const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
 
-/** A call without a fiber, with its results. */
-const forwarded = (
-  draw: () => boolean,
-  reach: (end: ReachHandlers, request: UpstreamRequest) => () => void
-): Effect.Effect<{
-  readonly results: ReadonlyArray<Exit.Exit<unknown, unknown>>
-  readonly closed: ReadonlyArray<CallEnd>
-  readonly giveUp: (why: GivenUp) => void
-}> => {
+const principal = {
+  userId: UserId.make("019a0000-0000-7000-8000-000000000000"),
+  apiKeyId: ApiKeyId.make("key_1"),
+  scopes: ["inference"] as const,
+  rotation: 0
+}
+
+const request: CallRequest = {
+  method: "POST",
+  target: { vendor: "openai", path: "/v1/chat/completions", query: "" },
+  headers: {},
+  traceId: "0".repeat(32),
+  maxCost: Exit.succeed(undefined),
+  authenticate: () => Effect.succeed(principal),
+  forgetKey: () => {},
+  withBody: (_route, _principal, use) => use(body)
+}
+
+/** The store's side of a call: it is closed once, whoever closes it. */
+const heldInto = (closed: Array<CallEnd>): HeldCall => ({
+  hold: { isHeld: () => true, retake: (done) => done(true), drawn: false },
+  close: (end) => {
+    if (closed.length === 0) closed.push(end)
+  },
+  left: undefined
+})
+
+/** A call that has begun: its ends in the store, its exit if it has one, and what ends it. */
+const begun = (
+  hold: (held: HeldCall) => Effect.Effect<HeldCall>,
+  reach: (request: UpstreamRequest) => Effect.Effect<Reached>
+) => {
   const closed: Array<CallEnd> = []
   const metering = Layer.succeed(
     Metering,
     Metering.of({
-      holdOf: () => ({ isHeld: () => true, retake: (done) => done(true), drawn: false }),
-      drawUnsafe: () =>
-        draw() ? { close: (end) => void closed.push(end), left: undefined } : undefined,
-      openUnsafe: () => () => {},
-      closeUnsafe: (end) => void closed.push(end),
+      hold: () => Effect.suspend(() => hold(heldInto(closed))),
       search: () => Effect.die("not asked"),
       find: () => Effect.die("not asked")
     })
@@ -39,70 +59,73 @@ const forwarded = (
     UpstreamCalls,
     UpstreamCalls.of({
       isSandbox: () => false,
-      reach: () => Effect.die("not asked"),
-      reachUnsafe: (_provider, request, _now, end) => reach(end, request),
+      reach: (_provider, request) => Effect.suspend(() => reach(request)),
       accounts: Effect.succeed([])
     })
   )
   return Effect.gen(function* () {
     const passthrough = yield* Passthrough
-    const to = yield* passthrough.resolve("openai", "POST", "/v1/chat/completions")
-    const results: Array<Exit.Exit<unknown, unknown>> = []
-    const principal = {
-      userId: UserId.make("019a0000-0000-7000-8000-000000000000"),
-      apiKeyId: ApiKeyId.make("key_1"),
-      scopes: ["inference"] as const,
-      rotation: 0
+    const fiber = Effect.runFork(passthrough.call(request))
+    return {
+      closed,
+      exit: () => fiber.pollUnsafe(),
+      end: (why: "left" | "failed") =>
+        fiber.interruptUnsafe(
+          fiber.id,
+          why === "left" ? HttpServerError.ClientAbort.annotation : undefined
+        )
     }
-    const giveUp = passthrough.forwardUnsafe(
-      { principal, to, query: "", headers: {}, body, traceId: "0".repeat(32) },
-      0,
-      {
-        onResponse: (relayed: Relayed) => void results.push(Exit.succeed(relayed)),
-        onRest: (rest) => void results.push(Effect.runSyncExit(rest))
-      }
-    )
-    return { results, closed, giveUp }
   }).pipe(
     Effect.provide(Passthrough.layer),
-    Effect.provide([metering, upstream, Catalog.layer, AppConfig.layerOf({}), Drain.layer]),
-    Effect.orDie
+    Effect.provide([metering, upstream, Catalog.layer, AppConfig.layerOf({}), Drain.layer])
   )
 }
 
-const answer = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
+const reached: Reached = {
+  response: { status: 200, headers: {}, body: new TextEncoder().encode("{}") },
+  accountId: "a"
+}
 
-describe("a call without a fiber", () => {
+const outcomes = (closed: ReadonlyArray<CallEnd>) => closed.map(({ outcome }) => outcome)
+
+const broken = () => {
+  throw new Error("broken")
+}
+
+describe("a call", () => {
   it.effect("a defect before the hold is reported, and nothing is held", () =>
     Effect.gen(function* () {
-      const { closed, results } = yield* forwarded(
-        () => {
-          throw new Error("broken")
-        },
-        () => () => {}
-      )
-      assert.lengthOf(results, 1)
-      assert(results[0] !== undefined && Exit.isFailure(results[0]))
-      assert.isTrue(Cause.hasDies(results[0].cause))
-      assert.lengthOf(closed, 0)
+      const { closed, exit } = yield* begun(broken, () => Effect.succeed(reached))
+      const ended = exit()
+      assert(ended !== undefined && Exit.isFailure(ended))
+      assert.isTrue(Cause.hasDies(ended.cause))
+      assert.isEmpty(closed)
     })
   )
 
   it.effect("a defect after the hold is reported, and the hold released", () =>
     Effect.gen(function* () {
-      const { closed, results } = yield* forwarded(
-        () => true,
-        () => {
-          throw new Error("broken")
-        }
+      const { closed, exit } = yield* begun(Effect.succeed, broken)
+      const ended = exit()
+      assert(ended !== undefined && Exit.isFailure(ended))
+      assert.isTrue(Cause.hasDies(ended.cause))
+      assert.deepStrictEqual(outcomes(closed), ["released"])
+    })
+  )
+
+  it.effect("whose response cannot be relayed is closed", () =>
+    Effect.gen(function* () {
+      const noHeaders = Object.assign(Object.create(null), {
+        status: 200,
+        body: reached.response.body
+      })
+      const { closed, exit } = yield* begun(Effect.succeed, () =>
+        Effect.succeed({ response: noHeaders, accountId: "a" })
       )
-      assert.lengthOf(results, 1)
-      assert(results[0] !== undefined && Exit.isFailure(results[0]))
-      assert.isTrue(Cause.hasDies(results[0].cause))
-      assert.deepStrictEqual(
-        closed.map(({ outcome }) => outcome),
-        ["released"]
-      )
+      const ended = exit()
+      assert(ended !== undefined && Exit.isFailure(ended))
+      assert.isTrue(Cause.hasDies(ended.cause))
+      assert.deepStrictEqual(outcomes(closed), ["released"])
     })
   )
 
@@ -114,68 +137,61 @@ describe("a call without a fiber", () => {
     "when given up (%s) with the request out: %s, it is %s once, and the response is ignored",
     ([why, isSent, outcome]) =>
       Effect.gen(function* () {
-        let end: ReachHandlers | undefined
+        let answer: (response: Effect.Effect<Reached>) => void = () => {}
         let stops = 0
-        const { closed, giveUp, results } = yield* forwarded(
-          () => true,
-          (it, { watch }) => {
-            end = it
+        const { closed, end, exit } = yield* begun(Effect.succeed, ({ watch }) =>
+          Effect.callback((resume) => {
+            answer = resume
             if (isSent) watch?.sent()
-            return () => {
+            return Effect.sync(() => {
               stops += 1
-              it.onRest(Effect.die("aborted"))
-            }
-          }
+            })
+          })
         )
-        giveUp(why)
-        giveUp(why)
-        end?.onResponse({ response: answer, accountId: "a" })
-        assert.strictEqual(stops, 2)
-        assert.lengthOf(results, 0)
-        assert.deepStrictEqual(
-          closed.map((it) => it.outcome),
-          [outcome]
-        )
+        assert.isUndefined(exit())
+        end(why)
+        end(why)
+        answer(Effect.succeed(reached))
+        assert.strictEqual(stops, 1)
+        const ended = exit()
+        assert(ended !== undefined && Exit.isFailure(ended))
+        assert.isTrue(Cause.hasInterruptsOnly(ended.cause))
+        assert.deepStrictEqual(outcomes(closed), [outcome])
         const tokens = { inputTokens: 12, outputTokens: 0, counted: true }
         assert.deepStrictEqual(closed[0]?.usage, outcome === "settled" ? tokens : null)
       })
   )
 
-  it.effect(
-    "a call that the upstream refused costs nothing, whoever leaves before the next try",
-    () =>
-      Effect.gen(function* () {
-        const { closed, giveUp } = yield* forwarded(
-          () => true,
-          (_, { watch }) => {
-            watch?.sent()
-            watch?.refused()
-            return () => {}
-          }
-        )
-        giveUp("left")
-        assert.deepStrictEqual(
-          closed.map(({ outcome }) => outcome),
-          ["released"]
-        )
+  it.effect("that the upstream refused costs nothing, whoever leaves before the next try", () =>
+    Effect.gen(function* () {
+      const { closed, end } = yield* begun(Effect.succeed, ({ watch }) => {
+        watch?.sent()
+        watch?.refused()
+        return Effect.never
       })
+      end("left")
+      assert.deepStrictEqual(outcomes(closed), ["released"])
+    })
+  )
+
+  it.effect("whose client leaves while it is held for goes nowhere", () =>
+    Effect.gen(function* () {
+      const { end, exit } = yield* begun(
+        () => Effect.interruptible(Effect.never),
+        () => assert.fail("sent without a hold")
+      )
+      end("left")
+      assert.isDefined(exit())
+    })
   )
 
   it.effect("when completed, it is settled, and can no longer be abandoned", () =>
     Effect.gen(function* () {
-      const { closed, giveUp, results } = yield* forwarded(
-        () => true,
-        (end) => {
-          end.onResponse({ response: answer, accountId: "a" })
-          return () => assert.fail("stopped behind its end")
-        }
-      )
-      giveUp("left")
-      assert.lengthOf(results, 1)
-      assert.deepStrictEqual(
-        closed.map(({ outcome }) => outcome),
-        ["settled"]
-      )
+      const { closed, end, exit } = yield* begun(Effect.succeed, () => Effect.succeed(reached))
+      end("left")
+      const ended = exit()
+      assert(ended !== undefined && Exit.isSuccess(ended))
+      assert.deepStrictEqual(outcomes(closed), ["settled"])
     })
   )
 })

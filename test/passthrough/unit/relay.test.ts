@@ -2,11 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { relay } from "../../../src/passthrough/PassthroughCall.ts"
 
 const retryAfter = (status: number, headers: Record<string, string> = {}) =>
-  relay(
-    { accountId: "openai:a", response: { status, headers, body: new Uint8Array() } },
-    undefined,
-    undefined
-  ).headers["retry-after"]
+  relay({ accountId: "openai:a", response: { status, headers, body: new Uint8Array() } }).headers[
+    "retry-after"
+  ]
 
 describe("Retry-After of a relayed response", () => {
   it("429 and 503 have one; it is the vendor's, else what the vendor says otherwise, else a second", () => {

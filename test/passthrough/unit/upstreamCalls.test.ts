@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Layer, Redacted } from "effect"
+import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import { AccountAffinity } from "../../../src/passthrough/AccountAffinity.ts"
@@ -21,7 +21,7 @@ const account = {
 
 const anyAccount = Layer.succeed(
   AccountAffinity,
-  AccountAffinity.of({ bindingOf: () => ({ _tag: "Known", among: undefined }) })
+  AccountAffinity.of({ accountsFor: () => Effect.succeed(undefined) })
 )
 
 const request: UpstreamRequest = {
@@ -47,31 +47,18 @@ const answer: UpstreamResponse = {
 describe("an account whose rate limit is used up", () => {
   it.effect("is not used after the response that says so, however long the call took", () =>
     Effect.gen(function* () {
-      let finish: (exit: Exit.Exit<UpstreamResponse, never>) => void = () => {}
       const upstream = Layer.succeed(
         Upstream,
         Upstream.of({
-          send: () => Effect.succeed(answer),
-          sendUnsafe: (_account, _request, done) => {
-            finish = done
-            return () => {}
-          },
+          send: () => Effect.delay(Effect.succeed(answer), "30 seconds"),
           simulate: () => Effect.succeed(answer)
         })
       )
       yield* Effect.gen(function* () {
         const calls = yield* UpstreamCalls
-        const now = yield* Clock.currentTimeMillis
-        let isAnswered = false
-        calls.reachUnsafe("openai", request, now, {
-          onResponse: () => {
-            isAnswered = true
-          },
-          onRest: () => {}
-        })
+        const call = yield* Effect.forkChild(calls.reach("openai", request))
         yield* TestClock.adjust("30 seconds")
-        finish(Exit.succeed(answer))
-        assert.isTrue(isAnswered)
+        assert.strictEqual((yield* Fiber.join(call)).response, answer)
         const paused = yield* calls.accounts
         assert.deepStrictEqual(
           paused.map(({ pausedMillis }) => pausedMillis),
@@ -98,10 +85,6 @@ describe("a call that one account refuses for its rate, while the other cannot b
         Upstream,
         Upstream.of({
           send,
-          sendUnsafe: (_account, _request, done) => {
-            done(Exit.succeed(limited))
-            return () => {}
-          },
           simulate: () => Effect.succeed(answer)
         })
       )
