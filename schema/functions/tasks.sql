@@ -229,7 +229,7 @@ begin
   join c on c.task = e.task_id;
 end $$;
 
--- Completes or fails tasks: whoever deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
+-- Completes or fails tasks: the caller that deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
 -- epoch comes from the owner, and does nothing if the task has a newer owner; a call without one is a cancellation.
 -- A call without a row changed nothing: another owner has the task, or it had ended.
 create or replace function task_finish_many(p_calls jsonb) returns table (
@@ -551,7 +551,7 @@ begin
 end $$;
 
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
--- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: whoever takes over the task finds it in
+-- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: a process that takes over the task finds it in
 -- `queue`. The task gives up its slot, or its wait for one, at any other account. Begins nothing while p_process may
 -- not trust the store (store_is_trusted), and raises its advance. Returns the `n` of tasks in hand with this epoch, and
 -- that advance.

@@ -836,7 +836,7 @@ begin
   return null;
 end $$;
 
--- Raises GW001 when a wallet differs from its latest ledger entry at the commit, whoever wrote it.
+-- Raises GW001 when a wallet differs from its latest ledger entry at the commit, regardless of the writer.
 create function check_wallet_matches_ledger() returns trigger language plpgsql as $$
 begin
   if new.entry_count = 0 then return null; end if;

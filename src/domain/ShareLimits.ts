@@ -15,8 +15,8 @@ export const slowMediaBytesMin = 32 * 1024
 export const slowMediaSeconds = 5
 
 /**
- * Bytes of media of all running submits in a process, and the part of one user. A single task with more runs
- * alone (ADR 0140).
+ * Bytes of media of all running submits in a process, and the part of one user. A single task with more than
+ * that runs by itself (ADR 0140).
  */
 export const submitMediaBytesMax = 256 * 1024 * 1024
 export const submitMediaShareMax = 0.5

@@ -51,7 +51,7 @@ const roundMillis = 10
 /** Hints of one statement. */
 const hintsPerRoundMax = 10_000
 
-/** A process that was alone looks for others again after this time. */
+/** A process without peers checks again for others after this time. */
 const aloneMillis = 1000
 
 /** Postgres refuses a notification of 8000 bytes. */

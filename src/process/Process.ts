@@ -168,7 +168,7 @@ export class Process extends Context.Service<
         yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
       }
       yield* beat(false)
-      // A process that was alone sends hints from now on
+      // A process that had no peers sends hints from now on
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
         Effect.andThen(outage.written(store.tryToWrite)),

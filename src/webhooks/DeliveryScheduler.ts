@@ -30,7 +30,7 @@ const scanIntervalMaxMillis = 5000
 /** Rows that fall due within this time are served by one scan. */
 const scanIntervalMinMillis = 10
 
-/** The process whose turn it is serves up to this many due endpoints of a scan alone: those of one claim. */
+/** Up to this many due endpoints of a scan (one claim), the process whose turn it is serves them all. */
 const ownEndpointsMax = 100
 
 /** Lost attempts requeued by one statement. */

@@ -178,7 +178,7 @@ const moveInto = async (from: string, to: string) => {
 const overwrites = (folder: string) =>
   failed(
     `${folder} is not empty; nothing is overwritten`,
-    "Name an empty folder, or move what is there away"
+    "Name an empty folder, or move its content away"
   )
 
 /** Puts a backup into empty folders, after every file was checked and the store was opened. ADR 0221. */
