@@ -225,11 +225,11 @@ describeStores("claims of due tasks", (database) => {
           const rest = yield* Effect.forEach(queues, (queue) => claim(queue, 100, 500, "proc_c"))
           assert.strictEqual(rest.flat().length, row?.n)
 
-          // One that leaves with tasks in hand: its submits were cut off
-          for (const id of ["proc_a", "proc_b"]) yield* beat(id, 100)
-          yield* processes.leave("proc_c", at(100))
-          assert.strictEqual(yield* tasks.releaseOrphans(at(88), 5000), 0, "shares come first")
-          isShared(yield* looksFirst("proc_b", at(90)), yield* looksFirst("proc_a", at(90)))
+          // Processes that leave with tasks in hand, whose submits were cut off
+          for (const id of ["proc_d", "proc_e"]) yield* beat(id, 110)
+          for (const id of ["proc_b", "proc_c"]) yield* processes.leave(id, at(105))
+          assert.strictEqual(yield* tasks.releaseOrphans(at(108), 5000), 0, "shares come first")
+          isShared(yield* looksFirst("proc_e", at(108)), yield* looksFirst("proc_d", at(108)))
         }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
     )
   }
