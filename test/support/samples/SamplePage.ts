@@ -161,7 +161,8 @@ export class SamplePage {
     }
     if (kind !== "run") return ""
     const report = `{ echo "line ${line}: status $?" >&2; cat .out-${line} .err-${line} >&2; exit 1; }`
-    return `{\n${text}\n} > .out-${line} 2> .err-${line} || ${report}`
+    const before = gateway !== undefined && showsCalls.test(text) ? untilSettled(gateway) : ""
+    return `${before}{\n${text}\n} > .out-${line} 2> .err-${line} || ${report}`
   }
 
   #filled(text: string, gateway: Gateway | undefined): string {
@@ -172,6 +173,16 @@ export class SamplePage {
       .replaceAll("sk-…", gateway.key)
       .replaceAll("op_…", gateway.adminToken)
   }
+}
+
+const showsCalls = /\/manage\/v1\/(calls|usage)\b/u
+
+/** A call is settled after its response, and the test is quicker than a reader: waits until nobody has a hold. */
+const untilSettled = ({ adminToken, port }: Gateway): string => {
+  const get = (path: string) =>
+    `curl -s localhost:${port}/manage/v1/users${path} -H "Authorization: Bearer ${adminToken}"`
+  const held = `for id in $(${get("")} | jq -r '.data[].id'); do ${get("/$id/wallet")}; done`
+  return `until [ "$(${held} | jq -r .held_balance | sort -u)" = 0.00 ]; do sleep 0.1; done\n`
 }
 
 /** What the samples import: this project under its name, from its sources, and the clients of vendors. */
