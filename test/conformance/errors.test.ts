@@ -1,7 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { createServer } from "node:http"
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { taskErrorHelp } from "../../src/domain/ErrorHelp.ts"
@@ -13,15 +12,16 @@ import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { VendorError, VendorErrorClass } from "../../src/vendors/VendorError.ts"
 import { browserWith, signIn } from "../support/browser.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   GatewayHttp,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../support/gateway.ts"
 import type { HttpResult } from "../support/gateway.ts"
+import { localServer } from "../support/localServer.ts"
 import { png } from "../support/media.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { Running, runningGateway } from "../support/running.ts"
@@ -74,24 +74,8 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   5004: 504
 }
 
-/** A server on 127.0.0.1 with its address. */
-const host = (answer: Parameters<typeof createServer>[1]) =>
-  Effect.acquireRelease(
-    Effect.promise(
-      () =>
-        new Promise<{ url: string; close: () => void }>((resolve) => {
-          const server = createServer(answer).listen(0, "127.0.0.1", () => {
-            const { port } = server.address() as AddressInfo
-            const close = () => void (server.closeAllConnections(), server.close())
-            resolve({ url: `http://127.0.0.1:${port}`, close })
-          })
-        })
-    ),
-    ({ close }) => Effect.sync(close)
-  )
-
 /** A vendor scripted by the prompt: no response, a refusal, a rate, or a broken connection. */
-const vendor = host((request, response) => {
+const vendor = localServer((request, response) => {
   let body = ""
   request.on("data", (chunk: Buffer) => (body += chunk.toString()))
   request.on("end", () => {
@@ -106,7 +90,7 @@ const vendor = host((request, response) => {
 
 /** A gateway on a port, with the real clock and low limits. */
 const smallGateway = Layer.unwrap(
-  Effect.map(vendor, ({ url }) =>
+  Effect.map(vendor, (url) =>
     Layer.effect(
       GatewayHttp,
       Effect.map(Running, (running) => ({
@@ -364,14 +348,14 @@ describe("codes of tasks", () => {
       Effect.gen(function* () {
         const user = yield* makeUser()
         const small = Buffer.from(png({ width: 10, height: 10 }))
-        const images = yield* host(({ url }, response) => {
+        const images = yield* localServer(({ url }, response) => {
           if (url === "/small.png") response.end(small)
           else response.writeHead(404).end()
         })
         const hook = { url: "https://hooks.example.com/", events: ["task.failed"] }
         yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
         const made: Array<readonly [string, string]> = []
-        for (const [code, { body, path: at }] of Object.entries(failing(images.url))) {
+        for (const [code, { body, path: at }] of Object.entries(failing(images))) {
           const created = yield* user.call("POST", at, body)
           assert.strictEqual(created.status, 202, created.text)
           made.push([code, `${at}/${created.json.task_info.id}`])
@@ -404,7 +388,7 @@ describe("codes of tasks", () => {
 
     it.effect("/docs/errors lists every code of tasks, with a remedy", () =>
       Effect.gen(function* () {
-        const page = yield* callWith(adminToken)("GET", "/docs/errors")
+        const page = yield* operator("GET", "/docs/errors")
         assert.match(page.headers.get("content-type") ?? "", /^text\/html/u)
         for (const code of [400, 3001, 3002, 3003, 3004, 3005, 4002, 4004, 4005, 4008]) {
           assert.include(page.text, `<tr id="${code}"><td>${code}</td>`)

@@ -4,23 +4,22 @@ import { TestClock } from "effect/testing"
 import { pricePeriods } from "../../src/catalog/PriceRow.ts"
 import { builtInTokenModels } from "../../src/catalog/TokenModels.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../support/gateway.ts"
 import type { HttpResult } from "../support/gateway.ts"
-import { GatewayProcess, until } from "../support/gatewayProcess.ts"
+import { GatewayProcess } from "../support/gatewayProcess.ts"
+import { until } from "../support/until.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"
 
 /** docs/reference/http.md#management-api, request by request: permission, status, and members in order. */
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const manage = "/manage/v1"
-const operator = (method: string, path: string, body?: unknown) =>
-  callWith(adminToken)(method, `${manage}${path}`, body)
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u
@@ -89,28 +88,28 @@ describe("the management API", () => {
       "users: POST, GET, GET one, PATCH; by the operator alone, GET one by the user too",
       () =>
         Effect.gen(function* () {
-          const made = yield* operator("POST", "/users", { email: "a@example.com" })
+          const made = yield* operator("POST", `${manage}/users`, { email: "a@example.com" })
           assertMembers(made, 201, user)
           assert.match(made.json.id, uuid)
           assert.isNull(made.json.name)
-          const at = `/users/${made.json.id}`
+          const at = `${manage}/users/${made.json.id}`
           const whole = { email: "b@example.com", name: "B", password: "long enough" }
-          assertMembers(yield* operator("POST", "/users", whole), 201, user)
+          assertMembers(yield* operator("POST", `${manage}/users`, whole), 201, user)
           assertMembers(yield* operator("GET", at), 200, user)
           const changed = yield* operator("PATCH", at, { name: "A" })
           assertMembers(changed, 200, user)
           assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
           const otherUser = yield* makeUser()
           for (const [method, path, body] of [
-            ["POST", "/users", { email: "c@example.com" }],
-            ["GET", "/users", undefined],
+            ["POST", `${manage}/users`, { email: "c@example.com" }],
+            ["GET", `${manage}/users`, undefined],
             ["GET", at, undefined],
             ["PATCH", at, { name: "C" }],
             ["POST", `${at}/api-keys`, { name: "k" }],
             ["POST", `${at}/top-ups`, { amount: "1.00" }],
             ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
           ] as const) {
-            const refused = yield* otherUser.call(method, `${manage}${path}`, body)
+            const refused = yield* otherUser.call(method, path, body)
             assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
           }
           const own = yield* otherUser.call("GET", `${manage}/users/${otherUser.id}`)
@@ -122,7 +121,9 @@ describe("the management API", () => {
     it.effect("top-ups: 201 with the wallet, note optional; adjustments: note required", () =>
       Effect.gen(function* () {
         const { id } = yield* makeUser({ credits: 0 })
-        const topped = yield* operator("POST", `/users/${id}/top-ups`, { amount: "1000.00" })
+        const topped = yield* operator("POST", `${manage}/users/${id}/top-ups`, {
+          amount: "1000.00"
+        })
         assertMembers(topped, 201, wallet)
         assert.deepStrictEqual(topped.json, {
           available_balance: "1000.00",
@@ -133,7 +134,7 @@ describe("the management API", () => {
           state: "NORMAL"
         })
         const change = { amount: "-2.50", note: "correction" }
-        const adjusted = yield* operator("POST", `/users/${id}/adjustments`, change)
+        const adjusted = yield* operator("POST", `${manage}/users/${id}/adjustments`, change)
         assertMembers(adjusted, 201, wallet)
         assert.strictEqual(adjusted.json.settled_balance, "997.50")
       })
@@ -146,7 +147,7 @@ describe("the management API", () => {
         const body = { name: "a", scopes: ["inference", "manage"], expires_at }
         for (const made of [
           yield* owner.call("POST", `${manage}/api-keys`, body),
-          yield* operator("POST", `/users/${owner.id}/api-keys`, body)
+          yield* operator("POST", `${manage}/users/${owner.id}/api-keys`, body)
         ]) {
           assertMembers(made, 201, newKey)
           const { key, preview } = made.json
@@ -205,13 +206,17 @@ describe("the management API", () => {
           const listed = (yield* owner.call("GET", `${manage}/api-keys`)).json.data
           assert.deepInclude(listed, shownKey.json)
           for (const reset of ["daily", "weekly", "never"]) {
-            const { json } = yield* operator("PATCH", `/api-keys/${id}`, { reset })
+            const { json } = yield* operator("PATCH", `${manage}/api-keys/${id}`, { reset })
             assert.deepInclude(json, { ...change, reset })
           }
-          const more = yield* operator("PATCH", `/api-keys/${id}`, { spend_limit: "60.00" })
+          const more = yield* operator("PATCH", `${manage}/api-keys/${id}`, {
+            spend_limit: "60.00"
+          })
           const never = { reset: "never", resets_at: null }
           assert.deepInclude(more.json, { ...change, spend_limit: "60.00", ...never })
-          const removed = yield* operator("PATCH", `/api-keys/${id}`, { spend_limit: null })
+          const removed = yield* operator("PATCH", `${manage}/api-keys/${id}`, {
+            spend_limit: null
+          })
           assert.deepInclude(removed.json, noSpendLimit)
           const own = yield* callWith(key)("PATCH", one, { spend_limit: null })
           assert.deepStrictEqual([own.status, own.json.code], [403, 1004])

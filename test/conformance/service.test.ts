@@ -1,7 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
 import type { HttpResult } from "../support/gateway.ts"
-import { GatewayProcess, until } from "../support/gatewayProcess.ts"
+import { GatewayProcess } from "../support/gatewayProcess.ts"
+import { until } from "../support/until.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"
 import type { Received } from "../support/webhookReceiver.ts"
 

@@ -3,7 +3,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { eventually, layerGateway, makeUser, operator } from "../support/gateway.ts"
 import { migratedDatabaseUrl, postgresServer } from "../support/stores.ts"
 
 describe("faults inside the service", () => {
@@ -39,19 +39,18 @@ describe("faults inside the service", () => {
           Effect.orDie
         )
       yield* Effect.gen(function* () {
-        const call = callWith(adminToken)
-        assert.strictEqual((yield* call("GET", "/manage/v1/users")).status, 200)
+        assert.strictEqual((yield* operator("GET", "/manage/v1/users")).status, 200)
         yield* admin(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
         yield* admin(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
         )
-        const away = yield* call("GET", "/manage/v1/users")
+        const away = yield* operator("GET", "/manage/v1/users")
         assert.strictEqual(away.status, 503, away.text)
         assert.strictEqual(away.json.code, 5003)
         assert.match(away.headers.get("retry-after") ?? "", /^\d+$/u)
-        assert.strictEqual((yield* call("GET", "/readyz")).status, 503)
+        assert.strictEqual((yield* operator("GET", "/readyz")).status, 503)
         yield* admin(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)
-        yield* eventually(call("GET", "/manage/v1/users"), ({ status }) => status === 200)
+        yield* eventually(operator("GET", "/manage/v1/users"), ({ status }) => status === 200)
       }).pipe(
         Effect.provide(layerGateway({ database, env: { DATABASE_URL: url.href } }), { local: true })
       )

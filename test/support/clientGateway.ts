@@ -1,16 +1,17 @@
 import { Clock, Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
 import { GatewayClient } from "../../src/client/index.ts"
 import type { ClientOptions } from "../../src/client/index.ts"
 import { TestGateway } from "../../src/testing/index.ts"
 
-/** Moves the clock until the work is done. */
+/** Moves the clock until the work is done: not before the gateway has done what it can at once. */
 export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
+    const { advance } = yield* TestGateway
     const fiber = yield* Effect.forkChild(work)
+    yield* advance(0)
     while (fiber.pollUnsafe() === undefined) {
-      yield* TestClock.adjust("1 second")
-      // A moment of real time, in which the store makes progress
+      yield* advance("1 second")
+      // A moment of real time, in which sockets make progress
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2)))
     }
     return yield* Fiber.join(fiber)

@@ -266,6 +266,9 @@ export const callWith =
       return yield* Effect.promise(() => readResult(response))
     })
 
+/** Calls it with the operator's token. */
+export const operator = callWith(adminToken)
+
 /** A response with its whole body. */
 export interface HttpResult {
   readonly status: number

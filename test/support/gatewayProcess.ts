@@ -11,6 +11,7 @@ import type { HttpResult } from "./gateway.ts"
 import { ownClock } from "./ownClock.ts"
 import { freePort, killAtExit } from "./spawnService.ts"
 import { prepareDataDir } from "./stores.ts"
+import { pause } from "./until.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
@@ -251,24 +252,4 @@ export class GatewayProcess {
     })
     return readResult(response)
   }
-}
-
-export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
-
-/**
- * Repeats the look until it returns something, the longer it takes the more seldom, and throws after the time limit.
- * Without one it promises nothing, and ends what hangs.
- */
-export const until = async <A>(
-  ask: () => Promise<A | undefined>,
-  options: { readonly millis?: number; readonly what?: string } = {}
-): Promise<A> => {
-  const { millis = 60_000, what = "it" } = options
-  const began = performance.now()
-  for (let passed = 0; passed < millis; passed = performance.now() - began) {
-    const answer = await ask()
-    if (answer !== undefined) return answer
-    await pause(Math.min(250, Math.max(50, passed / 20)))
-  }
-  throw new Error(`${what} did not come within ${millis} ms`)
 }

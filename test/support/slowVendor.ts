@@ -1,8 +1,8 @@
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { pause } from "./gatewayProcess.ts"
 import { chatCompletion, chatEvents } from "./mockOpenAi.ts"
+import { pause } from "./until.ts"
 import { pixel } from "./upstreams/Upstream.ts"
 
 /**

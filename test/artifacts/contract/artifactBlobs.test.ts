@@ -15,9 +15,7 @@ import {
 } from "effect"
 import { TestClock } from "effect/testing"
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { IncomingHttpHeaders, RequestListener, Server } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { IncomingHttpHeaders } from "node:http"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
@@ -28,6 +26,7 @@ import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
 import type { BucketAccess } from "../../../src/domain/Bucket.ts"
 import { makeArtifactId } from "../../../src/domain/Ids.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
+import { localServer } from "../../support/localServer.ts"
 
 /** One suite for the directory and for a bucket: docs/reference/configuration.md#artifact-store. */
 
@@ -53,19 +52,6 @@ const s3Server = Effect.gen(function* () {
     ({ server }) => Effect.promise(() => server.close())
   )
 })
-
-/** A server of one test's own; its URL. */
-const listening = (handler: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.promise(
-      () =>
-        new Promise<Server>((resolve) => {
-          const server = createServer(handler)
-          server.listen(0, "127.0.0.1", () => resolve(server))
-        })
-    ),
-    (server) => Effect.sync(() => server.close())
-  ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 
 /** In real time, in which the test's clock moves by `step` alone. */
 const until = (is: () => boolean, step: Effect.Effect<void> = Effect.void) =>
@@ -283,7 +269,7 @@ describe("S3Blobs.layer", () => {
           yield* failure({ ...bucketOptions(url), bucket: "nothing" }),
           "ARTIFACT_STORE: the bucket nothing does not exist; create it, or name another"
         )
-        const refusing = yield* listening((_request, response) => response.writeHead(403).end())
+        const refusing = yield* localServer((_request, response) => response.writeHead(403).end())
         assert.strictEqual(
           yield* failure(bucketOptions(refusing)),
           "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the permissions to list, read, write and delete"
@@ -300,7 +286,7 @@ describe("S3Blobs, its requests", () => {
   it.live("are addressed by path, carry the session's token, and ask for no checksum", () =>
     Effect.gen(function* () {
       const requests: Array<{ readonly path: string; readonly headers: IncomingHttpHeaders }> = []
-      const url = yield* listening((request, response) => {
+      const url = yield* localServer((request, response) => {
         requests.push({ path: request.url ?? "", headers: request.headers })
         response.writeHead(request.method === "PUT" ? 200 : 404).end()
       })
@@ -325,7 +311,7 @@ describe("S3Blobs, its requests", () => {
 
   it.live("that fail give the status and the code, and nothing of what the bucket quotes", () =>
     Effect.gen(function* () {
-      const url = yield* listening((request, response) =>
+      const url = yield* localServer((request, response) =>
         request.method === "GET"
           ? response.writeHead(404).end()
           : response
@@ -351,7 +337,7 @@ describe("S3Blobs, its requests", () => {
     Effect.gen(function* () {
       let closed = 0
       let sent = 0
-      const url = yield* listening((request, response) => {
+      const url = yield* localServer((request, response) => {
         if (request.url?.includes("/art_") !== true) return response.writeHead(404).end()
         const range = /^bytes=(\d+)-(\d+)$/u.exec(request.headers.range ?? "")
         response.on("close", () => (closed += 1))

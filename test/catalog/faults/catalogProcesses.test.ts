@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/catalog.md#reload, docs/catalog.md#after-a-restart */
 
@@ -39,7 +40,7 @@ const timeTo = async (
 ): Promise<number> => {
   const now = ownClock(gateway.pid, ...others.map(({ pid }) => pid))
   const began = now()
-  await until(async () => ((await quoteOf(gateway)) === amount ? true : undefined), {
+  await until(async () => (await quoteOf(gateway)) === amount, {
     what: `the price of ${amount}`
   })
   return now() - began
@@ -76,7 +77,7 @@ describe("several processes", () => {
 
       two.write("{ broken")
       process.kill(second.pid!, "SIGHUP")
-      await until(async () => (second.output.includes("Expected valid JSON") ? true : undefined), {
+      await until(() => second.output.includes("Expected valid JSON"), {
         what: "the log of the fault"
       })
       assert.isTrue(second.isRunning)
@@ -136,7 +137,7 @@ describe("a task that runs while its model leaves the catalog", () => {
     // A kill before would leave it open whether the job was bought
     await until(async () => {
       const { json } = await gateway.call("GET", `/manage/v1/tasks/${id}`)
-      return json.attempts[0]?.state === "submitted" ? true : undefined
+      return json.attempts[0]?.state === "submitted"
     })
     own.write({ remove: ["text-to-image-max"] })
     await gateway.restart()

@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -17,8 +17,6 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const chat = "/vendors/openai/v1/chat/completions"
-const operator = (method: string, route: string) =>
-  callWith(adminToken)(method, `/manage/v1${route}`)
 const price = (amount: string) => ({ per: "image", amount })
 const hash = /^[0-9a-f]{64}$/u
 const nothing = { added: [], removed: [], changed: [] }
@@ -41,7 +39,7 @@ describeStores("the catalog of a running gateway", (database) => {
   const adopt = (content: unknown) =>
     Effect.gen(function* () {
       write(content)
-      const reloaded = yield* operator("POST", "/catalog/reload")
+      const reloaded = yield* operator("POST", "/manage/v1/catalog/reload")
       assert.strictEqual(reloaded.status, 200, reloaded.text)
       return reloaded.json
     })
@@ -53,11 +51,11 @@ describeStores("the catalog of a running gateway", (database) => {
         "POST /catalog/reload?dry_run=true shows what would change, and changes nothing",
         () =>
           Effect.gen(function* () {
-            const before = yield* operator("GET", "/catalog")
+            const before = yield* operator("GET", "/manage/v1/catalog")
             assert.strictEqual(before.status, 200, before.text)
             assert.match(before.json.hash, hash)
             write({ change: { "text-to-image-max": { price: price("9.00") } } })
-            const looked = yield* operator("POST", "/catalog/reload?dry_run=true")
+            const looked = yield* operator("POST", "/manage/v1/catalog/reload?dry_run=true")
             assert.strictEqual(looked.status, 200, looked.text)
             assert.match(looked.json.hash, hash)
             assert.notStrictEqual(looked.json.hash, before.json.hash)
@@ -75,7 +73,7 @@ describeStores("the catalog of a running gateway", (database) => {
                 ]
               }
             })
-            assert.deepStrictEqual((yield* operator("GET", "/catalog")).json, before.json)
+            assert.deepStrictEqual((yield* operator("GET", "/manage/v1/catalog")).json, before.json)
             const { call } = yield* makeUser()
             const quote = yield* call("POST", `${path}?dry_run=true`, { prompt: "a" })
             assert.strictEqual(quote.json.quote.amount, "7.50")
@@ -88,7 +86,7 @@ describeStores("the catalog of a running gateway", (database) => {
           Effect.gen(function* () {
             write({ change: { "text-to-image-max": { price: price("9.50") } } })
             const reload = (query: string) =>
-              callWith(adminToken)("POST", `/manage/v1/catalog/reload${query}`, undefined, {
+              operator("POST", `/manage/v1/catalog/reload${query}`, undefined, {
                 "idempotency-key": "reload"
               })
             assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
@@ -96,7 +94,7 @@ describeStores("the catalog of a running gateway", (database) => {
             assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
             const again = yield* reload("?dry_run=true")
             assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
-            const log = yield* operator("GET", "/audit-log?type=reloadCatalog&limit=100")
+            const log = yield* operator("GET", "/manage/v1/audit-log?type=reloadCatalog&limit=100")
             assert.isEmpty(
               log.json.data.filter(({ changes }: { changes: object }) => "dry_run" in changes)
             )
@@ -129,7 +127,7 @@ describeStores("the catalog of a running gateway", (database) => {
         "a file with any fault is refused whole, with every place, and the old one is kept",
         () =>
           Effect.gen(function* () {
-            const before = yield* operator("GET", "/catalog")
+            const before = yield* operator("GET", "/manage/v1/catalog")
             for (const [content, pointers] of [
               ["{", ["#"]],
               [
@@ -150,14 +148,17 @@ describeStores("the catalog of a running gateway", (database) => {
             ] as const) {
               write(content)
               for (const query of ["", "?dry_run=true"]) {
-                const refused = yield* operator("POST", `/catalog/reload${query}`)
+                const refused = yield* operator("POST", `/manage/v1/catalog/reload${query}`)
                 assert.deepInclude(refused.json, { status: 400, code: 2001 })
                 assert.deepStrictEqual(
                   refused.json.errors.map((it: { pointer: string }) => it.pointer),
                   pointers
                 )
               }
-              assert.deepStrictEqual((yield* operator("GET", "/catalog")).json, before.json)
+              assert.deepStrictEqual(
+                (yield* operator("GET", "/manage/v1/catalog")).json,
+                before.json
+              )
             }
           })
       )
@@ -190,7 +191,7 @@ describeStores("the catalog of a running gateway", (database) => {
               }
             })
             assert.isTrue(reloaded.adopted)
-            const { adopted_at } = (yield* operator("GET", "/catalog")).json
+            const { adopted_at } = (yield* operator("GET", "/manage/v1/catalog")).json
             const justBefore = new Date(Date.parse(adopted_at) - 1).toISOString()
             const later = yield* user.call("POST", path, { prompt: "b" })
             const ids = [earlier, later].map(({ json }) => String(json.task_info.id))
@@ -208,7 +209,7 @@ describeStores("the catalog of a running gateway", (database) => {
               [reloaded.hash, reloaded.previous_hash]
             )
             const priceIn = (query: string) =>
-              Effect.map(operator("GET", `/catalog${query}`), ({ json }) => {
+              Effect.map(operator("GET", `/manage/v1/catalog${query}`), ({ json }) => {
                 const row = json.data.find((it: { id: string }) =>
                   it.id.includes("text-to-image-max")
                 )
@@ -224,9 +225,12 @@ describeStores("the catalog of a running gateway", (database) => {
               const row = [reloaded.previous_hash, "7.50", built]
               assert.deepStrictEqual(yield* priceIn(query), row, query)
             }
-            const before = yield* operator("GET", "/catalog?at=1960-01-01T00:00:00Z")
+            const before = yield* operator("GET", "/manage/v1/catalog?at=1960-01-01T00:00:00Z")
             assert.deepStrictEqual([before.status, before.json.code], [404, 2005])
-            const both = yield* operator("GET", `/catalog?at=${adopted_at}&hash=${reloaded.hash}`)
+            const both = yield* operator(
+              "GET",
+              `/manage/v1/catalog?at=${adopted_at}&hash=${reloaded.hash}`
+            )
             assert.deepStrictEqual([both.status, both.json.code], [400, 2001])
           })
       )
@@ -366,10 +370,10 @@ describeStores("the catalog of a running gateway", (database) => {
           assert.containsAllKeys(paths, [added, "/vendors/openai/v1/audio/speech"])
           const models = (yield* user.call("GET", "/manage/v1/models")).json.data
           assert.isTrue(models.some((it: { path: string }) => it.path === added))
-          const { data } = (yield* operator("GET", "/catalog")).json
+          const { data } = (yield* operator("GET", "/manage/v1/catalog")).json
           const row = data.find((it: { type: string }) => it.type === "route")
           assert.deepInclude(row, { id: "POST openai/v1/audio/speech", price: meter })
-          const again = yield* operator("POST", "/catalog/reload")
+          const again = yield* operator("POST", "/manage/v1/catalog/reload")
           assert.deepInclude(again.json, { adopted: false, difference: nothing })
           const page = (yield* user.call("GET", "/manage/v1/models?limit=3")).json
           yield* adopt({})

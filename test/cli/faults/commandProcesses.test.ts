@@ -15,9 +15,10 @@ import { afterAll, assert, describe, it } from "vitest"
 import { heapFlags } from "../../../src/cli/HeapFlags.ts"
 import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { killAtExit } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/cli.md, docs/operating.md#backup, ADR 0221. One run, because each process costs a second. */
 
@@ -65,10 +66,10 @@ describe("gateway as a process", () => {
       env.GATEWAY_KEY = await service.key()
 
       const listening = start("listen", "--forward", "http://127.0.0.1:9/", "--json")
-      await until(async () => (listening.ran.out.includes("whsec_") ? true : undefined))
+      await until(() => listening.ran.out.includes("whsec_"))
       // Its reader is gone before there is an event
       const piped = start("listen", "--forward", "http://127.0.0.1:9/", "--json")
-      await until(async () => (piped.ran.out.includes("whsec_") ? true : undefined))
+      await until(() => piped.ran.out.includes("whsec_"))
       piped.child.stdout.destroy()
       const run = await gateway(
         "run",
@@ -82,7 +83,7 @@ describe("gateway as a process", () => {
       assert.strictEqual(run.code, 0, run.error)
       assert.match(run.error, /^$/u)
       const made = JSON.parse(run.out)
-      await until(async () => (listening.ran.out.includes("task.succeeded") ? true : undefined))
+      await until(() => listening.ran.out.includes("task.succeeded"))
       assert.strictEqual(await piped.ended, 141)
       assert.strictEqual(piped.ran.error, "")
       listening.child.kill("SIGINT")

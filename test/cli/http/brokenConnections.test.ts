@@ -1,13 +1,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readdirSync, rmSync } from "node:fs"
-import { createServer, request as send } from "node:http"
-import type { RequestListener } from "node:http"
-import type { AddressInfo } from "node:net"
+import { request as send } from "node:http"
 import { runCommand } from "../../support/commandLine.ts"
-import { until } from "../../support/gatewayProcess.ts"
+import { localServer } from "../../support/localServer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/cli.md: what `run` and `listen` do when the way to the service breaks */
 
@@ -16,26 +15,9 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-const server = (handler: RequestListener) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.promise(async () => {
-        const made = createServer(handler)
-        await new Promise<void>((resolve) => made.listen(0, "127.0.0.1", resolve))
-        return made
-      }),
-      (made) =>
-        Effect.promise(() => {
-          made.closeAllConnections()
-          return new Promise((resolve) => made.close(resolve))
-        })
-    ),
-    (made) => `http://127.0.0.1:${(made.address() as AddressInfo).port}`
-  )
-
 /** A way to the service: `cutAfter` says after how many bytes of the response it breaks, if it does. */
 const proxy = (target: string, cutAfter: (method: string, path: string) => number | undefined) =>
-  server((request, response) => {
+  localServer((request, response) => {
     const { headers, method = "GET", url = "/" } = request
     const most = cutAfter(method, url)
     const forwarded = send(`${target}${url}`, { method, headers }, (answer) => {
@@ -134,7 +116,7 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
       Effect.gen(function* () {
         const { key, url } = yield* Running
         const got: Array<string> = []
-        const hook = yield* server((request, response) => {
+        const hook = yield* localServer((request, response) => {
           const chunks: Array<Buffer> = []
           request.on("data", (chunk: Buffer) => chunks.push(chunk))
           request.on("end", () => {
@@ -158,7 +140,7 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
           )
         )
         // From the first open stream on
-        yield* Effect.promise(() => until(async () => (streams > 0 ? true : undefined)))
+        yield* Effect.promise(() => until(() => streams > 0))
         yield* Effect.promise(() => until(async () => lines[0]))
         const at = `${url}/vendors/alibaba/v1/text-to-image-max/generation`
         const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
@@ -172,7 +154,7 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
         for (const id of ids) {
           yield* Effect.promise(() => fetch(`${at}/${id}`, { method: "DELETE", headers }))
         }
-        yield* Effect.promise(() => until(async () => (got.length >= 120 ? true : undefined)))
+        yield* Effect.promise(() => until(() => got.length >= 120))
         yield* Fiber.interrupt(listening)
         assert.deepStrictEqual(got, [
           ...ids.map((id) => `task.created ${id}`),

@@ -9,10 +9,10 @@ import { listenerBounds } from "../../../src/http/server/Listener.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
-import { until } from "../../support/gatewayProcess.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** Every sample of docs/cli.md prints what the page says. */
 

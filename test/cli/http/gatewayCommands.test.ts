@@ -8,9 +8,9 @@ import { join } from "node:path"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
 import { runCommand } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
-import { until } from "../../support/gatewayProcess.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/cli.md */
 

@@ -15,8 +15,8 @@ import { join } from "node:path"
 import { writeArchive } from "../../../src/cli/backup/Archive.ts"
 import { openEmbedded } from "../../../src/db/EmbeddedPostgres.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
-import { until } from "../../support/gatewayProcess.ts"
 import { prepareDataDir } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/operating.md#backup, ADR 0221. What a process does with it: commandProcesses.test.ts */
 

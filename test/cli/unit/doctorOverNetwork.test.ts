@@ -2,16 +2,15 @@ import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { rmSync } from "node:fs"
-import { createServer } from "node:http"
 import type { RequestListener } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { describe } from "vitest"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
-import { until } from "../../support/gatewayProcess.ts"
+import { localServer } from "../../support/localServer.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/cli.md#doctor: what `gateway doctor` asks over the network, also where nothing responds */
 
@@ -19,20 +18,6 @@ const folder = Effect.acquireRelease(
   Effect.sync(() => temporaryFolder("doctor")),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
-
-const server = (handler: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const made = createServer(handler)
-      await new Promise<void>((resolve) => made.listen(0, "127.0.0.1", resolve))
-      return { made, url: `http://127.0.0.1:${(made.address() as AddressInfo).port}` }
-    }),
-    ({ made }) =>
-      Effect.promise(() => {
-        made.closeAllConnections()
-        return new Promise((resolve) => made.close(resolve))
-      })
-  )
 
 const secret = "the-secret-of-the-bucket"
 
@@ -57,7 +42,7 @@ describe("doctor and a service", () => {
   it.effect("one that never responds is given up after 10 seconds", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
-      const { url } = yield* server(({ url: path = "" }) => asked.push(path))
+      const url = yield* localServer(({ url: path = "" }) => asked.push(path))
       yield* withEnvironment({ DATA_DIR: join(yield* folder, "data") })
       const asking = yield* Effect.forkChild(runCommand(["doctor", "--json"], { GATEWAY_URL: url }))
       yield* Effect.promise(() => until(async () => asked[0]))
@@ -74,7 +59,7 @@ describe("doctor and a service", () => {
   it.effect("one that does not respond to a key is broken after three times 10 seconds", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
-      const { url } = yield* server(({ url: path = "" }, response) => {
+      const url = yield* localServer(({ url: path = "" }, response) => {
         if (path.endsWith("z")) response.end()
         else asked.push(path)
       })
@@ -138,9 +123,7 @@ describe("doctor and a bucket", () => {
         ],
         [refusing("DELETE", 403, "AccessDenied"), /\.doctor-.*403/u, /permissions to .*delete/u]
       ] as const) {
-        const found = yield* Effect.scoped(
-          Effect.flatMap(server(handler), ({ url }) => doctorOf(url))
-        )
+        const found = yield* Effect.scoped(Effect.flatMap(localServer(handler), doctorOf))
         assert.deepStrictEqual([found.code, found.status], [1, "broken"])
         assert.match(found.detail ?? "", detail)
         assert.match(found.remedy ?? "", remedy)
@@ -154,11 +137,11 @@ describe("doctor and a bucket", () => {
   it.effect("one that never responds is given up after 15 seconds", () =>
     Effect.gen(function* () {
       let requests = 0
-      const { url } = yield* server(() => {
+      const url = yield* localServer(() => {
         requests += 1
       })
       const asking = yield* Effect.forkChild(doctorOf(url))
-      yield* Effect.promise(() => until(async () => (requests > 0 ? true : undefined)))
+      yield* Effect.promise(() => until(() => requests > 0))
       yield* TestClock.adjust("15 seconds")
       const { detail, status } = yield* Fiber.join(asking)
       assert.strictEqual(status, "broken")

@@ -1,12 +1,11 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { describe } from "vitest"
 import { table } from "../../../src/cli/terminal/Table.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { localServer } from "../../support/localServer.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md#the-service, docs/cli.md#doctor */
@@ -17,18 +16,11 @@ const folder = Effect.acquireRelease(
 )
 
 /** A vendor that takes one key. */
-const vendor = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const server = createServer((request, response) => {
-      const isKnown = request.headers.authorization === "Bearer sk-good"
-      response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" })
-      response.end(JSON.stringify(isKnown ? { data: [] } : { error: { code: "invalid_api_key" } }))
-    })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-  }),
-  ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
-)
+const vendor = localServer((request, response) => {
+  const isKnown = request.headers.authorization === "Bearer sk-good"
+  response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" })
+  response.end(JSON.stringify(isKnown ? { data: [] } : { error: { code: "invalid_api_key" } }))
+})
 
 /** Nothing runs there. */
 const away = { GATEWAY_URL: "http://127.0.0.1:9" }
@@ -62,7 +54,7 @@ describe("commands that need no service", () => {
   it.live("doctor says what is wrong, and what to do", () =>
     Effect.gen(function* () {
       const own = { DATA_DIR: join(yield* folder, "data"), BASE_URL: "http://localhost:8080" }
-      const { url } = yield* vendor
+      const url = yield* vendor
       yield* withEnvironment(own)
       const fresh = yield* diagnosis
       assert.deepStrictEqual([fresh.code, fresh.healthy], [0, true], fresh.out)
@@ -127,22 +119,15 @@ describe("commands that need no service", () => {
 
 /** Answers each path with this body. */
 const answering = (answers: Readonly<Record<string, readonly [type: string, body: string]>>) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const server = createServer((request, response) => {
-        const [type, body] = answers[request.url?.split("?", 1)[0] ?? ""] ?? ["text/plain", ""]
-        response.writeHead(200, { "content-type": type }).end(body)
-      })
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-      return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-    }),
-    ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
-  )
+  localServer((request, response) => {
+    const [type, body] = answers[request.url?.split("?", 1)[0] ?? ""] ?? ["text/plain", ""]
+    response.writeHead(200, { "content-type": type }).end(body)
+  })
 
 describe("a service of another release", () => {
   it.live("whose rows or events have another form is named, and ends the command with 1", () =>
     Effect.gen(function* () {
-      const { url } = yield* answering({
+      const url = yield* answering({
         "/manage/v1/users": ["application/json", '{"data":[{"odd":1}],"next_cursor":null}'],
         "/manage/v1/service": ["application/json", '{"name":"Service"}'],
         "/manage/v1/events": ["text/event-stream", "data: {}\n\n"]

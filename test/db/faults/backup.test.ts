@@ -11,12 +11,12 @@ import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { newServer, stopServer } from "../../support/postgresProcess.ts"
 import type { NewServer } from "../../support/postgresProcess.ts"
@@ -144,7 +144,7 @@ it.effect(
         )
         assert.strictEqual(deliveries.at(-1)?.request.secret, secret)
         yield* advance("40 seconds")
-        const queues = yield* callWith(adminToken)("GET", "/manage/v1/queues")
+        const queues = yield* operator("GET", "/manage/v1/queues")
         assert.strictEqual(queues.json.wallets.drift, 0)
         assert.isNotNull(queues.json.wallets.audited_at)
       }).pipe(Effect.provide(gatewayOn(copy)))

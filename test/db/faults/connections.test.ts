@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { startPooler } from "../../support/pooler.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -62,9 +63,7 @@ describe("a start while Postgres restarts", () => {
         pooler.state.isStarting = true
         url.port = String(pooler.port)
         const starting = GatewayProcess.start({ databaseUrl: url.href })
-        yield* Effect.promise(() =>
-          until(async () => (pooler.state.clients > 5 ? true : undefined), { millis: 60_000 })
-        )
+        yield* Effect.promise(() => until(() => pooler.state.clients > 5, { millis: 60_000 }))
         pooler.state.isStarting = false
         const gateway = yield* Effect.acquireDisposable(Effect.promise(() => starting))
         assert.match(gateway.output, /accepts no connections now; waiting for it/u)

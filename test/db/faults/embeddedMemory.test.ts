@@ -3,9 +3,9 @@ import { spawn } from "node:child_process"
 import { readFileSync, rmSync } from "node:fs"
 import { startFlags } from "../../../bench/startFlags.ts"
 import { compileCache } from "../../support/compiled.ts"
-import { pause, until } from "../../support/gatewayProcess.ts"
 import { freePort, killAtExit } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause, until } from "../../support/until.ts"
 
 /** In MB, of /proc. */
 const memory = (pid: number) => {

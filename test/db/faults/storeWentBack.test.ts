@@ -12,9 +12,10 @@ import { pixel } from "../../../src/vendors/mock/Pixel.ts"
 import { bodyOf, catalogOfFamilies, familyOf, pathOf } from "../../support/families.ts"
 import type { Family } from "../../support/families.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { newServer, runFolderPrefix, stopServer } from "../../support/postgresProcess.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 /** docs/standbys.md: a store that is brought back to an earlier time, while the service runs or before it starts. */
@@ -147,7 +148,7 @@ const unsubmitted = async (catalog: string, ...flags: ReadonlyArray<string>) => 
   for (const family of [listed, unlisted, listed, unlisted]) {
     orders.push(await create(gateway, family, `${family.adapter} ${orders.length}`))
   }
-  await until(async () => (vendor.sold > 0 ? true : undefined), { what: "the first submit" })
+  await until(() => vendor.sold > 0, { what: "the first submit" })
   await gateway.kill("SIGTERM")
   const before = orders.map((order) => bought(vendor, order))
   await markRestored(postgres.url, ...flags)
@@ -184,7 +185,7 @@ const scenario = async (catalog: string, how: "while the service runs" | "before
       orders.push(await create(n % 2 === 0 ? first : second, family, `${family.adapter} ${n}`))
     }
   }
-  await until(async () => (vendor.sold >= 2 ? true : undefined), { what: "the first submits" })
+  await until(() => vendor.sold >= 2, { what: "the first submits" })
   await postgres.save()
   await ended(first, orders)
   const lost = await create(second, listed, "of the time that is lost")

@@ -7,6 +7,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { rawHttp } from "../../support/rawHttp.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/reference/http.md#overload, ADR 0207 */
 
@@ -58,14 +59,6 @@ const drain = (count = capacity) => {
   for (let n = 0; n < count; n += 1) {
     for (const limiter of Object.values(limiters)) limiter.end("user", performance.now(), 1)
   }
-}
-
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
 }
 
 const statusOf = async (response: Promise<Response>) => {
@@ -141,7 +134,7 @@ describe("a process that does not keep up", () => {
     const calls: Array<Promise<number>> = []
     for (let n = 1; n <= bounds.most * 5; n += 1) {
       calls.push(statusOf(gateway.post("/v1/chat/completions", { ...chat, stream: n % 2 === 0 })))
-      await until("the vendor has the call", () => silent.length === n)
+      await until(() => silent.length === n, { what: "the vendor has the call" })
     }
     const left = new AbortController()
     const waiting: Array<Promise<unknown>> = []

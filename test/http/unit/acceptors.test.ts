@@ -10,6 +10,7 @@ import {
   sharesPorts
 } from "../../../src/http/server/Acceptors.ts"
 import { listenerBounds, makeListener } from "../../../src/http/server/Listener.ts"
+import { until } from "../../support/until.ts"
 
 /** ADR 0208 */
 
@@ -23,11 +24,6 @@ const listening = (server: ReturnType<typeof createServer>, reusePort: boolean) 
   })
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
-
-const until = async (is: () => boolean) => {
-  for (let turns = 0; turns < 100_000 && !is(); turns += 1) await turn()
-  assert.isTrue(is())
-}
 
 const answerOn = (port: number) =>
   new Promise<string>((resolve) => {

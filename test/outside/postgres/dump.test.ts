@@ -9,12 +9,12 @@ import { afterAll, assert, describe, it } from "vitest"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { newServer, stopServer } from "../../support/postgresProcess.ts"
 import type { Binaries } from "../../support/postgresProcess.ts"
@@ -127,7 +127,7 @@ describe("the dump of docs/operating.md", () => {
         assert.isNotEmpty((yield* finished(call, done)).json.images)
         assert.isNotEmpty((yield* finished(call, running)).json.images)
         yield* advance("40 seconds", "10 seconds")
-        const queues = yield* callWith(adminToken)("GET", "/manage/v1/queues")
+        const queues = yield* operator("GET", "/manage/v1/queues")
         assert.strictEqual(queues.json.wallets.drift, 0)
         assert.isNotNull(queues.json.wallets.audited_at)
         const { available_balance, held_balance } = (yield* call("GET", "/manage/v1/wallet")).json

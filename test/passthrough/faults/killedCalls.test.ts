@@ -1,15 +1,13 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { GatewayProcess, until as untilThere } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 let upstream: MockVendor
 let gateway: GatewayProcess
-
-const until = (what: string, is: () => boolean | Promise<boolean>) =>
-  untilThere(async () => ((await is()) ? true : undefined), { millis: 60_000, what })
 
 const chat = JSON.stringify({ model: "gpt-4o", max_tokens: 600, messages: [] })
 
@@ -63,19 +61,19 @@ describe.each(["embedded", "postgres"] as const)(
       const before = await wallet()
       upstream.script = () => {}
       const calls = Array.from({ length: 5 }, () => post().catch(() => undefined))
-      await until("all are upstream", () => upstream.seen.length === 5)
+      await until(() => upstream.seen.length === 5, { what: "all are upstream" })
       assert.notEqual((await wallet()).held_balance, "0.00")
       await gateway.kill("SIGKILL")
       await Promise.all(calls)
       await gateway.start()
-      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
       assert.deepEqual(await wallet(), before)
     })
 
     it("while a key calls often: nothing stays held, and at most the completed calls are charged", async () => {
       upstream.script = openAiScript
       const cost = Number((await post()).headers.get("x-service-cost"))
-      await until("it is settled", async () => (await wallet()).held_balance === "0.00")
+      await until(async () => (await wallet()).held_balance === "0.00", { what: "it is settled" })
       const before = Number((await wallet()).settled_balance)
       upstream.seen.length = 0
       const service = { isAlive: true }
@@ -88,13 +86,13 @@ describe.each(["embedded", "postgres"] as const)(
         }
       }
       const clients = Promise.all(Array.from({ length: 8 }, client))
-      await until("a reservation is drawn on", () => upstream.seen.length > 200)
+      await until(() => upstream.seen.length > 200, { what: "a reservation is drawn on" })
       await gateway.kill("SIGKILL")
       service.isAlive = false
       await clients
       const calls = upstream.seen.length
       await gateway.start()
-      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
       const charged = before - Number((await wallet()).settled_balance)
       assert.isAbove(charged, cost * 100)
       assert.isAtMost(charged, (cost + 0.01) * calls)
@@ -117,7 +115,7 @@ describe.each(["embedded", "postgres"] as const)(
         await Promise.all(calls)
         await gateway.start()
       }
-      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
       const text = await (await fetch(`${gateway.url}/metrics`)).text()
       assert.match(text, /gateway_wallet_drift 0/)
     })

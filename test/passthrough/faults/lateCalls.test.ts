@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { callLeaseSeconds } from "../../../src/domain/Limits.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { pause, until } from "../../support/until.ts"
 
 const each = 4
 /** Its tokens cost more than a cent. */
@@ -71,7 +72,7 @@ const start = async (databaseUrl: string) => {
     hold,
     release: () => gate.resolve(),
     isWaiting: (calls: number) =>
-      until(async () => waiting === calls || undefined, { what: `${calls} calls at the vendor` }),
+      until(() => waiting === calls, { what: `${calls} calls at the vendor` }),
     [Symbol.asyncDispose]: async () => {
       await first.close()
       await second.close()
@@ -98,7 +99,7 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
     }
     return { client, last: again() }
   })
-  await until(async () => upstream.seen.length > 300 || undefined, {
+  await until(() => upstream.seen.length > 300, {
     what: "300 calls",
     millis: 100_000
   })
@@ -119,8 +120,7 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
     }))
   ]
   await until(
-    async () =>
-      calls.every(({ answer, isStream }) => !isStream || answer.text.includes('"lo"')) || undefined,
+    async () => calls.every(({ answer, isStream }) => !isStream || answer.text.includes('"lo"')),
     { what: "the beginnings of all streams" }
   )
   return { own, often, calls }
@@ -160,10 +160,10 @@ const released = async (databaseUrl: string) => {
   const pid = bench.first.pid ?? 0
   process.kill(pid, "SIGSTOP")
   for (const key of [own, often]) {
-    await until(
-      async () => (await bench.get(key, "/wallet"))["held_balance"] === "0.00" || undefined,
-      { what: "the rescue of calls and reservations", millis: 100_000 }
-    )
+    await until(async () => (await bench.get(key, "/wallet"))["held_balance"] === "0.00", {
+      what: "the rescue of calls and reservations",
+      millis: 100_000
+    })
   }
   bench.release()
   process.kill(pid, "SIGCONT")

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { pause, until } from "../../support/until.ts"
 
 /** Longer than a process without a heartbeat owns tasks, shorter than the lease of its calls. */
 const pauseMillis = 14_000
@@ -32,7 +33,7 @@ const paused = async (databaseUrl: string) => {
     while (state.isBusy) statuses.push(await chat(key))
   }
   const busy = Promise.all(Array.from({ length: clients }, client))
-  await until(async () => upstream.seen.length > 300 || undefined, {
+  await until(() => upstream.seen.length > 300, {
     what: "300 calls",
     millis: 100_000
   })
@@ -46,7 +47,7 @@ const paused = async (databaseUrl: string) => {
   }
   // A call with a hold of its own
   const single = chat(own)
-  await until(async () => held === clients + 1 || undefined, { what: "calls at the vendor" })
+  await until(() => held === clients + 1, { what: "calls at the vendor" })
   state.isBusy = false
   process.kill(first.pid ?? 0, "SIGSTOP")
   await pause(pauseMillis)

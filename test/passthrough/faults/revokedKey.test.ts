@@ -2,10 +2,11 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import type { Seen } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 /** The cost of a call with the mock's usage: nothing is rounded. */
 const cost = 0.7
@@ -70,7 +71,7 @@ const endedWhileBusy = async (
   const before = seen.length
   const state = { isRevoked: false }
   const { calls, done } = busy(first, made.json.key, state)
-  await until(async () => (seen.length > before + 100 && (await reservations()) > 0) || undefined, {
+  await until(async () => seen.length > before + 100 && (await reservations()) > 0, {
     what: "a reservation that is drawn on"
   })
   await end(second, `/manage/v1/api-keys/${made.json.id}`)

@@ -4,13 +4,14 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { chatCompletion, chatEvents, openAiUsage } from "../../support/mockOpenAi.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
 import type { Script } from "../../support/mockVendors.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause, until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
 
@@ -137,7 +138,7 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
     assert.strictEqual(outcome, "settled")
     assert.isAbove(Number(cost), 0)
   }
-  await until(async () => (receiver.received.length >= ids.length * 2 ? true : undefined), {
+  await until(() => receiver.received.length >= ids.length * 2, {
     what: "every webhook"
   })
   // Longer than the rescue of attempts would need to send them again
@@ -169,7 +170,7 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
     )
   // A heartbeat that took long on a busy machine measures it less exactly
   const isNear = (gateway: GatewayProcess, seconds: number) =>
-    until(async () => (Math.abs((await skew(gateway)) - seconds) <= 0.5 ? true : undefined), {
+    until(async () => Math.abs((await skew(gateway)) - seconds) <= 0.5, {
       what: `a skew of ${seconds} s`
     })
   await isNear(first, 0)

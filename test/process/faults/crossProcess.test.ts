@@ -3,11 +3,12 @@ import { Effect } from "effect"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause, until } from "../../support/until.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const median = (values: ReadonlyArray<number>) =>
@@ -86,7 +87,7 @@ const cancelling = async (databaseUrl: string) => {
       return String(made.json.task_info.id)
     }
     const ids = await Promise.all(Array.from({ length: count }, (_, n) => create(n)))
-    await until(async () => (upstream.jobs.size === count ? true : undefined))
+    await until(() => upstream.jobs.size === count)
     // The handles are recorded, and the polls have begun
     await until(async () =>
       [...upstream.jobs.values()].every(({ polls }) => polls > 0) ? 1 : undefined
@@ -96,7 +97,7 @@ const cancelling = async (databaseUrl: string) => {
       assert.strictEqual(cancelled.status, 200, cancelled.text)
     }
     const cancelled = () => upstream.seen.filter(({ path }) => path.endsWith("/cancel"))
-    await until(async () => (cancelled().length >= count ? true : undefined))
+    await until(() => cancelled().length >= count)
     // A poll that was under way when its run stopped
     await pause(200)
     const polls = upstream.requests
@@ -138,7 +139,7 @@ const circuits = async (databaseUrl: string) => {
     for (const gateway of [first, second]) {
       await until(async () => {
         const { text } = await gateway.manage("GET", "/accounts")
-        return text.includes('"circuit":"open"') ? true : undefined
+        return text.includes('"circuit":"open"')
       })
     }
     const seen = upstream.seen.length

@@ -4,11 +4,12 @@ import { Agent, request as httpRequest } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
 const blocking = "/vendors/google/v1/image-edit-pro/edit"
@@ -115,12 +116,12 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
   })
   const isThere = () =>
     vendor.seen.submits > submits && vendor.seen.jobs > jobs && vendor.seen.calls > calls
-  await until(async () => (isThere() ? true : undefined), {
+  await until(isThere, {
     what: "the vendor's work",
     // The vendor takes two blocking submits a minute
     millis: 60_000
   })
-  await until(async () => ((await attemptsOf(waiting))[0] === "submitted" ? true : undefined))
+  await until(async () => (await attemptsOf(waiting))[0] === "submitted")
   return { key, submit, waiting, stream }
 }
 
@@ -146,7 +147,7 @@ describe("a process that drains", () => {
     assert.strictEqual(refused.headers.connection, "close")
     const late = await call(gateway.url + polled, { key, agent, body: { prompt: "late" } })
     assert.strictEqual(late.headers.connection, "close")
-    await until(async () => ((await ownersOf(waiting))[0] === null ? true : undefined))
+    await until(async () => (await ownersOf(waiting))[0] === null)
     assert.deepStrictEqual(await ownersOf(idOf(late)), [null])
     assert.isBelow(performance.now() - began, 2900)
     assert.strictEqual((await call(`${gateway.url}/healthz`, { key })).status, 200)
@@ -169,7 +170,7 @@ describe("a process that drains", () => {
     const path = `${next.url + blocking}/${submit}`
     await until(async () => {
       const { task_info } = JSON.parse((await call(path, { key })).text)
-      return task_info.status === "completed" ? true : undefined
+      return task_info.status === "completed"
     })
     assert.deepStrictEqual(await attemptsOf(submit), ["submitted"])
   }, 120_000)
@@ -183,9 +184,9 @@ describe("a process that drains", () => {
     )
     const { calls } = vendor.seen
     const hanging = call(`${gateway.url}/v1/chat/completions`, { key, body: chat("hang", false) })
-    await until(async () => (vendor.seen.calls > calls ? true : undefined))
+    await until(() => vendor.seen.calls > calls)
     const ended = gateway.kill("SIGTERM")
-    await until(async () => (gateway.output.includes("Draining the process") ? true : undefined))
+    await until(() => gateway.output.includes("Draining the process"))
     assert.isTrue(gateway.isRunning)
     await gateway.kill("SIGTERM")
     assert.isBelow(await ended, 10_000)

@@ -3,10 +3,11 @@ import { rmSync } from "node:fs"
 import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startBalancer } from "../../support/balancers.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause, until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 /** By the simulator, and by a vendor whose submit blocks for 2 seconds. */
@@ -108,7 +109,7 @@ const assertSpread = async (url: string, key: string) => {
     )
     return rows.map(({ count }) => Number(count))
   }
-  await until(async () => ((await owners()).reduce((a, b) => a + b, 0) === 30 ? true : undefined))
+  await until(async () => (await owners()).reduce((a, b) => a + b, 0) === 30)
   const counts = await owners()
   assert.strictEqual(counts.length, 3, String(counts))
   assert.isAtLeast(Math.min(...counts), 7, String(counts))
@@ -157,10 +158,10 @@ describe("a rolling restart of three processes under load", () => {
       )
       assert.isAbove(naive.retries.connect, 0)
       for (const { output } of processes) assert.notInclude(output, "cuts off")
-      await until(
-        async () => ((await countOf("SELECT count(*) FROM runs")) === 0 ? true : undefined),
-        { millis: 60_000, what: "the end of all tasks" }
-      )
+      await until(async () => (await countOf("SELECT count(*) FROM runs")) === 0, {
+        millis: 60_000,
+        what: "the end of all tasks"
+      })
       const { rows: failed } = await database.query(
         "SELECT model, error FROM tasks WHERE status <> 'completed'"
       )
@@ -169,7 +170,7 @@ describe("a rolling restart of three processes under load", () => {
       const twice = "SELECT count(*) FROM (SELECT 1 FROM vendor_attempts GROUP BY task_id"
       assert.strictEqual(await countOf(`${twice} HAVING count(*) > 1) a`), 0)
       const outcomes = () => receiver.received.filter(({ event }) => event.type !== "task.created")
-      await until(async () => (outcomes().length >= created.length ? true : undefined), {
+      await until(() => outcomes().length >= created.length, {
         millis: 60_000,
         what: "every webhook"
       })

@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -37,7 +38,7 @@ const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMilli
     })
   )
   // A kill before would leave it open whether a job was bought
-  await until(async () => ((await submitted(databaseUrl)) === ids.length ? true : undefined))
+  await until(async () => (await submitted(databaseUrl)) === ids.length)
   const tookToEnd = await first.kill(signal)
   if (signal === "SIGTERM") {
     assert.isBelow(tookToEnd, 3000)
@@ -49,7 +50,7 @@ const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMilli
     const answers = await Promise.all(ids.map((id) => second.call("GET", `${path}/${id}`)))
     return answers.filter((it) => it.json.task_info.status !== "completed")
   }
-  await until(async () => ((await unfinished()).length === 0 ? true : undefined), {
+  await until(async () => (await unfinished()).length === 0, {
     what: `the end of all tasks`
   })
   assert.isBelow(now() - began, withinMillis)
@@ -59,7 +60,7 @@ const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMilli
         .filter((it) => it.event.type === "task.succeeded")
         .map((it) => it.event.data.payload.task_info.id)
     ).size
-  await until(async () => (outcomes() === ids.length ? true : undefined), {
+  await until(() => outcomes() === ids.length, {
     millis: 20_000,
     what: "every webhook"
   })

@@ -4,10 +4,11 @@ import { randomUUID } from "node:crypto"
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { shortLived } from "../../support/compiled.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { projectFolder } from "../../support/spawnService.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -65,7 +66,7 @@ const upgrade = async (databaseUrl: string) => {
     async () => {
       const answers = await Promise.all(ids.map((id) => old.call("GET", `${path}/${id}`)))
       const ended = answers.filter((it) => it.json.task_info.status === "completed")
-      return ended.length === ids.length ? true : undefined
+      return ended.length === ids.length
     },
     { what: "the end of all tasks" }
   )

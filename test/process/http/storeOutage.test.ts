@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
-import { adminToken, callWith, eventually, layerGateway } from "../../support/gateway.ts"
+import { eventually, layerGateway, operator } from "../../support/gateway.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 
 /** Heartbeats fail as they do when the server says so. */
@@ -44,13 +44,12 @@ const repaired = Effect.flatMap(
   (sql) => sql`DROP TRIGGER refuse ON processes`.unprepared
 )
 
-const call = callWith(adminToken)
-const readiness = Effect.andThen(TestClock.adjust("1 second"), call("GET", "/readyz"))
+const readiness = Effect.andThen(TestClock.adjust("1 second"), operator("GET", "/readyz"))
 const becomes = (status: number) => eventually(readiness, (answer) => answer.status === status)
 
 const outage = (lines: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    assert.strictEqual((yield* call("GET", "/readyz")).status, 200)
+    assert.strictEqual((yield* operator("GET", "/readyz")).status, 200)
     yield* failWith("53100")
     const full = yield* becomes(503)
     assert.strictEqual(full.json.code, 5003)

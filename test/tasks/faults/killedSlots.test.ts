@@ -3,8 +3,9 @@ import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const tooLong = 120_000
@@ -73,7 +74,7 @@ describe("an account with two slots, when the process is killed at any moment", 
     async () => {
       upstream.submitFaults = ["hang", "hang"]
       const lost = [await create("1"), await create("2")]
-      await until(async () => (upstream.seen.length === 2 ? true : undefined), { what: "submits" })
+      await until(() => upstream.seen.length === 2, { what: "submits" })
       const waiting = [await create("3"), await create("4"), await create("5")]
       for (const id of waiting) assert.strictEqual((await infoOf(id)).status, "pending")
       await gateway.restart()
@@ -91,7 +92,7 @@ describe("an account with two slots, when the process is killed at any moment", 
       upstream.runningPolls = Number.POSITIVE_INFINITY
       const running = [await create("1"), await create("2")]
       const polled = () => [...upstream.jobs.values()].filter(({ polls }) => polls > 0).length
-      await until(async () => (polled() === 2 ? true : undefined), { what: "two polled jobs" })
+      await until(() => polled() === 2, { what: "two polled jobs" })
       const waiting = await create("3")
       await gateway.restart()
       const polls = [...upstream.jobs.values()].map((job) => job.polls)

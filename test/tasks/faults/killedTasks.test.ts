@@ -4,8 +4,9 @@ import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { aliasCatalog, aliasPath, catalogFile } from "../../support/aliases.ts"
 import type { HttpResult } from "../../support/gateway.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
+import { pause, until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
 
@@ -116,7 +117,7 @@ describe("kill -9 at any moment and start again", () => {
           const outcome = task.status === "completed" ? "task.succeeded" : "task.failed"
           return arrivals(receiver.received, task.id).types.join() !== `task.created,${outcome}`
         })
-      await until(async () => (missing().length === 0 ? true : undefined), {
+      await until(() => missing().length === 0, {
         millis: 40_000,
         what: "every webhook"
       })

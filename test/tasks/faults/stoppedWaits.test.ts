@@ -1,6 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
+import { until } from "../../support/until.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -31,7 +32,7 @@ describe("a process that stops", () => {
     // The task of the later request is there: both wait
     await until(async () => {
       const { json } = await gateway.call("GET", "/manage/v1/tasks")
-      return json.data.length === 2 ? true : undefined
+      return json.data.length === 2
     })
     const stopped = now()
     assert.isBelow(await gateway.kill("SIGTERM"), 4500)

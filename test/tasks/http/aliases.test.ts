@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { aliasCatalog, aliasPath, catalogFile } from "../../support/aliases.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 
 const env = { CATALOG_FILE: catalogFile(aliasCatalog) }
@@ -200,7 +200,6 @@ describe("an alias", () => {
           `/vendors/fal/v1/fast-image/generation/${"0".repeat(8)}-0000-7000-8000-000000000000`
         )
         assert.deepStrictEqual([unknown.status, unknown.json.code], [404, 2006])
-        const operator = callWith(adminToken)
         const same = yield* operator("POST", "/manage/v1/catalog/reload?dry_run=true")
         assert.deepStrictEqual(same.json.difference, { added: [], removed: [], changed: [] })
       }).pipe(Effect.provide(layerGateway({ env })))

@@ -1,8 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { adminToken } from "../../support/gateway.ts"
+import { localServer } from "../../support/localServer.ts"
 import { png } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
@@ -10,26 +9,10 @@ import type { Task } from "../../support/running.ts"
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 
 /** `/slow` never ends, `/quick` is a picture. */
-const mediaHost = Effect.acquireRelease(
-  Effect.callback<{ readonly url: string; readonly close: () => Promise<void> }>((resume) => {
-    const server = createServer(({ url }, response) => {
-      if (url === "/quick") response.end(Buffer.from(png()))
-      else response.writeHead(200).write("a")
-    }).listen(0, "127.0.0.1", () =>
-      resume(
-        Effect.succeed({
-          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-          close: () =>
-            new Promise((done) => {
-              server.closeAllConnections()
-              server.close(() => done())
-            })
-        })
-      )
-    )
-  }),
-  ({ close }) => Effect.promise(close)
-)
+const mediaHost = localServer(({ url }, response) => {
+  if (url === "/quick") response.end(Buffer.from(png()))
+  else response.writeHead(200).write("a")
+})
 
 const post = (path: string, body: unknown, token: string) => {
   const init = json(body)
@@ -54,7 +37,7 @@ describe("a user whose media never arrive", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
     it.effect("delays no task of another user, of the same model either", () =>
       Effect.gen(function* () {
-        const { url } = yield* mediaHost
+        const url = yield* mediaHost
         const key = yield* keyOfNewUser
         const slow = { prompt: "a", n: 1, images: [`${url}/slow`] }
         // More than a process takes in hand of one queue

@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { base64, dataUri, pngOfBytes, wav } from "../../support/media.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
 
@@ -98,7 +99,7 @@ const scenario = async (
     // A call's receipt is written after its response
     await until(async () => {
       const { json } = await read("GET", `/manage/v1/${list}?limit=100`)
-      return json.data.length > 0 ? true : undefined
+      return json.data.length > 0
     })
   }
   const received = await until<ReadonlyArray<Received>>(async () =>

@@ -2,15 +2,13 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { createServer } from "node:http"
-import type { IncomingMessage, ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
-import { afterAll, beforeAll } from "vitest"
+import type { ServerResponse } from "node:http"
 import { parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { MediaFetch } from "../../../src/egress/MediaFetch.ts"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
+import { localServer } from "../../support/localServer.ts"
 import {
   base64,
   bmp,
@@ -26,35 +24,15 @@ import {
 } from "../../support/media.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { until } from "../../support/until.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/models.md#media-by-url, and inline media at create, through the whole service. */
 
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 
-/** A media server on 127.0.0.1; returns its address and the number of requests of each path. */
-const mediaHost = (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
-  Effect.acquireRelease(
-    Effect.promise(
-      () =>
-        new Promise<{ url: string; close: () => Promise<void> }>((resolve) => {
-          const server = createServer(answer).listen(0, "127.0.0.1", () =>
-            resolve({
-              url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-              close: () =>
-                new Promise((done) => {
-                  server.closeAllConnections()
-                  server.close(() => done())
-                })
-            })
-          )
-        })
-    ),
-    ({ close }) => Effect.promise(close)
-  )
-
 const serve = (bytes: Uint8Array) =>
-  mediaHost((_request, response) => void response.end(Buffer.from(bytes)))
+  localServer((_request, response) => void response.end(Buffer.from(bytes)))
 
 const errorOf = (url: string) =>
   Effect.map(
@@ -64,18 +42,12 @@ const errorOf = (url: string) =>
 
 const big = new Uint8Array(64 * 1024)
 
-const until = (isThere: () => boolean) =>
-  Effect.repeat(
-    Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
-    { until: () => isThere() }
-  )
-
 describe("media by URL", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
     it.effect("an image that satisfies the rules is fetched and the task completes", () =>
       Effect.gen(function* () {
         for (const bytes of [png(), jpeg(), bmp(), webp()]) {
-          const { url } = yield* serve(bytes)
+          const url = yield* serve(bytes)
           const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [`${url}/a?b=c`] })
           assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
           assert.strictEqual(task.images?.length, 1)
@@ -85,7 +57,7 @@ describe("media by URL", () => {
 
     it.effect("redirects are followed through the guard, three at most", () =>
       Effect.gen(function* () {
-        const { url } = yield* mediaHost((request, response) => {
+        const url = yield* localServer((request, response) => {
           const left = Number(request.url?.slice(1))
           if (left === 0) return void response.end(Buffer.from(png()))
           response.writeHead(302, { location: `/${left - 1}` }).end()
@@ -108,7 +80,7 @@ describe("media by URL", () => {
             "http://user:pw@127.0.0.1/",
             "http://[::ffff:10.0.0.1]/"
           ]) {
-            const { url } = yield* mediaHost((_request, response) =>
+            const url = yield* localServer((_request, response) =>
               response.writeHead(302, { location }).end()
             )
             assert.strictEqual((yield* errorOf(url))?.code, 4002, location)
@@ -118,17 +90,17 @@ describe("media by URL", () => {
 
     it.effect("a failed download fails the task with 4002", () =>
       Effect.gen(function* () {
-        const missing = yield* mediaHost((_request, response) => response.writeHead(404).end())
-        const broken = yield* mediaHost((request) => request.socket.destroy())
-        const cut = yield* mediaHost((request, response) => {
+        const missing = yield* localServer((_request, response) => response.writeHead(404).end())
+        const broken = yield* localServer((request) => request.socket.destroy())
+        const cut = yield* localServer((request, response) => {
           response.writeHead(200, { "content-length": "1000" })
           response.write(png().subarray(0, 20))
           setTimeout(() => request.socket.destroy(), 20)
         })
-        const packed = yield* mediaHost((_request, response) =>
+        const packed = yield* localServer((_request, response) =>
           response.writeHead(200, { "content-encoding": "gzip" }).end("x")
         )
-        for (const { url } of [missing, broken, cut, packed]) {
+        for (const url of [missing, broken, cut, packed]) {
           const error = yield* errorOf(url)
           assert.strictEqual(error?.code, 4002)
           assert.match(error?.detail ?? "", /^#\/images\/0: The URL could not be downloaded: /)
@@ -150,7 +122,7 @@ describe("media by URL", () => {
           text: Buffer.from("<svg onload=alert(1)>")
         }
         for (const [name, bytes] of Object.entries(files)) {
-          const { url } = yield* serve(bytes)
+          const url = yield* serve(bytes)
           const error = yield* errorOf(url)
           assert.strictEqual(error?.code, 400, name)
           assert.match(error?.detail ?? "", /^#\/images\/0: /, name)
@@ -163,7 +135,7 @@ describe("media by URL", () => {
         const sql = yield* PgClient.PgClient
         const photo = jpeg({ extra: [jpegThumbnail()] })
         const motion = concat(photo, mp4())
-        const { url } = yield* serve(motion)
+        const url = yield* serve(motion)
         const images = [url, base64(motion), dataUri("image/jpeg", motion)]
         const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
         assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
@@ -185,7 +157,7 @@ describe("media by URL", () => {
     it.effect("a download is ended at the first byte above the limit", () =>
       Effect.gen(function* () {
         let sent = 0
-        const endless = yield* mediaHost((_request, response) => {
+        const endless = yield* localServer((_request, response) => {
           response.writeHead(200)
           response.on("error", () => {})
           const more = (): void => {
@@ -194,11 +166,11 @@ describe("media by URL", () => {
           }
           more()
         })
-        const announced = yield* mediaHost((_request, response) => {
+        const announced = yield* localServer((_request, response) => {
           response.writeHead(200, { "content-length": String(10 * 1024 * 1024 + 1) })
           response.flushHeaders()
         })
-        for (const { url } of [endless, announced]) {
+        for (const url of [endless, announced]) {
           const error = yield* errorOf(url)
           assert.strictEqual(error?.code, 400)
           assert.match(error?.detail ?? "", /at most 10 MB/)
@@ -328,7 +300,7 @@ describe("the media of one task", () => {
       Effect.gen(function* () {
         const waiting: Array<ServerResponse> = []
         let [answered, most] = [0, 0]
-        const { url } = yield* mediaHost((_request, response) => {
+        const url = yield* localServer((_request, response) => {
           most = Math.max(most, waiting.push(response))
           if (waiting.length < Math.min(4, 10 - answered)) return
           answered += waiting.length
@@ -344,7 +316,7 @@ describe("the media of one task", () => {
     it.effect("a cancel interrupts their download at once", () =>
       Effect.gen(function* () {
         const [asked, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-        const { url } = yield* mediaHost((request) => {
+        const url = yield* localServer((request) => {
           request.on("close", () => closed.resolve())
           asked.resolve()
         })
@@ -368,7 +340,7 @@ describe("the media of one task", () => {
     it.effect("the task's deadline interrupts their download", () =>
       Effect.gen(function* () {
         const closed = Promise.withResolvers<void>()
-        const { url } = yield* mediaHost((request) => {
+        const url = yield* localServer((request) => {
           request.on("close", () => closed.resolve())
         })
         const now = ownClock()
@@ -400,7 +372,7 @@ describe("MediaFetch", () => {
   it.effect("a host that does not respond is abandoned after 30 seconds", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
-      const { url } = yield* mediaHost(() => asked.resolve())
+      const url = yield* localServer(() => asked.resolve())
       const fiber = yield* Effect.forkChild(fetched(url))
       yield* Effect.promise(() => asked.promise)
       yield* TestClock.adjust("29 seconds")
@@ -416,13 +388,13 @@ describe("MediaFetch", () => {
   it.effect("a host that trickles is abandoned after 5 seconds of it", () =>
     Effect.gen(function* () {
       const trickling: Array<ServerResponse> = []
-      const { url } = yield* mediaHost((_request, response) => {
+      const url = yield* localServer((_request, response) => {
         response.writeHead(200).write("a")
         trickling.push(response)
       })
       const bytesMax = 10 * megabyte
       const fiber = yield* Effect.forkChild(fetched(url, { bytesMax }))
-      yield* until(() => trickling.length === 1)
+      yield* Effect.promise(() => until(() => trickling.length === 1))
       // Its head has arrived when time has no effect any more before the download itself fails
       for (let n = 0; n < 25 && fiber.pollUnsafe() === undefined; n += 1) {
         trickling[0]!.write("a")
@@ -436,24 +408,24 @@ describe("MediaFetch", () => {
   it.effect("trickling hosts of one user delay no download of another one", () =>
     Effect.gen(function* () {
       let open = 0
-      const slow = yield* mediaHost((_request, response) => {
+      const slow = yield* localServer((_request, response) => {
         open += 1
         response.writeHead(200).write("a")
       })
-      const quick = yield* mediaHost((_request, response) => void response.end("picture"))
+      const quick = yield* localServer((_request, response) => void response.end("picture"))
       const attack = yield* Effect.forkChild(
         Effect.forEach(
           Array.from({ length: 150 }, (_, n) => n),
-          (n) => fetched(`${slow.url}/${n}`, { caller: "attacker" }),
+          (n) => fetched(`${slow}/${n}`, { caller: "attacker" }),
           { concurrency: "unbounded" }
         )
       )
-      yield* until(() => open === 12)
+      yield* Effect.promise(() => until(() => open === 12))
       const { mayWait } = yield* MediaFetch
       assert.isFalse(mayWait("attacker", 1))
       assert.isTrue(mayWait("victim", 4))
       for (let n = 0; n < 3; n += 1) {
-        assert.isTrue(Result.isSuccess(yield* fetched(quick.url, { caller: "victim" })))
+        assert.isTrue(Result.isSuccess(yield* fetched(quick, { caller: "victim" })))
       }
       assert.strictEqual(open, 12)
       yield* Fiber.interrupt(attack)

@@ -4,6 +4,7 @@ import { CurrentOpenResponses, OpenResponses } from "../../../src/process/OpenRe
 import { advance, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
 import { failTool } from "../../support/mcp.ts"
 import { startedDatabase } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hung = { prompt: "[[sim:hang]]" }
@@ -13,12 +14,6 @@ const open = new OpenResponses(8)
 const gateway = layerGateway({ database: startedDatabase }).pipe(
   Layer.provide(Layer.succeed(CurrentOpenResponses, open))
 )
-
-const until = (isThere: () => boolean) =>
-  Effect.repeat(
-    Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
-    { until: () => isThere() }
-  )
 
 /** docs/reference/keys-and-limits.md#shares */
 describe("streams of tasks, and requests that wait", () => {
@@ -37,7 +32,7 @@ describe("streams of tasks, and requests that wait", () => {
           headers: { authorization: `Bearer ${user.key}`, accept: "text/event-stream" }
         })
         assert.strictEqual(stream.status, 200)
-        yield* until(() => open.count === 2)
+        yield* Effect.promise(() => until(() => open.count === 2))
 
         for (const headers of [{ accept: "text/event-stream" }, { prefer: "wait=60" }]) {
           const refused = yield* user.call("GET", task, undefined, headers)
@@ -53,7 +48,7 @@ describe("streams of tasks, and requests that wait", () => {
         assert.strictEqual(late.status, 202)
 
         const others = yield* Effect.forkChild(other.call("POST", path, hung, { prefer: "wait=5" }))
-        yield* until(() => open.count === 3)
+        yield* Effect.promise(() => until(() => open.count === 3))
         yield* advance("6 seconds")
         assert.strictEqual((yield* Fiber.join(others)).status, 202)
 
@@ -62,7 +57,7 @@ describe("streams of tasks, and requests that wait", () => {
         yield* advance("2 seconds")
         yield* Fiber.join(waits)
         yield* Fiber.join(reading)
-        yield* until(() => open.count === 0)
+        yield* Effect.promise(() => until(() => open.count === 0))
       })
     )
   })

@@ -2,12 +2,11 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCallId, makeTaskId } from "../../../src/domain/Ids.ts"
-import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 /** docs/reference/reconciliation.md */
 
-const operator = callWith(adminToken)
 const path = "/manage/v1/reconciliations"
 
 for (const store of ["embedded", "postgres"] as const) {

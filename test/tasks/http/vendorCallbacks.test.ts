@@ -16,14 +16,14 @@ import type { SignOptions } from "../../../src/testing/vendors/Callbacks.ts"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
 import {
-  adminToken,
   advance,
-  readResult,
   callWith,
   eventually,
   GatewayHttp,
   layerGateway,
-  makeUser
+  makeUser,
+  operator,
+  readResult
 } from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { startedDatabase } from "../../support/stores.ts"
@@ -205,7 +205,7 @@ for (const vendor of vendors) {
         const done = yield* eventually(get, (it) => it.json.task_info.status === "completed")
         assert.strictEqual(done.json.images.length, 1)
         assert.strictEqual(polls(), 1)
-        const metrics = yield* callWith(adminToken)("GET", "/metrics")
+        const metrics = yield* operator("GET", "/metrics")
         assert.match(metrics.text, /gateway_callbacks_total\{outcome="taken"\} [1-9]/u)
       })
     )

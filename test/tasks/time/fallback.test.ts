@@ -5,14 +5,7 @@ import { writeFileSync } from "node:fs"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import { aliasCatalog, aliasPath, catalogFile, scriptedVendor } from "../../support/aliases.ts"
 import type { Outcome } from "../../support/aliases.ts"
-import {
-  adminToken,
-  advance,
-  callWith,
-  eventually,
-  layerGateway,
-  makeUser
-} from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 
 const names = ["max", "flux", "pro"] as const
 const prices: Readonly<Record<string, string>> = { max: "7.50", flux: "3.00", pro: "12.00" }
@@ -207,7 +200,7 @@ describe("the task of an alias", () => {
       const [alias] = aliasCatalog.aliases
       const aliases = [{ ...alias, to: [alias!.to[2], alias!.to[0]] }]
       writeFileSync(file, JSON.stringify({ ...aliasCatalog, add: [aliasCatalog.add[1]], aliases }))
-      const reload = yield* callWith(adminToken)("POST", "/manage/v1/catalog/reload")
+      const reload = yield* operator("POST", "/manage/v1/catalog/reload")
       assert.strictEqual(reload.status, 200, reload.text)
       assert.deepStrictEqual(
         reload.json.difference.changed.map((it: { type: string; id: string }) => [it.type, it.id]),
@@ -265,7 +258,7 @@ describe("the task of an alias", () => {
       // Also when no model takes the body any more; the key of another body is used, whatever its faults
       const aliases = [{ alias: "fast-image", vendor: "alibaba", to: [{ model: "fal/flux" }] }]
       writeFileSync(file, JSON.stringify({ ...aliasCatalog, aliases }))
-      yield* callWith(adminToken)("POST", "/manage/v1/catalog/reload")
+      yield* operator("POST", "/manage/v1/catalog/reload")
       const later = yield* user.call("POST", aliasPath, body, key)
       assert.deepStrictEqual([later.status, later.text], [202, first.text])
       const other = yield* user.call("POST", aliasPath, { ...body, seed: 2 }, key)

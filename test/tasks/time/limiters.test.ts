@@ -3,14 +3,7 @@ import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Progress, Rate, SlotLimit, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../src/vendors/VendorError.ts"
-import {
-  adminToken,
-  advance,
-  callWith,
-  eventually,
-  layerGateway,
-  makeUser
-} from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -145,7 +138,7 @@ describe("slots of an account", () => {
         "pending",
         "pending"
       ])
-      const { text } = yield* callWith(adminToken)("GET", "/metrics")
+      const { text } = yield* operator("GET", "/metrics")
       assert.include(text, 'gateway_vendor_slots{line="account",state="held"} 2')
       assert.include(text, 'gateway_vendor_slots{line="account",state="waiting"} 3')
       for (const [at, prompt] of prompts.entries()) {

@@ -7,19 +7,16 @@ import { catalogFile } from "../../support/aliases.ts"
 import {
   adminToken,
   advance,
-  callWith,
   eventually,
   GatewayHttp,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 
 /** docs/catalog.md#a-catalog-that-cannot-be-read, ADR 0255 */
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
-
-const operator = (method: string, route: string) =>
-  callWith(adminToken)(method, `/manage/v1${route}`)
 
 /** Changes the stored text of all catalogs that are not adopted now. */
 const rewrite = (from: string, to: string) =>
@@ -42,7 +39,7 @@ const gateway = (env: Record<string, string> = {}) => {
   const replace = Effect.suspend(() => {
     const price = { per: "image", amount: "9.00" }
     writeFileSync(file, JSON.stringify({ change: { "text-to-image-max": { price } } }))
-    return operator("POST", "/catalog/reload")
+    return operator("POST", "/manage/v1/catalog/reload")
   })
   return { asked, replace, layer: layerGateway({ vendor, env: { CATALOG_FILE: file, ...env } }) }
 }

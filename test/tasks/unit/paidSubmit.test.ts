@@ -1,14 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Deferred, Duration, Effect, Fiber, Layer, Option } from "effect"
+import { DateTime, Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
-import { TaskRow } from "../../../src/db/TaskRow.ts"
-import { zero } from "../../../src/domain/Credits.ts"
-import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Callbacks } from "../../../src/tasks/callbacks/Callbacks.ts"
-import type { OwnedTask } from "../../../src/tasks/OwnedTask.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
 import { PollPacing } from "../../../src/tasks/submission/PollPacing.ts"
@@ -17,42 +13,7 @@ import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { AttemptOutcome } from "../../../src/tasks/TaskStore.ts"
 import type { SubmitMedium, Submitted, VendorAccount } from "../../../src/vendors/VendorClient.ts"
-
-const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
-const epoch = DateTime.makeUnsafe(0)
-
-const owned: OwnedTask = {
-  task: new TaskRow({
-    id: TaskId.make("019a0000-0000-7000-8000-000000000001"),
-    userId: UserId.make("019a0000-0000-7000-8000-000000000002"),
-    vendor: entry.vendor,
-    model: entry.model,
-    action: entry.action,
-    resultKind: entry.result,
-    status: "pending",
-    body: { prompt: "A lighthouse" },
-    sandbox: false,
-    price: zero,
-    catalogId: null,
-    captured: null,
-    result: null,
-    metadata: null,
-    error: null,
-    traceId: null,
-    createdAt: epoch,
-    startedAt: null,
-    updatedAt: epoch
-  }),
-  epoch: 1,
-  deadlineAt: DateTime.add(epoch, { hours: 1 }),
-  attempt: Option.none(),
-  queue: "submits",
-  startsAt: epoch,
-  accountId: null,
-  slotHeld: false,
-  inputs: {},
-  inDoubt: false
-}
+import { ownedEntry as entry, ownedTask as owned } from "../../support/owned.ts"
 
 const stubsOf = (store: Partial<TaskStore["Service"]>) =>
   Layer.mergeAll(

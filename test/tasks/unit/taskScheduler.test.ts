@@ -1,15 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Deferred, Effect, Layer, Option } from "effect"
-import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { zero } from "../../../src/domain/Credits.ts"
-import { makeTaskId, UserId } from "../../../src/domain/Ids.ts"
+import { makeTaskId } from "../../../src/domain/Ids.ts"
 import { stepsPerQueueMax } from "../../../src/domain/Limits.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Process } from "../../../src/process/Process.ts"
-import type { Owned, OwnedTask } from "../../../src/tasks/OwnedTask.ts"
+import type { Owned } from "../../../src/tasks/OwnedTask.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { makeAccept } from "../../../src/tasks/TaskAcceptance.ts"
 import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
@@ -20,46 +18,16 @@ import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { Acceptance, Claim } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 import { eventually } from "../../support/gateway.ts"
+import { ownedEntry as entry, ownedTask } from "../../support/owned.ts"
 
-const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
 const epoch = DateTime.makeUnsafe(0)
-const userId = UserId.make("019a0000-0000-7000-8000-000000000002")
-
-const ownedIn = (queue: string): OwnedTask => ({
-  task: new TaskRow({
-    id: makeTaskId(0),
-    userId,
-    vendor: entry.vendor,
-    model: entry.model,
-    action: entry.action,
-    resultKind: entry.result,
-    status: "pending",
-    body: { prompt: "A lighthouse" },
-    sandbox: false,
-    price: zero,
-    catalogId: null,
-    captured: null,
-    result: null,
-    metadata: null,
-    error: null,
-    traceId: null,
-    createdAt: epoch,
-    startedAt: null,
-    updatedAt: epoch
-  }),
-  epoch: 1,
-  deadlineAt: DateTime.add(epoch, { hours: 1 }),
-  attempt: Option.none(),
-  queue,
-  startsAt: epoch,
-  accountId: null,
-  slotHeld: false,
-  inputs: {},
-  inDoubt: false
-})
+const { userId } = ownedTask.task
 
 const many = (claim: Claim, count = claim.limit) =>
-  Array.from({ length: Math.min(count, claim.limit) }, () => ownedIn(claim.queue))
+  Array.from({ length: Math.min(count, claim.limit) }, () => ({
+    ...ownedTask,
+    queue: claim.queue
+  }))
 
 interface Bench {
   /** Queues with due tasks. */

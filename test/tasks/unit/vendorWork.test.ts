@@ -1,16 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Duration, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
-import { TaskRow } from "../../../src/db/TaskRow.ts"
-import { zero } from "../../../src/domain/Credits.ts"
-import { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { AccountKeys } from "../../../src/process/AccountKeys.ts"
 import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { WorkNotifier } from "../../../src/process/WorkNotifier.ts"
-import type { OwnedTask } from "../../../src/tasks/OwnedTask.ts"
 import { RunningTasks } from "../../../src/tasks/RunningTasks.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
@@ -27,43 +22,12 @@ import { TaskRunner } from "../../../src/tasks/TaskRunner.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
+import { ownedEntry as entry, ownedTask } from "../../support/owned.ts"
 
-const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
 const epoch = DateTime.makeUnsafe(0)
 
 /** It has waited for a slot of account `a`, and has been given one. */
-const woken: OwnedTask = {
-  task: new TaskRow({
-    id: TaskId.make("019a0000-0000-7000-8000-000000000001"),
-    userId: UserId.make("019a0000-0000-7000-8000-000000000002"),
-    vendor: entry.vendor,
-    model: entry.model,
-    action: entry.action,
-    resultKind: entry.result,
-    status: "pending",
-    body: { prompt: "A lighthouse" },
-    sandbox: false,
-    price: zero,
-    catalogId: null,
-    captured: null,
-    result: null,
-    metadata: null,
-    error: null,
-    traceId: null,
-    createdAt: epoch,
-    startedAt: null,
-    updatedAt: epoch
-  }),
-  epoch: 3,
-  deadlineAt: DateTime.add(epoch, { hours: 1 }),
-  attempt: Option.none(),
-  queue: "submits",
-  startsAt: epoch,
-  accountId: "a",
-  slotHeld: true,
-  inputs: {},
-  inDoubt: false
-}
+const woken = { ...ownedTask, epoch: 3, accountId: "a", slotHeld: true }
 
 const accountOf = (accountId: string, isDraining: boolean): VendorAccount => ({
   accountId,

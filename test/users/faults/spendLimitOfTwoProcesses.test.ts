@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { HttpResult } from "../../support/gateway.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const limit = 100

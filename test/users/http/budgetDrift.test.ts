@@ -3,12 +3,12 @@ import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -29,7 +29,7 @@ const drift = Effect.gen(function* () {
   )
   const metrics = yield* callWith(undefined)("GET", "/metrics")
   const shown = Number(/^gateway_key_budget_drift (\d+)$/mu.exec(metrics.text)?.[1])
-  const { json } = yield* callWith(adminToken)("GET", "/manage/v1/queues")
+  const { json } = yield* operator("GET", "/manage/v1/queues")
   assert.strictEqual(json.wallets.budget_drift, shown)
   assert.isNotNull(json.wallets.budgets_audited_at)
   return shown

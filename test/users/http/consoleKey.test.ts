@@ -7,7 +7,8 @@ import {
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -24,7 +25,7 @@ const makePerson = Effect.gen(function* () {
   people += 1
   const email = `console-${people}@example.com`
   const at = `${manage}/users/${user.id}`
-  yield* callWith(adminToken)("PATCH", at, { email, password })
+  yield* operator("PATCH", at, { email, password })
   return { ...user, at, browser: yield* signedIn({ email, password }) }
 })
 
@@ -191,7 +192,7 @@ describeStores("inference by session", (database) => {
         const { at, browser } = yield* makePerson
         const create = browser.call("POST", image, { prompt: "A lighthouse" })
         assert.strictEqual((yield* create).status, 202)
-        yield* callWith(adminToken)("PATCH", at, { disabled: true })
+        yield* operator("PATCH", at, { disabled: true })
         for (const path of [image, "/v1/chat/completions"]) {
           const refused = yield* browser.call("POST", path, path === image ? { prompt: "x" } : chat)
           assert.deepStrictEqual([refused.status, refused.json.code], [401, 1006])

@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { ownPage, signedIn } from "../../support/browser.ts"
-import { adminToken, advance, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { advance, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { rpc } from "../../support/mcp.ts"
 import { startedDatabase } from "../../support/stores.ts"
@@ -68,7 +68,7 @@ const change =
     Effect.orDie(Effect.flatMap(SqlClient.SqlClient, (sql) => statement(sql, user)))
 
 const asOperator = (method: string, suffix: string, body?: unknown) => (user: User) =>
-  callWith(adminToken)(method, `/manage/v1/users/${user.id}${suffix}`, body)
+  operator(method, `/manage/v1/users/${user.id}${suffix}`, body)
 
 const endings = {
   "the key is revoked": change(

@@ -5,16 +5,15 @@ import { TestClock } from "effect/testing"
 import {
   adminToken,
   advance,
-  callWith,
   GatewayHttp,
   layerGateway,
   makeUser,
+  operator,
   readResult
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const keyed = (key: string) => ({ "idempotency-key": key })
-const operator = callWith(adminToken)
 
 describeStores("Idempotency-Key of the management API", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {

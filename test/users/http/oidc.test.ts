@@ -5,7 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { browserWith, cookieOf } from "../../support/browser.ts"
-import { adminToken, baseUrl, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { baseUrl, callWith, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { startOidcProvider } from "../../support/oidcProvider.ts"
 import type { Person } from "../../support/oidcProvider.ts"
 
@@ -83,7 +83,7 @@ for (const inIdToken of [true, false]) {
         Effect.gen(function* () {
           const user = yield* makeUser()
           const email = `oidc-${inIdToken}@example.com`
-          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { email })
+          yield* operator("PATCH", `/manage/v1/users/${user.id}`, { email })
           const response = yield* signInAs({
             sub: "u1",
             email: email.toUpperCase(),
@@ -105,7 +105,7 @@ for (const inIdToken of [true, false]) {
             email_verified: true
           })
           assert.strictEqual(renamed.status, 200)
-          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
+          yield* operator("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
           assertRefused(yield* signInAs({ sub: "u1", email, email_verified: true }))
         })
       )
@@ -114,9 +114,9 @@ for (const inIdToken of [true, false]) {
         Effect.gen(function* () {
           const user = yield* makeUser()
           const email = `audited-${inIdToken}@example.com`
-          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { email })
+          yield* operator("PATCH", `/manage/v1/users/${user.id}`, { email })
           const entries = Effect.map(
-            callWith(adminToken)("GET", "/manage/v1/audit-log?type=signInByOidc&limit=100"),
+            operator("GET", "/manage/v1/audit-log?type=signInByOidc&limit=100"),
             ({ json }) => json.data
           )
           const before = yield* entries
@@ -225,7 +225,7 @@ layer(gateway(true, {}, true), { timeout: "60 seconds", excludeTestServices: fal
       Effect.gen(function* () {
         for (const email of ["signed@example.com", "chief@example.com"]) {
           const user = yield* makeUser()
-          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { email })
+          yield* operator("PATCH", `/manage/v1/users/${user.id}`, { email })
           assertRefused(yield* signInAs({ sub: email, email, email_verified: true }))
         }
       })

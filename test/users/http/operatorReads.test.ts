@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ownPage, signedIn } from "../../support/browser.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { adminToken, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/keys-and-limits.md#operator: everything of a user, and nothing of it changed. */
@@ -46,7 +46,7 @@ describeStores("the operator", (database) => {
           assert.strictEqual(own.status, 200, path)
           if (own.json?.data !== undefined && path !== "/sessions") assert.isNotEmpty(own.json.data)
           const named = `${manage}${path}${path.includes("?") ? "&" : "?"}user_id=`
-          for (const call of [callWith(adminToken), session.call]) {
+          for (const call of [operator, session.call]) {
             const seen = yield* call("GET", `${named}${user.id}`)
             assert.deepStrictEqual([seen.status, seen.text], [200, own.text], path)
             const unnamed = yield* call("GET", `${manage}${path}`)
@@ -85,7 +85,7 @@ describeStores("the operator", (database) => {
           ["DELETE", at, undefined],
           ["POST", `/webhook-deliveries/${delivery}/redeliver`, undefined]
         ] as const) {
-          for (const call of [callWith(adminToken), session.call]) {
+          for (const call of [operator, session.call]) {
             const plain = yield* call(method, `${manage}${path}`, body, ownPage)
             assert.deepStrictEqual([plain.status, plain.json.code], [403, 1004], path)
             const named = yield* call(method, `${manage}${path}?user_id=${user.id}`, body, ownPage)

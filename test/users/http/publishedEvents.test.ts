@@ -5,11 +5,11 @@ import { randomUUID } from "node:crypto"
 import {
   adminToken,
   advance,
-  callWith,
   eventually,
   GatewayHttp,
   layerGateway,
   makeUser,
+  operator,
   secondsUntil
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -213,7 +213,7 @@ describeStores("the stream of events", (database) => {
         // While nobody listens: an alert, a top-up that arms it again, and another
         for (const operation of ["one", "two"]) {
           yield* untilCompleted(user, yield* create(user))
-          const topUp = yield* callWith(adminToken)(
+          const topUp = yield* operator(
             "POST",
             `/manage/v1/users/${user.id}/top-ups`,
             { amount: "7.50" },

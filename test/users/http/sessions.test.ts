@@ -4,7 +4,14 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Sessions } from "../../../src/users/Sessions.ts"
 import { browserWith, cookieOf, ownPage, signedIn, signIn } from "../../support/browser.ts"
-import { adminToken, baseUrl, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  adminToken,
+  baseUrl,
+  callWith,
+  layerGateway,
+  makeUser,
+  operator
+} from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/sessions.md, with the requests of browsers, of hostile pages and of hostile users. */
@@ -14,17 +21,14 @@ const password = "correct horse battery"
 const hour = 3_600_000
 let people = 0
 
-const operator = (method: string, path: string, body?: unknown) =>
-  callWith(adminToken)(method, `${manage}${path}`, body)
-
 /** A user with a password and a key. */
 const makePerson = Effect.gen(function* () {
   const user = yield* makeUser()
   people += 1
   const email = `person-${people}@example.com`
-  const changed = yield* operator("PATCH", `/users/${user.id}`, { email, password })
+  const changed = yield* operator("PATCH", `${manage}/users/${user.id}`, { email, password })
   assert.strictEqual(changed.status, 200, changed.text)
-  return { ...user, email, at: `/users/${user.id}`, secret: { email, password } }
+  return { ...user, email, at: `${manage}/users/${user.id}`, secret: { email, password } }
 })
 
 const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
@@ -72,7 +76,7 @@ describeStores("sessions", (database) => {
       Effect.gen(function* () {
         const person = yield* makePerson
         const without = yield* makeUser()
-        yield* operator("PATCH", `/users/${without.id}`, { email: "without@example.com" })
+        yield* operator("PATCH", `${manage}/users/${without.id}`, { email: "without@example.com" })
         const disabled = yield* makePerson
         yield* operator("PATCH", disabled.at, { disabled: true })
         const answers = []
@@ -286,7 +290,7 @@ describeStores("sessions", (database) => {
         yield* age("expires_at", 1)
         assert.strictEqual((yield* used.call("GET", `${manage}/session`)).json.code, 1006)
         assert.strictEqual(
-          (yield* operator("GET", `/sessions?user_id=${person.id}`)).json.data.length,
+          (yield* operator("GET", `${manage}/sessions?user_id=${person.id}`)).json.data.length,
           0
         )
         yield* (yield* Sessions).deleteExpired
@@ -366,12 +370,15 @@ describeStores("sessions", (database) => {
           204
         )
         assert.strictEqual((yield* first.call("GET", `${manage}/wallet`)).json.code, 1006)
-        const seen = yield* operator("GET", `/sessions?user_id=${person.id}`)
+        const seen = yield* operator("GET", `${manage}/sessions?user_id=${person.id}`)
         assert.deepStrictEqual(
           seen.json.data.map((it: { id: string }) => it.id),
           [second.json.id]
         )
-        assert.strictEqual((yield* operator("DELETE", `/sessions/${second.json.id}`)).status, 204)
+        assert.strictEqual(
+          (yield* operator("DELETE", `${manage}/sessions/${second.json.id}`)).status,
+          204
+        )
         assert.strictEqual((yield* second.call("GET", `${manage}/wallet`)).json.code, 1006)
         const leaving = yield* signedIn(person.secret)
         const left = yield* leaving.call("DELETE", `${manage}/session`)
@@ -437,11 +444,11 @@ describeStores("sessions", (database) => {
         const none = yield* link
         assert.strictEqual(none.json.code, 2005, "a disabled user")
         const user = yield* makePerson
-        const refused = yield* user.call("POST", `${manage}${user.at}/sign-in-links`)
+        const refused = yield* user.call("POST", `${user.at}/sign-in-links`)
         assert.strictEqual(refused.json.code, 1004)
         const session = yield* signedIn(user.secret)
         assert.strictEqual(
-          (yield* session.call("POST", `${manage}${user.at}/sign-in-links`)).json.code,
+          (yield* session.call("POST", `${user.at}/sign-in-links`)).json.code,
           1004
         )
       })

@@ -4,12 +4,12 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { picture } from "../../support/bodies.ts"
 import { signedIn, signIn } from "../../support/browser.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 import { contents } from "../../support/tableContents.ts"
@@ -17,7 +17,6 @@ import { contents } from "../../support/tableContents.ts"
 /** docs/reference/privacy.md, on both stores. */
 
 const manage = "/manage/v1"
-const operator = callWith(adminToken)
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 

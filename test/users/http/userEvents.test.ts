@@ -5,11 +5,12 @@ import { signedIn } from "../../support/browser.ts"
 import {
   adminToken,
   advance,
-  eventually,
   callWith,
+  eventually,
   GatewayHttp,
   layerGateway,
   makeUser,
+  operator,
   secondsUntil
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -127,13 +128,13 @@ describeStores("events of a user", (database) => {
         yield* session.call("DELETE", "/manage/v1/session")
         yield* secondsUntil(() => byCookie.state.isOver)
         assert.deepStrictEqual([byCookie.state.isOver, byKey.state.isOver], [true, false])
-        yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
+        yield* operator("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
         yield* secondsUntil(() => byKey.state.isOver)
         assert.isTrue(byKey.state.isOver)
         const other = yield* makeUser()
         const foreign = yield* other.call("GET", `${path}?user_id=${user.id}`)
         assert.strictEqual(foreign.json.code, 1004)
-        assert.strictEqual((yield* callWith(adminToken)("GET", path)).json.code, 1004)
+        assert.strictEqual((yield* operator("GET", path)).json.code, 1004)
         const crossSite = { cookie: session.cookie, "sec-fetch-site": "cross-site" }
         const hostile = yield* callWith(undefined)("GET", path, undefined, crossSite)
         assert.strictEqual(hostile.json.code, 1007)

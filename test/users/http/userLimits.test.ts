@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { makeEndpointId } from "../../../src/domain/Ids.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { RequestQuotas } from "../../../src/users/RequestQuotas.ts"
-import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { callWith, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -157,7 +157,6 @@ describeStores("MANAGE_RATE_LIMIT_PER_MINUTE", (database) => {
         assert.strictEqual((yield* ask(other.call)).status, 200)
         // Neither inference nor the operator counts
         assert.strictEqual((yield* user.call("GET", nobody)).status, 404)
-        const operator = callWith(adminToken)
         for (let n = 0; n < 8; n += 1) {
           assert.strictEqual((yield* operator("GET", "/manage/v1/users")).status, 200)
         }
@@ -216,7 +215,6 @@ describe("test events", () => {
 const manage = "/manage/v1"
 const chat = "/v1/chat/completions"
 const hello = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
-const operator = callWith(adminToken)
 
 /** A user with two keys, whose limits the operator sets. */
 const makeLimited = Effect.gen(function* () {

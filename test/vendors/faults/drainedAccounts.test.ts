@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/reference/vendors.md#draining-an-account */
 
@@ -26,7 +27,7 @@ describe("an account that drains", () => {
             return status === 200 ? 200 : Number(json.code)
           }
           const comesTo = (code: number) =>
-            until(async () => ((await codeOf()) === code ? true : undefined), {
+            until(async () => (await codeOf()) === code, {
               millis: 5000,
               what: `${code}`
             })

@@ -11,8 +11,9 @@ import {
   vendorEnv
 } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause, until } from "../../support/until.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
 const tooLong = 600_000
@@ -248,7 +249,7 @@ describe("a job is paid for once, by the service and by the client, when the pro
         const created = await Promise.all(
           ["a", "b"].map((prompt) => gateway.call("POST", path, bodyOf(family, prompt)))
         )
-        await until(async () => (upstream.requests >= 2 ? true : undefined))
+        await until(() => upstream.requests >= 2)
         await gateway.kill()
         await pause(600)
         await gateway.start()

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -36,8 +36,6 @@ const env = {
   DASHSCOPE_BASE_URL: alibaba.url
 }
 
-const operator = (method: string, route: string) =>
-  callWith(adminToken)(method, `/manage/v1${route}`)
 const chat = { model: "gpt-4o", max_tokens: 10, messages: [] }
 const image = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const prompt = { prompt: "A lighthouse", n: 1 }
@@ -49,7 +47,7 @@ describeStores("vendor accounts", (database) => {
   })((it) => {
     it.effect("GET /accounts lists them, to the operator alone, without their keys", () =>
       Effect.gen(function* () {
-        const listed = yield* operator("GET", "/accounts")
+        const listed = yield* operator("GET", "/manage/v1/accounts")
         assert.strictEqual(listed.status, 200, listed.text)
         assert.deepStrictEqual(
           listed.json.data.map((it: { id: string }) => it.id),
@@ -84,7 +82,7 @@ describeStores("vendor accounts", (database) => {
           const refused = yield* call(method, `/manage/v1${route}`)
           assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], route)
         }
-        const unknown = yield* operator("POST", "/accounts/openai:c/drain")
+        const unknown = yield* operator("POST", "/manage/v1/accounts/openai:c/drain")
         assert.deepStrictEqual([unknown.status, unknown.json.code], [404, 2005])
       })
     )
@@ -102,17 +100,17 @@ describeStores("vendor accounts", (database) => {
             return counts
           })
           assert.deepStrictEqual(yield* ask, [2, 4])
-          const drained = yield* operator("POST", "/accounts/openai:a/drain")
+          const drained = yield* operator("POST", "/manage/v1/accounts/openai:a/drain")
           assert.strictEqual(drained.json.status, "draining", drained.text)
           assert.deepStrictEqual(yield* ask, [0, 6])
-          const again = yield* operator("POST", "/accounts/openai:a/drain")
+          const again = yield* operator("POST", "/manage/v1/accounts/openai:a/drain")
           assert.strictEqual(again.json.draining_since, drained.json.draining_since)
-          yield* operator("POST", "/accounts/openai:b/drain")
+          yield* operator("POST", "/manage/v1/accounts/openai:b/drain")
           const refused = yield* call("POST", "/v1/chat/completions", chat)
           assert.deepStrictEqual([refused.status, refused.json.code], [503, 5003])
           assert.isTrue(refused.headers.has("retry-after"))
           for (const name of ["a", "b"]) {
-            const resumed = yield* operator("POST", `/accounts/openai:${name}/resume`)
+            const resumed = yield* operator("POST", `/manage/v1/accounts/openai:${name}/resume`)
             assert.deepInclude(resumed.json, { status: "active", draining_since: null })
           }
           assert.deepStrictEqual(yield* ask, [2, 4])
@@ -124,7 +122,7 @@ describeStores("vendor accounts", (database) => {
         const { call } = yield* makeUser()
         const made = yield* call("POST", image, prompt)
         assert.strictEqual(made.status, 202, made.text)
-        yield* operator("POST", "/accounts/dashscope:main/drain")
+        yield* operator("POST", "/manage/v1/accounts/dashscope:main/drain")
         const refused = yield* call("POST", image, prompt)
         assert.deepStrictEqual([refused.status, refused.json.code], [503, 5003])
         const task = yield* eventually(
@@ -132,14 +130,14 @@ describeStores("vendor accounts", (database) => {
           ({ json }) => ["completed", "failed"].includes(json.task_info.status)
         )
         assert.strictEqual(task.json.task_info.status, "completed", task.text)
-        yield* operator("POST", "/accounts/dashscope:main/resume")
+        yield* operator("POST", "/manage/v1/accounts/dashscope:main/resume")
         assert.strictEqual((yield* call("POST", image, prompt)).status, 202)
       })
     )
 
     it.effect("a check is a free call, and says what the operator has to repair", () =>
       Effect.gen(function* () {
-        const good = yield* operator("POST", "/accounts/openai:a/check")
+        const good = yield* operator("POST", "/manage/v1/accounts/openai:a/check")
         assert.deepInclude(good.json, { ok: true, http_status: 200, detail: null })
         assert.deepStrictEqual(
           first.seen.map(({ headers, method, url }) => [method, url, headers.authorization]),
@@ -147,10 +145,10 @@ describeStores("vendor accounts", (database) => {
         )
         first.script = (_, response) =>
           json(response, 401, { error: { message: "Incorrect API key provided: sk-secret-aaaa" } })
-        const bad = yield* operator("POST", "/accounts/openai:a/check")
+        const bad = yield* operator("POST", "/manage/v1/accounts/openai:a/check")
         assert.deepInclude(bad.json, { ok: false, http_status: 401 })
         assert.match(bad.json.detail, /API key/u)
-        const { data } = (yield* operator("GET", "/accounts")).json
+        const { data } = (yield* operator("GET", "/manage/v1/accounts")).json
         assert.strictEqual(data[0].id, "openai:a")
         assert.isAbove(data[0].paused_seconds, 0)
         assert.deepInclude(data[0].last_fault, { http_status: 401, model: "GET /v1/models" })
@@ -163,9 +161,9 @@ describeStores("vendor accounts", (database) => {
     it.effect("an account whose check failed is unavailable until a check or a call succeeds", () =>
       Effect.gen(function* () {
         const { call } = yield* makeUser()
-        const shown = Effect.map(operator("GET", "/accounts"), ({ json }) => json.data[1])
-        const check = operator("POST", "/accounts/openai:b/check")
-        yield* operator("POST", "/accounts/openai:a/drain")
+        const shown = Effect.map(operator("GET", "/manage/v1/accounts"), ({ json }) => json.data[1])
+        const check = operator("POST", "/manage/v1/accounts/openai:b/check")
+        yield* operator("POST", "/manage/v1/accounts/openai:a/drain")
         for (const [end, succeed] of [
           ["check", check],
           ["call", call("POST", "/v1/chat/completions", chat)]
@@ -185,7 +183,7 @@ describeStores("vendor accounts", (database) => {
           assert.strictEqual((yield* succeed).status, 200)
           assert.deepInclude(yield* shown, { health: "healthy", failed_check: null }, end)
         }
-        yield* operator("POST", "/accounts/openai:a/resume")
+        yield* operator("POST", "/manage/v1/accounts/openai:a/resume")
       })
     )
   })

@@ -6,7 +6,7 @@ import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { chatCompletion, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -32,11 +32,8 @@ const env = {
   REPLICATE_BASE_URL: replicateCom.url
 }
 
-const operator = (method: string, route: string) =>
-  callWith(adminToken)(method, `/manage/v1${route}`)
-
 const accountOf = (id: string) =>
-  Effect.map(operator("GET", "/accounts"), ({ json }) =>
+  Effect.map(operator("GET", "/manage/v1/accounts"), ({ json }) =>
     json.data.find((it: { readonly id: string }) => it.id === id)
   )
 
@@ -98,7 +95,7 @@ describeStores("figures of vendor accounts", (database) => {
       "what was charged today for calls and tasks is exact, and only what was charged",
       () =>
         Effect.gen(function* () {
-          yield* operator("POST", "/accounts/dashscope:wrong/drain")
+          yield* operator("POST", "/manage/v1/accounts/dashscope:wrong/drain")
           const { call } = yield* makeUser()
           for (let n = 0; n < 30; n += 1) yield* call("POST", "/v1/chat/completions", chat)
           const made = yield* call("POST", image, prompt)
@@ -118,7 +115,7 @@ describeStores("figures of vendor accounts", (database) => {
           )
           const [{ calls } = { calls: 0n }] = yield* expected
           assert.isAbove(Number(calls), 0)
-          const shown = (yield* operator("GET", "/accounts")).json.data
+          const shown = (yield* operator("GET", "/manage/v1/accounts")).json.data
           assert.strictEqual(micro(shown[0].spend_today), Number(calls))
           const cost = micro(made.headers.get("x-service-cost") ?? "")
           const main = shown.find((it: { readonly id: string }) => it.id === "dashscope:main")
@@ -180,7 +177,7 @@ describeStores("figures of vendor accounts", (database) => {
           ]
           const paid = vendor.paidSubmits
           vendor.seen.length = 0
-          const check = yield* operator("POST", `/accounts/${id}/check`)
+          const check = yield* operator("POST", `/manage/v1/accounts/${id}/check`)
           assert.deepInclude(check.json, { ok, http_status: status }, check.text)
           if (detail === undefined) assert.isNull(check.json.detail)
           else assert.match(check.json.detail, detail)

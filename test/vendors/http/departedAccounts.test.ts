@@ -5,12 +5,12 @@ import { afterAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -28,9 +28,6 @@ const path = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const body = { prompt: "A lighthouse", n: 1 }
 const one = `${first.key};name=one;concurrent=1;polls=17;weight=1000;base=${first.url}`
 const two = `${second.key};name=two;base=${second.url}`
-
-const operator = (method: string, route: string) =>
-  callWith(adminToken)(method, `/manage/v1${route}`)
 
 const startTask = Effect.gen(function* () {
   const user = yield* makeUser()
@@ -93,7 +90,7 @@ describeStores("an account that left the configuration", (database) => {
           { DASHSCOPE_API_KEY: two },
           Effect.gen(function* () {
             const call = callWith(key)
-            const { data } = (yield* operator("GET", "/accounts")).json
+            const { data } = (yield* operator("GET", "/manage/v1/accounts")).json
             assert.deepStrictEqual(
               data.map(({ configured, id, status }: Record<string, unknown>) => [
                 id,
@@ -107,7 +104,7 @@ describeStores("an account that left the configuration", (database) => {
             )
             const kept = Option.getOrThrow((yield* Accounts).find("dashscope:one"))
             assert.deepInclude(kept, { concurrent: 1, polls: 17, weight: 1000, baseUrl: first.url })
-            const refused = yield* operator("POST", "/accounts/dashscope:one/resume")
+            const refused = yield* operator("POST", "/manage/v1/accounts/dashscope:one/resume")
             assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
             const next = yield* startTask
             yield* reaches(call, own, "completed")
@@ -124,7 +121,7 @@ describeStores("an account that left the configuration", (database) => {
             assert.deepStrictEqual(yield* ids, ["dashscope:one", "dashscope:two"])
             yield* advance("11 minutes", "10 seconds")
             assert.deepStrictEqual(yield* ids, ["dashscope:two"])
-            assert.lengthOf((yield* operator("GET", "/accounts")).json.data, 1)
+            assert.lengthOf((yield* operator("GET", "/manage/v1/accounts")).json.data, 1)
           })
         )
       })
@@ -232,10 +229,10 @@ describeStores("a task that waits for a slot", (database) => {
       const waiting = yield* startTask
       yield* advance("20 seconds")
       assert.deepStrictEqual([submitsOf(first), submitsOf(second)], [1, 0])
-      yield* operator("POST", "/accounts/dashscope:one/drain")
+      yield* operator("POST", "/manage/v1/accounts/dashscope:one/drain")
       yield* reaches(waiting.call, waiting.own, "completed")
       assert.deepStrictEqual([submitsOf(first), submitsOf(second)], [1, 1])
-      const { slots } = (yield* operator("GET", "/accounts")).json.data[0]
+      const { slots } = (yield* operator("GET", "/manage/v1/accounts")).json.data[0]
       assert.deepStrictEqual(slots, { limit: 1, held: 1, waiting: 0 })
       first.runningPolls = 1
       yield* reaches(task.call, task.own, "completed")

@@ -1,9 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import { localServer } from "../../support/localServer.ts"
 import { base64, png } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -112,27 +111,12 @@ describe("a picture given to a video model that makes videos of its sizes only",
 
     it.effect("fails its task with 400 before anything is bought when it came by URL", () =>
       Effect.gen(function* () {
-        const { close, url } = yield* served(png({ width: 800, height: 600 }))
-        const { task_info } = yield* finishedTask(sora, body(`${url}/a.png`)).pipe(
-          Effect.ensuring(Effect.sync(close))
-        )
+        const bytes = Buffer.from(png({ width: 800, height: 600 }))
+        const url = yield* localServer((_request, response) => void response.end(bytes))
+        const { task_info } = yield* finishedTask(sora, body(`${url}/a.png`))
         assert.strictEqual(task_info.error?.code, 400)
         assert.match(task_info.error?.detail ?? "", /#\/image: .*got 800\*600/u)
       })
     )
   })
 })
-
-const served = (bytes: Uint8Array) =>
-  Effect.promise(
-    () =>
-      new Promise<{ url: string; close: () => void }>((resolve) => {
-        const server = createServer((_request, response) => void response.end(Buffer.from(bytes)))
-        server.listen(0, "127.0.0.1", () =>
-          resolve({
-            url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-            close: () => server.close()
-          })
-        )
-      })
-  )

@@ -8,6 +8,7 @@ import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import { SecretMask } from "../../../src/vendors/upstream/SecretMask.ts"
 import { UpstreamConnections } from "../../../src/vendors/upstream/UpstreamConnections.ts"
 import { UpstreamExchange } from "../../../src/vendors/upstream/UpstreamExchange.ts"
+import { until } from "../../support/until.ts"
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
 /** The connection of each call that was received. */
@@ -51,10 +52,6 @@ const call = () =>
       SecretMask.of(account)
     ).begin(connections, { path: "/", method: "POST", body: "{}" })
   })
-
-const until = async (is: () => boolean) => {
-  while (!is()) await new Promise((resolve) => setImmediate(resolve))
-}
 
 /** Keeps the responses back until this many calls wait. */
 const together = (count: number) => {

@@ -1,11 +1,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { catalogFile } from "../../support/aliases.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 
 /** docs/reference/wallet.md#amounts, ADR 0256 */
 
-const operator = callWith(adminToken)
 /** Every token costs a third of a cent: no amount of a call has two decimals. */
 const file = catalogFile({
   tokenModels: [

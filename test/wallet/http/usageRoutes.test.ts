@@ -1,18 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import {
-  adminToken,
-  advance,
-  callWith,
-  eventually,
-  layerGateway,
-  makeUser
-} from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 /** docs/reference/usage.md#api */
 
-const operator = callWith(adminToken)
 const usage = "/manage/v1/usage"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 

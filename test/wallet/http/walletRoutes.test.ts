@@ -8,15 +8,13 @@ import { requestedOf } from "../../../src/catalog/Price.ts"
 import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import { bodyWith, picture } from "../../support/bodies.ts"
 import {
-  adminToken,
   advance,
   callWith,
   eventually,
   layerGateway,
-  makeUser
+  makeUser,
+  operator
 } from "../../support/gateway.ts"
-
-const operator = callWith(adminToken)
 
 /** Inline media, so that nothing is fetched. */
 const media: Partial<Record<Label, Record<string, unknown>>> = {

@@ -1,14 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import {
-  adminToken,
-  advance,
-  callWith,
-  eventually,
-  layerGateway,
-  makeUser
-} from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -20,7 +13,6 @@ describe("balance.low that the throttle withheld", () => {
         url: "https://127.0.0.1/hook",
         events: ["balance.low"]
       })
-      const operator = callWith(adminToken)
       const charge = Effect.gen(function* () {
         yield* user.call("POST", path, { prompt: "x" })
         yield* advance("5 seconds")

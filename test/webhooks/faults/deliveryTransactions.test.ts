@@ -3,9 +3,10 @@ import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { stores } from "../../support/stores.ts"
+import { pause, until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -188,14 +189,14 @@ describe("a real process with the real clock", () => {
     await using receiver = await startReceiver((_one, before) => (before.length === 0 ? 503 : 200))
     const { gateway, id, log } = await begin(receiver.url, receiver.env)
     await using _gateway = gateway
-    await until(async () => (receiver.received.length === 1 ? true : undefined))
-    await until(async () => ((await log()).status === "pending" ? true : undefined))
+    await until(() => receiver.received.length === 1)
+    await until(async () => (await log()).status === "pending")
     process.kill(gateway.pid ?? 0, "SIGSTOP")
     await pause(16_000)
     const now = ownClock(gateway.pid)
     const resumed = now()
     process.kill(gateway.pid ?? 0, "SIGCONT")
-    await until(async () => (receiver.received.length === 2 ? true : undefined))
+    await until(() => receiver.received.length === 2)
     assert.isBelow(now() - resumed, 5000)
     const shown = await until(async () => {
       const now = await log()
@@ -250,7 +251,7 @@ describe("a real process with the real clock", () => {
     await gateway.call("POST", `${endpoints}/${endpoint.json.id}/test`).catch(() => undefined)
     await gateway.ended
     await gateway.start()
-    await until(async () => (receiver.received.length >= 2 ? true : undefined))
+    await until(() => receiver.received.length >= 2)
     const [first, second] = receiver.received
     assert.strictEqual(second?.deliveryId, first?.deliveryId)
     const shown = await until(async () => {

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { HttpResult } from "../../support/gateway.ts"
-import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const main = "test/support/crashingMain.ts"
@@ -60,10 +61,10 @@ const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => 
   assert.strictEqual(new Set(ids).size, tasks)
 
   const taskOf = (it: (typeof receiver.received)[number]) => it.event.data.payload.task_info.id
-  await until(
-    async () => (new Set(receiver.received.map(taskOf)).size === tasks ? true : undefined),
-    { what: "every event", millis: 30_000 }
-  )
+  await until(() => new Set(receiver.received.map(taskOf)).size === tasks, {
+    what: "every event",
+    millis: 30_000
+  })
   const log = await until<ReadonlyArray<Logged>>(
     async () => {
       const list = await gateway.call("GET", "/manage/v1/webhook-deliveries?limit=100")

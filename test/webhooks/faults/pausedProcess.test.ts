@@ -3,8 +3,9 @@ import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { mostWithin, queueDeliveries } from "../../support/deliveries.ts"
-import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
+import { pause, until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -56,7 +57,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
     })
     const id = await makeEndpoint(gateway, receiver.url)
     const test = await gateway.call("POST", `${endpoints}/${id}/test`)
-    await until(async () => (receiver.received.length === 1 ? true : undefined))
+    await until(() => receiver.received.length === 1)
     signal(gateway, "SIGSTOP")
     await pause(beyondLease)
     signal(gateway, "SIGCONT")
@@ -142,9 +143,9 @@ const besideAnother = async (databaseUrl: string) => {
   second.useKey(await first.key())
   const id = await makeEndpoint(first, receiver.url)
   await queue(databaseUrl, id, events)
-  await until(async () => (receiver.received.length >= 100 ? true : undefined))
+  await until(() => receiver.received.length >= 100)
   isHolding = true
-  await until(async () => (heldUp.length === 16 ? true : undefined), { what: "16 attempts" })
+  await until(() => heldUp.length === 16, { what: "16 attempts" })
   // It stops with attempts under way, whose responses it reads when it continues
   const isOfFirst = (await owners(databaseUrl)).includes(String(firstId))
   const [paused, other] = isOfFirst ? [first, second] : [second, first]
@@ -166,7 +167,7 @@ const besideAnother = async (databaseUrl: string) => {
   signal(paused, "SIGSTOP")
   letGo()
   await pause(beyondLease)
-  await until(async () => ((await count("succeeded")) === events ? true : undefined), {
+  await until(async () => (await count("succeeded")) === events, {
     what: "the other's taking over",
     millis: 30_000
   })
@@ -185,7 +186,7 @@ const besideAnother = async (databaseUrl: string) => {
 
   // Both continue together, up to the limit
   await queue(databaseUrl, id, 800)
-  await until(async () => (receiver.received.length >= 600 ? true : undefined), {
+  await until(() => receiver.received.length >= 600, {
     what: "the whole limit",
     millis: 60_000
   })

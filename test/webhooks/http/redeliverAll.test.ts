@@ -3,12 +3,12 @@ import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const manage = "/manage/v1"
 const redeliver = `${manage}/webhook-deliveries/redeliver`
-const queues = callWith(adminToken)("GET", `${manage}/queues`)
+const queues = operator("GET", `${manage}/queues`)
 
 /** A user with an endpoint and two deliveries that failed at their first attempt or succeeded. */
 const makeWorld = Effect.gen(function* () {

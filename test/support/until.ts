@@ -1,0 +1,19 @@
+export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+/**
+ * Asks until there is an answer that is not `false`, in real time: the longer it takes, the more seldom. Throws after
+ * the time limit. Without one it promises nothing, and ends what hangs.
+ */
+export const until = async <A>(
+  ask: () => A | false | undefined | Promise<A | false | undefined>,
+  options: { readonly millis?: number; readonly what?: string } = {}
+): Promise<A> => {
+  const { millis = 60_000, what = "it" } = options
+  const began = performance.now()
+  for (let passed = 0; passed < millis; passed = performance.now() - began) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer
+    await pause(Math.min(250, Math.max(5, passed / 10)))
+  }
+  throw new Error(`${what} did not come within ${millis} ms`)
+}
