@@ -129,17 +129,16 @@ const matchRoute = (
 /** Paths that one catalog remembers. */
 const rememberedMax = 1000
 
-/** Remembers the open paths: each call asks for one, and most ask for the same. */
+/** Remembers the open paths: each call asks for one, and most ask for the same. By the path alone, which is no new text. */
 const rememberOpen = (match: UpstreamCatalog["match"]): UpstreamCatalog["match"] => {
-  const known = new Map<string, RouteMatch>()
+  const known = new Map<string, Extract<RouteMatch, { readonly _tag: "Open" }>>()
   return (vendor, method, path) => {
-    const key = `${method} ${vendor}${path}`
-    const before = known.get(key)
-    if (before !== undefined) return before
+    const before = known.get(path)
+    if (before?.route.vendor === vendor && before.route.method === method) return before
     const found = match(vendor, method, path)
     if (found._tag !== "Open") return found
     if (known.size >= rememberedMax) known.clear()
-    known.set(key, found)
+    known.set(path, found)
     return found
   }
 }

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Exit, Layer } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import type { Cause } from "effect"
 import { HttpServerError } from "effect/http"
 import { nameOf } from "../catalog/Alias.ts"
@@ -133,9 +133,9 @@ const relayPaid = (
 ): Effect.Effect<Relayed, Failure> =>
   Effect.uninterruptible(
     Effect.flatMap(
-      retryWithFreshKey(request, call, (call) => planAndHold(services, call)),
+      retryWithFreshKey(request, call, (call) => Effect.suspend(() => planAndHold(services, call))),
       (paid) =>
-        Effect.onError(relayInTurn(services, paid), () =>
+        Effect.tapCause(relayInTurn(services, paid), () =>
           // A defect: any other end has closed it
           Effect.sync(() => paid.held.close(released(paid.start)))
         )
@@ -152,24 +152,29 @@ interface PaidCall {
 }
 
 /** 3 and 4. */
-const planAndHold = Effect.fnUntraced(function* (
+const planAndHold = (
   { abandoned, clock, metering, upstream }: Services,
   call: PassthroughCall
-): Effect.fn.Return<PaidCall, Failure> {
+): Effect.Effect<PaidCall, Failure> => {
   if (call.to.route.meter.per === "tokens" && abandoned.isFull(call.principal.userId)) {
-    return yield* tooManyLeft
+    return Effect.fail(tooManyLeft)
   }
   const begunMillis = clock.currentTimeMillisUnsafe()
   const id = makeCallId(begunMillis)
-  const models = yield* Effect.fromResult(candidatesOf(call, id, begunMillis, upstream.isSandbox))
+  const planned = candidatesOf(call, id, begunMillis, upstream.isSandbox)
+  if (Result.isFailure(planned)) return Effect.fail(planned.failure)
+  const models = planned.success
   const start = startOf(call, models, id, upstream)
-  const held = yield* metering.hold(start, {
-    nowMillis: begunMillis,
-    // A reservation is settled by the model that was held for
-    mayDraw: models.alias === undefined
-  })
-  return { call, start, models, held, begunMillis }
-})
+  // A reservation is settled by the model that was held for
+  const mayDraw = models.alias === undefined
+  return Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) => ({
+    call,
+    start,
+    models,
+    held,
+    begunMillis
+  }))
+}
 
 /**
  * The store refuses a cached key that has been revoked or changed since it was read: the key is read again, and
