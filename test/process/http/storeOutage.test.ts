@@ -77,7 +77,7 @@ const refusedRows = (lines: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     yield* refuseRows
     for (let n = 0; n < 5; n += 1) assert.strictEqual((yield* readiness).status, 200)
-    const create = call("POST", "/manage/v1/users", { email: "ada@example.com" })
+    const create = operator("POST", "/manage/v1/users", { email: "ada@example.com" })
     assert.strictEqual((yield* create).status, 503)
     const full = yield* becomes(503)
     assert.strictEqual(

@@ -3,6 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { ServerResponse } from "node:http"
+import { afterAll, beforeAll } from "vitest"
 import { parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { MediaFetch } from "../../../src/egress/MediaFetch.ts"
@@ -194,13 +195,13 @@ describe("a vendor that reads URLs", () => {
       const plain = yield* serve(photo)
       const motion = yield* serve(concat(photo, mp4()))
       upstream.submitFaults = ["429"]
-      const images = [plain.url, motion.url]
+      const images = [plain, motion]
       const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
       assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
       const sent = upstream.seen.filter((it) => it.method === "POST")
       assert.deepStrictEqual(
         sent.map(({ json }) => json.input.images),
-        [1, 2].map(() => [plain.url, dataUri("image/jpeg", photo)])
+        [1, 2].map(() => [plain, dataUri("image/jpeg", photo)])
       )
     }).pipe(
       Effect.provide(
