@@ -4,6 +4,7 @@ type Headers_ = { [name: string]: unknown }
 type Failure = { headers: Headers_; content: { "application/problem+json": Schemas["Problem"] } }
 
 export interface Schemas {
+  Metadata: Readonly<Record<string, string>>
   TaskError: { readonly "code": number; readonly "title": string; readonly "detail": string }
   Service: { readonly "name": string; readonly "sandbox": boolean; readonly "oidc": boolean }
   Session: { readonly "id": string; readonly "user": { readonly "id": string; readonly "email": string; readonly "name": string | null } | null; readonly "role": "user" | "operator"; readonly "method": "password" | "api_key" | "admin_token" | "link" | "oidc"; readonly "current": boolean; readonly "address": string | null; readonly "created_at": string; readonly "last_seen_at": string; readonly "expires_at": string }
@@ -36,7 +37,6 @@ export interface Schemas {
   TaskMove: { readonly "status": "pending" | "processing" | "completed" | "failed"; readonly "at": string; readonly "trace_id": string | null }
   TaskCandidate: { readonly "vendor": string; readonly "model": string; readonly "price": string | null; readonly "skipped": { readonly "reason": "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone"; readonly "at": string; readonly "attempt": number | null } | null }
   TaskInput: { readonly "pointer": string; readonly "media_type": string; readonly "size": number; readonly "url": string; readonly "expires_at": string }
-  Metadata: Readonly<Record<string, string>>
   Receipt: { readonly "held": string; readonly "captured": string; readonly "released": string; readonly "currency": "credits"; readonly "vendor"?: string; readonly "model"?: string; readonly "skipped"?: Array<Schemas["SkippedModel"]> }
   SkippedModel: { readonly "vendor": string; readonly "model": string; readonly "reason": "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone" }
   TaskListItem: { readonly "id": string; readonly "vendor": string; readonly "model": string; readonly "action": "generation" | "edit"; readonly "status": "pending" | "processing" | "completed" | "failed"; readonly "error": Schemas["TaskError"] | null; readonly "sandbox": boolean; readonly "receipt": Schemas["Receipt"]; readonly "catalog": string | null; readonly "trace_id": string | null; readonly "created_at": string; readonly "started_at": string | null; readonly "ended_at": string | null; readonly "metadata"?: Schemas["Metadata"] }
