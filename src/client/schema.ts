@@ -1,6 +1,11 @@
 /* Made from schema/openapi.json by `npm run schema`. */
 /* oxlint-disable max-lines -- as long as the API */
-import type { Media } from "./Media.ts"
+
+/**
+ * What a media field of a body takes: a text as the API has it (a public URL, a data URI or Base64), or the
+ * bytes themselves. docs/reference/models.md#media-in-bodies
+ */
+export type Media = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>
 
 /** A page of a list. docs/reference/http.md#lists */
 export interface Page<T> {
@@ -891,6 +896,83 @@ export interface TextToVideoSpark {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+/** All of the above, by name. */
+export interface Schemas {
+  readonly TaskResult: TaskResult
+  readonly Metadata: Metadata
+  readonly TaskInfo: TaskInfo
+  readonly TaskError: TaskError
+  readonly Service: Service
+  readonly Session: Session
+  readonly SignInLink: SignInLink
+  readonly Queues: Queues
+  readonly DeletedUser: DeletedUser
+  readonly AuditEntry: AuditEntry
+  readonly AuditActor: AuditActor
+  readonly WebhookDelivery: WebhookDelivery
+  readonly RedeliveredWebhookDeliveries: RedeliveredWebhookDeliveries
+  readonly RedeliverWebhookDeliveries: RedeliverWebhookDeliveries
+  readonly RedeliveryFilter: RedeliveryFilter
+  readonly WebhookDeliveryWithAttempts: WebhookDeliveryWithAttempts
+  readonly WebhookAttempt: WebhookAttempt
+  readonly VendorAccountCheck: VendorAccountCheck
+  readonly VendorAccount: VendorAccount
+  readonly CatalogReload: CatalogReload
+  readonly CatalogChange: CatalogChange
+  readonly CatalogRowName: CatalogRowName
+  readonly Catalog: Catalog
+  readonly CatalogRow: CatalogRow
+  readonly TokenPrice: TokenPrice
+  readonly TokenModel: TokenModel
+  readonly Model: Model
+  readonly MediaField: MediaField
+  readonly TaskTimeline: TaskTimeline
+  readonly TaskDelivery: TaskDelivery
+  readonly WalletEntry: WalletEntry
+  readonly VendorAttempt: VendorAttempt
+  readonly TaskMove: TaskMove
+  readonly TaskCandidate: TaskCandidate
+  readonly TaskInput: TaskInput
+  readonly Receipt: Receipt
+  readonly SkippedModel: SkippedModel
+  readonly TaskListItem: TaskListItem
+  readonly WebhookSignatureReport: WebhookSignatureReport
+  readonly ReceivedWebhookDelivery: ReceivedWebhookDelivery
+  readonly RecoveredWebhookDeliveries: RecoveredWebhookDeliveries
+  readonly RecoverWebhookDeliveries: RecoverWebhookDeliveries
+  readonly WebhookEndpointWithSecret: WebhookEndpointWithSecret
+  readonly WebhookEndpoint: WebhookEndpoint
+  readonly WebhookEndpointHealth: WebhookEndpointHealth
+  readonly WebhookEndpointChange: WebhookEndpointChange
+  readonly NewWebhookEndpoint: NewWebhookEndpoint
+  readonly Reconciliation: Reconciliation
+  readonly UsageRebuild: UsageRebuild
+  readonly Usage: Usage
+  readonly UsageUnits: UsageUnits
+  readonly Call: Call
+  readonly Wallet: Wallet
+  readonly RotatedApiKey: RotatedApiKey
+  readonly ApiKeyRotation: ApiKeyRotation
+  readonly ApiKey: ApiKey
+  readonly ApiKeyChange: ApiKeyChange
+  readonly CreatedApiKey: CreatedApiKey
+  readonly NewApiKey: NewApiKey
+  readonly User: User
+  readonly UserChange: UserChange
+  readonly Problem: Problem
+  readonly CreatedTask: CreatedTask
+  readonly Quote: Quote
+  readonly ImageEditPro: ImageEditPro
+  readonly VideoEditPlus: VideoEditPlus
+  readonly ImageToVideoSpark: ImageToVideoSpark
+  readonly TextToImagePreview: TextToImagePreview
+  readonly ImageEditMax: ImageEditMax
+  readonly TextToImageMax: TextToImageMax
+  readonly ImageEdit: ImageEdit
+  readonly KeyframeToVideoPlus: KeyframeToVideoPlus
+  readonly TextToVideoSpark: TextToVideoSpark
+}
+
 /** The bodies of creates, by model. docs/reference/models.md#labels */
 export interface ModelInputs {
   readonly "text-to-video-spark": TextToVideoSpark
@@ -1215,3 +1297,6 @@ export interface Operations {
     readonly response: Service
   }
 }
+
+/** Their GET takes `user_id`, by which the operator reads what a user has. */
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]

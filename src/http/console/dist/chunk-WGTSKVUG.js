@@ -1,1 +1,0 @@
-import{a as o}from"./chunk-E6XRWZ6X.js";import{a as i}from"./chunk-OHLTDC2H.js";import{C as e,p as a}from"./chunk-YRJPQSUG.js";var t=[["/webhooks",o.endpoints],["/webhooks/deliveries",o.deliveries],["/webhooks/signature",o.debugger]],l=()=>e("nav",{class:"tabs","aria-label":o.tabs,children:t.map(([s,r])=>e(i,{to:s,isCurrent:a.value.path===s,children:r},s))});export{l as a};
