@@ -621,6 +621,11 @@ export interface CreatedApiKey {
 export interface NewApiKey {
   readonly name: string
   readonly scopes?: ReadonlyArray<"inference" | "manage">
+  readonly spend_limit?: string | null
+  readonly reset?: "daily" | "weekly" | "monthly" | "never"
+  readonly allowed_models?: ReadonlyArray<string> | null
+  readonly rate_limit_per_minute?: number | null
+  readonly concurrent_tasks?: number | null
   readonly expires_at?: string | null
 }
 
