@@ -12,6 +12,12 @@ RUN npm ci --omit=dev --no-audit --no-fund \
 COPY schema ./schema
 COPY src ./src
 
+# The bundle for browsers, by the development dependencies that it takes and no others
+FROM build AS console
+RUN npm install --prefix /console --no-audit --no-fund $(node -p "const { devDependencies } = require('./package.json'); ['esbuild', 'preact', '@preact/signals', 'openapi-fetch'].map((name) => name + '@' + devDependencies[name]).join(' ')") \
+  && cp -r /console/node_modules/. node_modules/ \
+  && /node/bin/node src/cli/console/buildConsole.ts
+
 FROM debian:bookworm-slim
 # Numbers, so that an orchestrator can tell that it is not root.
 RUN groupadd --gid 10001 gateway \
@@ -20,6 +26,7 @@ RUN groupadd --gid 10001 gateway \
 WORKDIR /app
 COPY --from=build /node/bin/node /usr/local/bin/node
 COPY --from=build /app ./
+COPY --from=console /app/src/http/console/dist ./src/http/console/dist
 ENV HOST=0.0.0.0 \
   PORT=8080 \
   DATA_DIR=/data \

@@ -82,7 +82,7 @@ export const pathKey = ({ action, model, vendor }: PathParts): string =>
   `${vendor}/v1/${model}/${action}`
 
 /** The path of its creates. */
-export const modelPath = (parts: PathParts): string => `/vendors/${pathKey(parts)}`
+export const modelPath = (parts: PathParts): `/${string}` => `/vendors/${pathKey(parts)}`
 
 export const makeVersion = (source: HashedContent, id: number | null): CatalogVersion => {
   const { aliases = [], models, routes, tokenModels } = source.content

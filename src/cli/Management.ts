@@ -1,7 +1,9 @@
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { GatewayClient } from "../client/effect.ts"
 import type { ClientError } from "../client/effect.ts"
 import { readSecret } from "../config/Setting.ts"
+import type { Api } from "../contract/Api.ts"
 import { problemHelp } from "../domain/ErrorHelp.ts"
 import { CommandFault, wrongUsage } from "./terminal/Fault.ts"
 import type { Reason } from "./terminal/Fault.ts"
@@ -10,19 +12,41 @@ import { Key, Token, Url } from "./terminal/Settings.ts"
 /** The caller: `either` is the user if there is a key, or else the operator. */
 export type Caller = "user" | "operator" | "either"
 
-export interface ManageRequest {
-  readonly method?: "GET" | "POST" | "PATCH" | "DELETE"
-  /** With a leading slash, relative to the address of the service. */
-  readonly path: string
+type Endpoint<Name extends string> = HttpApiEndpoint.WithIdentifier<
+  HttpApiGroup.Endpoints<(typeof Api)["groups"][keyof (typeof Api)["groups"]]>,
+  Name
+>
+
+/** An operation of the management API, by its id. */
+export type Operation = HttpApiGroup.Endpoints<
+  (typeof Api)["groups"][keyof (typeof Api)["groups"]]
+>["identifier"]
+
+/** What a schema of the contract looks like in JSON. */
+type Sent<S> =
+  S extends Schema.toCodecJson<infer Of>
+    ? Of["Encoded"]
+    : S extends Schema.toCodecStringTree<infer Of>
+      ? Of["Encoded"]
+      : never
+
+/** The JSON of a response. A list as a file is a text, which no command asks for. */
+export type Answer<Name extends Operation> = Exclude<
+  Sent<HttpApiEndpoint.Success<Endpoint<Name>>>,
+  string
+>
+
+export interface ManageRequest<Name extends Operation> {
   readonly as: Caller
+  /** Values of the path. */
+  readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>
-  readonly body?: Schema.Json | undefined
+  readonly payload?: Sent<HttpApiEndpoint.Payload<Endpoint<Name>>>
   readonly idempotencyKey?: string | undefined
   /** Milliseconds for an attempt; default 60,000. */
   readonly timeout?: number | undefined
 }
 
-type Decoder = Schema.ConstraintDecoder<unknown>
 type Client = GatewayClient["Service"]
 
 /** A service, called by all commands through the client with its retries. docs/client.md */
@@ -36,13 +60,11 @@ export class Management extends Context.Service<
       as: Caller,
       work: (client: Client) => Effect.Effect<A, ClientError, R>
     ) => Effect.Effect<A, CommandFault, R>
-    /** The body of the response; `null` if there is none. */
-    readonly send: (request: ManageRequest) => Effect.Effect<Schema.Json, CommandFault>
-    /** The same, also decoded. */
-    readonly read: <S extends Decoder>(
-      request: ManageRequest,
-      schema: S
-    ) => Effect.Effect<{ readonly document: Schema.Json; readonly value: S["Type"] }, CommandFault>
+    /** The body of the response, checked against the contract. */
+    readonly call: <Name extends Operation>(
+      operation: Name,
+      request: ManageRequest<Name>
+    ) => Effect.Effect<Answer<Name>, CommandFault>
   }
 >()("gateway/cli/Management") {
   /** At `--url`, with `--key` and `--token`, or from the environment. docs/cli.md#settings */
@@ -116,33 +138,55 @@ type Known = Option.Option<Client>
 const make = (url: string, user: Known, operator: Known): Management["Service"] => {
   const use: Management["Service"]["use"] = (as, work) =>
     Effect.flatMap(clientFor(as, user, operator), ({ client, name }) =>
-      Effect.mapError(
-        work(client),
-        (error) => new CommandFault({ ...faultOf(url, name, error), isUnclear: isUnclear(error) })
-      )
+      Effect.mapError(work(client), (error) => faultOfClient(url, name, error))
     )
-  const send = Effect.fn("Management.send")(function* (request: ManageRequest) {
-    const { as, method = "GET", path, ...options } = request
-    const body = yield* use(as, (client) => client.request(`${method} /${path.slice(1)}`, options))
-    return yield* Effect.mapError(decodeJson(body ?? null), () =>
-      foreign(url, `${path} did not respond with JSON`)
-    )
-  })
-  return Management.of({
-    url,
-    use,
-    send,
-    read: (request, schema) =>
-      Effect.flatMap(send(request), (document) =>
-        Schema.decodeEffect(schema)(document).pipe(
-          Effect.map((value) => ({ document, value })),
-          Effect.mapError(() => foreign(url, `${request.path} has an unexpected form`))
-        )
-      )
-  })
+  return Management.of({ url, use, call: makeCall(url, use) })
 }
 
-const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
+/** Calls of the management API by operation, over a client. */
+export const makeCall = (
+  url: string,
+  use: Management["Service"]["use"]
+): Management["Service"]["call"] => {
+  function call<Name extends Operation>(
+    operation: Name,
+    request: ManageRequest<Name>
+  ): Effect.Effect<Answer<Name>, CommandFault>
+  function call(
+    operation: Operation,
+    { as, params = {}, payload: body, ...options }: ManageRequest<never>
+  ): Effect.Effect<unknown, CommandFault> {
+    return Effect.gen(function* () {
+      const { method, path, success } = yield* endpointOf(operation)
+      const route = path.replaceAll(/:(\w+)/gu, (_, name: string) =>
+        encodeURIComponent(params[name] ?? "")
+      )
+      const answer = yield* use(as, (client) =>
+        client.request(`${method} /${route.slice(1)}`, { ...options, body })
+      )
+      if (!Schema.is(success)(answer ?? null)) {
+        return yield* foreign(url, `${operation} has an unexpected form`)
+      }
+      return answer
+    })
+  }
+  return call
+}
+
+const methods = ["GET", "POST", "PATCH", "DELETE"] as const
+
+/** The contract has the schemas of all bodies: it is loaded by the first command that calls. */
+const endpointOf = (operation: Operation) =>
+  Effect.promise(async () => {
+    const { Api } = await import("../contract/Api.ts")
+    const endpoint = Object.values(Api.groups)
+      .map(({ endpoints }): Readonly<Record<string, HttpApiEndpoint.Top>> => endpoints)
+      .flatMap((endpoints) => endpoints[operation] ?? [])[0]
+    if (endpoint === undefined) throw new TypeError(`${operation} is not an operation`)
+    const { path, success } = endpoint
+    const method = methods.find((it) => it === endpoint.method) ?? "GET"
+    return { method, path, success: Schema.toEncoded(Schema.Union([...success])) }
+  })
 
 const keyRemedy = "Set GATEWAY_KEY to an API key with the scopes of the command, or give --key"
 const tokenRemedy =
@@ -205,6 +249,9 @@ const faultOf = (url: string, credential: string, error: ClientError): Reason =>
     problem: Option.getOrUndefined(problemIn(error.problem))
   }
 }
+
+export const faultOfClient = (url: string, credential: string, error: ClientError) =>
+  new CommandFault({ ...faultOf(url, credential, error), isUnclear: isUnclear(error) })
 
 const foreignReason = (url: string, what: string): Reason => ({
   message: `${url} is not a gateway of this version: ${what}`,

@@ -1,8 +1,4 @@
-/**
- * What a media field of a body takes: a text as the API has it (a public URL, a data URI or Base64), or the
- * bytes themselves. docs/reference/models.md#media-in-bodies
- */
-export type Media = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>
+import type { Media } from "./schema.ts"
 
 const isBytes = (value: unknown): value is Exclude<Media, string> =>
   value instanceof Blob ||

@@ -1,7 +1,6 @@
 /** `generation-gateway/client/effect`: the client as Effects and Streams, over the same core. docs/client.md#effect */
 import { Clock, Config, Context, Effect, Layer, Option, Random, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
-import * as Resources from "./EffectResources.ts"
 import { GatewayError } from "./Errors.ts"
 import type { ClientError } from "./Errors.ts"
 import type { ListenOptions } from "./Events.ts"
@@ -69,6 +68,22 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
       )
     )
 
+  function resource<Methods extends object>(
+    of: (client: Client) => Methods,
+    lists: Readonly<Record<ListsOf<Methods>, true>>
+  ): AsEffects<Methods>
+  function resource(of: (client: Client) => AnyMethods, lists: object): unknown {
+    return Object.fromEntries(
+      Object.keys(of(client)).map((name) => [
+        name,
+        (...args: Array<unknown>) =>
+          name in lists
+            ? streamOf((client) => methodOf(of(client), name)(...args))
+            : use((client) => methodOf(of(client), name)(...args))
+      ])
+    )
+  }
+
   return {
     use,
     tasks: tasksOf(client, use, streamOf),
@@ -77,13 +92,13 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
       listen: (options?: Options<ListenOptions>) =>
         streamed(client, ({ events }) => events.listen(options))
     },
-    wallet: Resources.walletOf(use, streamOf),
-    apiKeys: Resources.apiKeysOf(use, streamOf),
-    webhookEndpoints: Resources.webhookEndpointsOf(use, streamOf),
-    webhookDeliveries: Resources.webhookDeliveriesOf(use, streamOf),
-    calls: Resources.callsOf(use, streamOf),
-    usage: Resources.usageOf(use, streamOf),
-    models: Resources.modelsOf(use, streamOf),
+    wallet: resource(({ wallet }) => wallet, { entries: true }),
+    apiKeys: resource(({ apiKeys }) => apiKeys, { list: true }),
+    webhookEndpoints: resource(({ webhookEndpoints }) => webhookEndpoints, { list: true }),
+    webhookDeliveries: resource(({ webhookDeliveries }) => webhookDeliveries, { list: true }),
+    calls: resource(({ calls }) => calls, { list: true }),
+    usage: resource(({ usage }) => usage, { list: true }),
+    models: resource(({ models }) => models, { list: true }),
     request: <R extends AnyRoute>(route: R, ...args: ArgumentsOf<R>) =>
       use((client) => client.request(route, ...args)),
     list: <R extends ListRoute>(
@@ -94,10 +109,40 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
   }
 })
 
-export type Use = <A>(work: (client: Client) => Promise<A>) => Effect.Effect<A, ClientError>
-export type StreamOf = <Item>(
-  list: (client: Client) => List<Item>
-) => Stream.Stream<Item, ClientError>
+type AnyMethods = Readonly<
+  Record<string, (...args: Array<unknown>) => Promise<unknown> & List<unknown>>
+>
+
+const methodOf = (methods: AnyMethods, name: string) => {
+  const method = methods[name]
+  if (method === undefined) throw new TypeError(`${name} is not a method`)
+  return method
+}
+
+/** The names of the methods that list. */
+type ListsOf<Methods> = {
+  [Name in keyof Methods]: Methods[Name] extends (...args: never) => List<unknown> ? Name : never
+}[keyof Methods]
+
+type WithoutSignal<Args> = {
+  [I in keyof Args]: "signal" extends keyof NonNullable<Args[I]> ? Omit<Args[I], "signal"> : Args[I]
+}
+
+/** The methods of a resource as Effects, and as Streams of what they list. */
+type AsEffects<Methods> = {
+  readonly [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Answer
+    ? (
+        ...args: WithoutSignal<Args>
+      ) => Answer extends Promise<infer Value>
+        ? Effect.Effect<Value, ClientError>
+        : Answer extends List<infer Item>
+          ? Stream.Stream<Item, ClientError>
+          : never
+    : never
+}
+
+type Use = <A>(work: (client: Client) => Promise<A>) => Effect.Effect<A, ClientError>
+type StreamOf = <Item>(list: (client: Client) => List<Item>) => Stream.Stream<Item, ClientError>
 
 /** What the Promise API yields; the connection ends with the Stream. */
 const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>) =>

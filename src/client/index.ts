@@ -19,10 +19,10 @@ export {
 export type { ClientError, Fault } from "./Errors.ts"
 export type { EventType, ListenOptions, PublishedEvent } from "./Events.ts"
 export { fileFrom } from "./Media.ts"
-export type { Media } from "./Media.ts"
 export type { List, WriteOptions } from "./Requests.ts"
 export type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
 export type { CreatedTask, CreateOptions, WaitOptions } from "./Tasks.ts"
 export type { RequestOptions } from "./Transport.ts"
+export type { Media } from "./schema.ts"
 /** What the API takes and returns: `Api.Wallet`, `Api.TextToImageMax`. */
 export type * as Api from "./schema.ts"

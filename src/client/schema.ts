@@ -1,12 +1,35 @@
 /* Made from schema/openapi.json by `npm run schema`. */
 /* oxlint-disable max-lines -- as long as the API */
-import type { Media } from "./Media.ts"
+
+/**
+ * What a media field of a body takes: a text as the API has it (a public URL, a data URI or Base64), or the
+ * bytes themselves. docs/reference/models.md#media-in-bodies
+ */
+export type Media = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>
 
 /** A page of a list. docs/reference/http.md#lists */
 export interface Page<T> {
   readonly data: ReadonlyArray<T>
   /** What gives the next page as `cursor`; `null` after the last one. */
   readonly next_cursor: string | null
+}
+
+export interface TaskResult {
+  readonly task_info: TaskInfo
+  readonly images?: ReadonlyArray<string>
+  readonly videos?: ReadonlyArray<string>
+  readonly audios?: ReadonlyArray<string>
+  readonly metadata?: Metadata
+}
+
+export type Metadata = Readonly<Record<string, string>>
+
+export interface TaskInfo {
+  readonly id: string
+  readonly status: "pending" | "processing" | "completed" | "failed"
+  readonly created_at: string
+  readonly updated_at: string
+  readonly error?: TaskError
 }
 
 export interface TaskError {
@@ -347,8 +370,6 @@ export interface TaskInput {
   readonly expires_at: string
 }
 
-export type Metadata = Readonly<Record<string, string>>
-
 export interface Receipt {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly held: string
@@ -600,6 +621,11 @@ export interface CreatedApiKey {
 export interface NewApiKey {
   readonly name: string
   readonly scopes?: ReadonlyArray<"inference" | "manage">
+  readonly spend_limit?: string | null
+  readonly reset?: "daily" | "weekly" | "monthly" | "never"
+  readonly allowed_models?: ReadonlyArray<string> | null
+  readonly rate_limit_per_minute?: number | null
+  readonly concurrent_tasks?: number | null
   readonly expires_at?: string | null
 }
 
@@ -626,30 +652,6 @@ export interface UserChange {
   readonly concurrent_tasks?: number | null
 }
 
-export interface TaskInfo {
-  readonly id: string
-  readonly status: "pending" | "processing" | "completed" | "failed"
-  readonly created_at: string
-  readonly updated_at: string
-  readonly error?: TaskError
-}
-
-export interface TaskResult {
-  readonly task_info: TaskInfo
-  readonly images?: ReadonlyArray<string>
-  readonly videos?: ReadonlyArray<string>
-  readonly audios?: ReadonlyArray<string>
-  readonly metadata?: Metadata
-}
-
-export interface CreatedTask {
-  readonly task_info: { readonly id: string; readonly created_at: string; readonly updated_at: string }
-}
-
-export interface Quote {
-  readonly quote: { readonly amount: string; readonly currency: "credits"; readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly amount: string | null; readonly skipped: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone" | null }> }
-}
-
 /** RFC 9457, with a code of its own. Each code is explained at its `type` */
 export interface Problem {
   /** The explanation of the code; on Anthropic's routes `error` */
@@ -671,90 +673,12 @@ export interface Problem {
   readonly request_id?: string
 }
 
-export interface TextToVideoSpark {
-  /** What the video shows */
-  readonly prompt: string
-  /** What the result should not show */
-  readonly negative_prompt?: string
-  /** Automatic audio; `false` forces silent output */
-  readonly audio?: boolean | null
-  /** Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public https URL, data URI or Base64. If shorter than the video the rest is silent, if longer it is cut */
-  readonly audio_url?: Media | null
-  /** `width*height`; the first five are the 720P tier, the others the 1080P tier */
-  readonly size?: "1280*720" | "720*1280" | "960*960" | "1088*832" | "832*1088" | "1920*1080" | "1080*1920" | "1440*1440" | "1632*1248" | "1248*1632"
-  /** Seconds; absent means 5 */
-  readonly duration?: 5 | 10
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
+export interface CreatedTask {
+  readonly task_info: { readonly id: string; readonly created_at: string; readonly updated_at: string }
 }
 
-export interface KeyframeToVideoPlus {
-  /** Transition and motion */
-  readonly prompt: string
-  /** First keyframe (JPEG, PNG without transparency, BMP or WEBP): public URL, data URI or Base64 */
-  readonly image: Media
-  /** Last keyframe, same constraints: public URL, data URI or Base64 */
-  readonly last_frame: Media
-  /** What the result should not show */
-  readonly negative_prompt?: string
-  /** Name of a video effect template */
-  readonly template?: string | null
-  /** Only `720P` */
-  readonly resolution?: "720P"
-  /** Seconds; only 5 */
-  readonly duration?: 5
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
-}
-
-export interface ImageEdit {
-  /** What to do with the pictures */
-  readonly prompt: string
-  /** Reference pictures (JPEG, PNG, BMP or WEBP) */
-  readonly images: ReadonlyArray<Media>
-  /** What the result should not show */
-  readonly negative_prompt?: string
-  /** `width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; `null` leaves the choice to the model */
-  readonly size?: string | null
-  /** How many images; affects the cost */
-  readonly n?: number
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
-}
-
-export interface TextToImageMax {
-  /** What the image shows, in Chinese or English */
-  readonly prompt: string
-  /** What the image should not show */
-  readonly negative_prompt?: string | null
-  /** `width*height`: 16:9, 4:3, 1:1, 3:4, 9:16 */
-  readonly size?: "1664*928" | "1472*1104" | "1328*1328" | "1104*1472" | "928*1664"
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
+export interface Quote {
+  readonly quote: { readonly amount: string; readonly currency: "credits"; readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly amount: string | null; readonly skipped: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone" | null }> }
 }
 
 export interface ImageEditPro {
@@ -766,71 +690,6 @@ export interface ImageEditPro {
   readonly aspect_ratio?: "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9"
   /** Preset of the longest side */
   readonly resolution?: "1K" | "2K"
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
-}
-
-export interface ImageEditMax {
-  /** What to do with the pictures, in Chinese or English */
-  readonly prompt: string
-  /** Pictures to edit (JPEG, PNG, BMP or WEBP), in order; the last one sets the aspect ratio */
-  readonly images: ReadonlyArray<Media>
-  /** What the result should not show */
-  readonly negative_prompt?: string
-  /** `width*height`, each 512 to 2048; absent or `null` keeps the last picture's shape near 1024*1024 */
-  readonly size?: string | null
-  /** How many images; affects the cost */
-  readonly n?: number
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
-}
-
-export interface TextToImagePreview {
-  /** What the image shows, in Chinese or English */
-  readonly prompt: string
-  /** What the result should not show */
-  readonly negative_prompt?: string
-  /** `width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; `null` leaves the choice to the model */
-  readonly size?: string | null
-  /** How many images; affects the cost */
-  readonly n?: number
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
-  /** Pairs of strings that are returned with the task and can be used as filters */
-  readonly metadata?: Readonly<Record<string, string>>
-}
-
-export interface ImageToVideoSpark {
-  /** Motion and story */
-  readonly prompt: string
-  /** First frame (JPEG, PNG without transparency, BMP or WEBP): public URL, data URI or Base64 */
-  readonly image: Media
-  /** What the result should not show */
-  readonly negative_prompt?: string
-  /** Automatic audio; `false` forces silent output */
-  readonly audio?: boolean | null
-  /** Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public https URL, data URI or Base64 */
-  readonly audio_url?: Media | null
-  /** Tier of the video; affects the cost */
-  readonly resolution?: "480P" | "720P" | "1080P"
-  /** Seconds; absent means 5 */
-  readonly duration?: 5 | 10
-  /** Rewrites the prompt for a better result; takes slightly longer */
-  readonly prompt_extend?: boolean
-  /** Start of the random numbers; the same seed does not guarantee the same output */
-  readonly seed?: number
-  /** `false` disables content safety inspection */
-  readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
 }
@@ -891,17 +750,245 @@ export interface VideoEditPlus {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+export interface ImageToVideoSpark {
+  /** Motion and story */
+  readonly prompt: string
+  /** First frame (JPEG, PNG without transparency, BMP or WEBP): public URL, data URI or Base64 */
+  readonly image: Media
+  /** What the result should not show */
+  readonly negative_prompt?: string
+  /** Automatic audio; `false` forces silent output */
+  readonly audio?: boolean | null
+  /** Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public https URL, data URI or Base64 */
+  readonly audio_url?: Media | null
+  /** Tier of the video; affects the cost */
+  readonly resolution?: "480P" | "720P" | "1080P"
+  /** Seconds; absent means 5 */
+  readonly duration?: 5 | 10
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface TextToImagePreview {
+  /** What the image shows, in Chinese or English */
+  readonly prompt: string
+  /** What the result should not show */
+  readonly negative_prompt?: string
+  /** `width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; `null` leaves the choice to the model */
+  readonly size?: string | null
+  /** How many images; affects the cost */
+  readonly n?: number
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface ImageEditMax {
+  /** What to do with the pictures, in Chinese or English */
+  readonly prompt: string
+  /** Pictures to edit (JPEG, PNG, BMP or WEBP), in order; the last one sets the aspect ratio */
+  readonly images: ReadonlyArray<Media>
+  /** What the result should not show */
+  readonly negative_prompt?: string
+  /** `width*height`, each 512 to 2048; absent or `null` keeps the last picture's shape near 1024*1024 */
+  readonly size?: string | null
+  /** How many images; affects the cost */
+  readonly n?: number
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface TextToImageMax {
+  /** What the image shows, in Chinese or English */
+  readonly prompt: string
+  /** What the image should not show */
+  readonly negative_prompt?: string | null
+  /** `width*height`: 16:9, 4:3, 1:1, 3:4, 9:16 */
+  readonly size?: "1664*928" | "1472*1104" | "1328*1328" | "1104*1472" | "928*1664"
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface ImageEdit {
+  /** What to do with the pictures */
+  readonly prompt: string
+  /** Reference pictures (JPEG, PNG, BMP or WEBP) */
+  readonly images: ReadonlyArray<Media>
+  /** What the result should not show */
+  readonly negative_prompt?: string
+  /** `width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; `null` leaves the choice to the model */
+  readonly size?: string | null
+  /** How many images; affects the cost */
+  readonly n?: number
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface KeyframeToVideoPlus {
+  /** Transition and motion */
+  readonly prompt: string
+  /** First keyframe (JPEG, PNG without transparency, BMP or WEBP): public URL, data URI or Base64 */
+  readonly image: Media
+  /** Last keyframe, same constraints: public URL, data URI or Base64 */
+  readonly last_frame: Media
+  /** What the result should not show */
+  readonly negative_prompt?: string
+  /** Name of a video effect template */
+  readonly template?: string | null
+  /** Only `720P` */
+  readonly resolution?: "720P"
+  /** Seconds; only 5 */
+  readonly duration?: 5
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface TextToVideoSpark {
+  /** What the video shows */
+  readonly prompt: string
+  /** What the result should not show */
+  readonly negative_prompt?: string
+  /** Automatic audio; `false` forces silent output */
+  readonly audio?: boolean | null
+  /** Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public https URL, data URI or Base64. If shorter than the video the rest is silent, if longer it is cut */
+  readonly audio_url?: Media | null
+  /** `width*height`; the first five are the 720P tier, the others the 1080P tier */
+  readonly size?: "1280*720" | "720*1280" | "960*960" | "1088*832" | "832*1088" | "1920*1080" | "1080*1920" | "1440*1440" | "1632*1248" | "1248*1632"
+  /** Seconds; absent means 5 */
+  readonly duration?: 5 | 10
+  /** Rewrites the prompt for a better result; takes slightly longer */
+  readonly prompt_extend?: boolean
+  /** Start of the random numbers; the same seed does not guarantee the same output */
+  readonly seed?: number
+  /** `false` disables content safety inspection */
+  readonly safety_filter?: boolean | null
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+/** All of the above, by name. */
+export interface Schemas {
+  readonly TaskResult: TaskResult
+  readonly Metadata: Metadata
+  readonly TaskInfo: TaskInfo
+  readonly TaskError: TaskError
+  readonly Service: Service
+  readonly Session: Session
+  readonly SignInLink: SignInLink
+  readonly Queues: Queues
+  readonly DeletedUser: DeletedUser
+  readonly AuditEntry: AuditEntry
+  readonly AuditActor: AuditActor
+  readonly WebhookDelivery: WebhookDelivery
+  readonly RedeliveredWebhookDeliveries: RedeliveredWebhookDeliveries
+  readonly RedeliverWebhookDeliveries: RedeliverWebhookDeliveries
+  readonly RedeliveryFilter: RedeliveryFilter
+  readonly WebhookDeliveryWithAttempts: WebhookDeliveryWithAttempts
+  readonly WebhookAttempt: WebhookAttempt
+  readonly VendorAccountCheck: VendorAccountCheck
+  readonly VendorAccount: VendorAccount
+  readonly CatalogReload: CatalogReload
+  readonly CatalogChange: CatalogChange
+  readonly CatalogRowName: CatalogRowName
+  readonly Catalog: Catalog
+  readonly CatalogRow: CatalogRow
+  readonly TokenPrice: TokenPrice
+  readonly TokenModel: TokenModel
+  readonly Model: Model
+  readonly MediaField: MediaField
+  readonly TaskTimeline: TaskTimeline
+  readonly TaskDelivery: TaskDelivery
+  readonly WalletEntry: WalletEntry
+  readonly VendorAttempt: VendorAttempt
+  readonly TaskMove: TaskMove
+  readonly TaskCandidate: TaskCandidate
+  readonly TaskInput: TaskInput
+  readonly Receipt: Receipt
+  readonly SkippedModel: SkippedModel
+  readonly TaskListItem: TaskListItem
+  readonly WebhookSignatureReport: WebhookSignatureReport
+  readonly ReceivedWebhookDelivery: ReceivedWebhookDelivery
+  readonly RecoveredWebhookDeliveries: RecoveredWebhookDeliveries
+  readonly RecoverWebhookDeliveries: RecoverWebhookDeliveries
+  readonly WebhookEndpointWithSecret: WebhookEndpointWithSecret
+  readonly WebhookEndpoint: WebhookEndpoint
+  readonly WebhookEndpointHealth: WebhookEndpointHealth
+  readonly WebhookEndpointChange: WebhookEndpointChange
+  readonly NewWebhookEndpoint: NewWebhookEndpoint
+  readonly Reconciliation: Reconciliation
+  readonly UsageRebuild: UsageRebuild
+  readonly Usage: Usage
+  readonly UsageUnits: UsageUnits
+  readonly Call: Call
+  readonly Wallet: Wallet
+  readonly RotatedApiKey: RotatedApiKey
+  readonly ApiKeyRotation: ApiKeyRotation
+  readonly ApiKey: ApiKey
+  readonly ApiKeyChange: ApiKeyChange
+  readonly CreatedApiKey: CreatedApiKey
+  readonly NewApiKey: NewApiKey
+  readonly User: User
+  readonly UserChange: UserChange
+  readonly Problem: Problem
+  readonly CreatedTask: CreatedTask
+  readonly Quote: Quote
+  readonly ImageEditPro: ImageEditPro
+  readonly VideoEditPlus: VideoEditPlus
+  readonly ImageToVideoSpark: ImageToVideoSpark
+  readonly TextToImagePreview: TextToImagePreview
+  readonly ImageEditMax: ImageEditMax
+  readonly TextToImageMax: TextToImageMax
+  readonly ImageEdit: ImageEdit
+  readonly KeyframeToVideoPlus: KeyframeToVideoPlus
+  readonly TextToVideoSpark: TextToVideoSpark
+}
+
 /** The bodies of creates, by model. docs/reference/models.md#labels */
 export interface ModelInputs {
   readonly "text-to-video-spark": TextToVideoSpark
   readonly "keyframe-to-video-plus": KeyframeToVideoPlus
   readonly "image-edit": ImageEdit
   readonly "text-to-image-max": TextToImageMax
-  readonly "image-edit-pro": ImageEditPro
   readonly "image-edit-max": ImageEditMax
   readonly "text-to-image-preview": TextToImagePreview
   readonly "image-to-video-spark": ImageToVideoSpark
   readonly "video-edit-plus": VideoEditPlus
+  readonly "image-edit-pro": ImageEditPro
 }
 
 /** Where the models of the built-in catalog are. */
@@ -915,11 +1002,11 @@ export const builtInModels: {
   "keyframe-to-video-plus": { vendor: "alibaba", action: "generation" },
   "image-edit": { vendor: "alibaba", action: "generation" },
   "text-to-image-max": { vendor: "alibaba", action: "generation" },
-  "image-edit-pro": { vendor: "google", action: "edit" },
   "image-edit-max": { vendor: "alibaba", action: "generation" },
   "text-to-image-preview": { vendor: "alibaba", action: "generation" },
   "image-to-video-spark": { vendor: "alibaba", action: "generation" },
-  "video-edit-plus": { vendor: "alibaba", action: "generation" }
+  "video-edit-plus": { vendor: "alibaba", action: "generation" },
+  "image-edit-pro": { vendor: "google", action: "edit" }
 }
 
 /** The management API. docs/reference/http.md#management-api */
@@ -1215,3 +1302,6 @@ export interface Operations {
     readonly response: Service
   }
 }
+
+/** Their GET takes `user_id`, by which the operator reads what a user has. */
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]

@@ -38,6 +38,12 @@ export class ManageGate extends HttpApiMiddleware.Service<
   { provides: CurrentCaller }
 >()("gateway/contract/ManageGate", { security: { bearer: HttpApiSecurity.bearer }, error }) {}
 
+/** The API key of a route for programs. Those routes have handlers of their own, which check it. ADR 0042 */
+export class InferenceKey extends HttpApiMiddleware.Service<InferenceKey>()(
+  "gateway/contract/InferenceKey",
+  { security: { bearer: HttpApiSecurity.bearer } }
+) {}
+
 /**
  * Marks an endpoint that grants, changes or revokes access, and access to what. Responses of such an endpoint may
  * contain a secret. docs/reference/keys-and-limits.md#who-changes-access

@@ -1,6 +1,5 @@
-import { HttpApi, OpenApi } from "effect/http-api"
+import { HttpApi } from "effect/http-api"
 import { bodyParseOptions } from "../catalog/FieldFaults.ts"
-import { version } from "../domain/Version.ts"
 import { ManageGate, ManageProblems } from "./Access.ts"
 import { AccountsApi } from "./AccountsApi.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
@@ -46,5 +45,4 @@ export class Api extends HttpApi.make("manage")
   .prefix("/manage/v1")
   .middleware(ManageProblems)
   .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
-  .annotate(HttpApi.QueryParseOptions, bodyParseOptions)
-  .annotateMerge(OpenApi.annotations({ title: "Generation Gateway", version })) {}
+  .annotate(HttpApi.QueryParseOptions, bodyParseOptions) {}

@@ -74,9 +74,7 @@ export const CreatedApiKey = Schema.Struct({
 
 const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
 
-/** `null` removes a limit; what is absent stays. */
-export const ApiKeyChange = Schema.Struct({
-  name: Schema.optionalKey(Name),
+const limits = {
   spend_limit: Schema.optionalKey(
     Schema.NullOr(
       SentCredits.check(
@@ -94,12 +92,19 @@ export const ApiKeyChange = Schema.Struct({
   rate_limit_per_minute: Schema.optionalKey(Schema.NullOr(Limit)),
   concurrent_tasks: Schema.optionalKey(Schema.NullOr(Limit)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
+}
+
+/** `null` removes a limit; what is absent stays. */
+export const ApiKeyChange = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  ...limits
 }).annotate({ identifier: "ApiKeyChange" })
 
+/** `null` and what is absent: no limit. */
 export const NewApiKey = Schema.Struct({
   name: Name,
   scopes: Schema.optionalKey(someOf(Scope)),
-  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
+  ...limits
 }).annotate({ identifier: "NewApiKey" })
 
 /** A user's own API keys. docs/reference/keys-and-limits.md#api-keys */

@@ -5,6 +5,16 @@ import { manageErrors as error } from "./ManageErrors.ts"
 
 const Column = Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(200)))
 
+/** Whose bills are read. */
+export const BillVendor = Schema.Literals([
+  "openai",
+  "dashscope",
+  "gemini",
+  "fal",
+  "replicate",
+  "anthropic"
+])
+
 /** Amounts of at most 1,000 items each; the counts are of all. */
 const Reconciliation = Schema.Struct({
   vendor: Schema.String,
@@ -56,7 +66,7 @@ const Reconciliation = Schema.Struct({
 export class BillsApi extends HttpApiGroup.make("reconciliations").add(
   HttpApiEndpoint.post("reconcileBill", "/reconciliations", {
     payload: Schema.Struct({
-      vendor: Schema.Literals(["openai", "dashscope", "gemini", "fal", "replicate", "anthropic"]),
+      vendor: BillVendor,
       bill: Schema.String.annotate({ description: "The bill as CSV, in US dollars" }),
       columns: Schema.optionalKey(
         Schema.Struct({ id: Column, model: Column, date: Column, amount: Column })

@@ -1,7 +1,7 @@
 import { Option, Schema, SchemaTransformation } from "effect"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
-import { pageSizeMax } from "../domain/Limits.ts"
+import { pageSizeDefault, pageSizeMax } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
 
 /** The schema of the id that a list is ordered by. */
@@ -10,11 +10,19 @@ export type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: 
 const wholeNumber = /^[0-9]{1,3}$/u
 
 /** One check, so that a wrong limit has one fault. */
-const Limit = Schema.String.check(
+export const listLimit = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
       (wholeNumber.test(text) && Number(text) >= 1 && Number(text) <= pageSizeMax) ||
-      `Expected a whole number from 1 to ${pageSizeMax}`
+      `Expected a whole number from 1 to ${pageSizeMax}`,
+    {
+      toJsonSchema: () => ({
+        format: "integer",
+        minimum: 1,
+        maximum: pageSizeMax,
+        default: pageSizeDefault
+      })
+    }
   )
 ).pipe(Schema.decodeTo(Schema.Finite, SchemaTransformation.numberFromString))
 
@@ -31,7 +39,7 @@ export const pageQuery = (key: KeySchema) => ({
       )
     ).annotate({ description: "`next_cursor` of the page before" })
   ),
-  limit: Schema.optionalKey(Limit)
+  limit: Schema.optionalKey(listLimit)
 })
 
 /** `?user_id` of what a user has: the operator may read it. docs/reference/keys-and-limits.md#operator */
@@ -90,3 +98,13 @@ export const costQuery = {
   min_cost: Schema.optionalKey(CreditsFromString),
   max_cost: Schema.optionalKey(CreditsFromString)
 }
+
+/** A parameter of the query that is `true` or `false`, and `false` when it is absent. */
+export const flagQuery = (description: string) =>
+  Schema.optionalKey(
+    Schema.Literals(["true", "false"]).annotate({
+      description,
+      format: "boolean",
+      default: "false"
+    })
+  )

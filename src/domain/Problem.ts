@@ -61,7 +61,7 @@ export const isFinal = (status: number): boolean =>
 export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
 export type FieldFault = typeof FieldFault.Type
 
-const ProblemCodeSchema = Schema.Literals([
+export const ProblemCodeSchema = Schema.Literals([
   1001, 1002, 1003, 1004, 1005, 1006, 1007, 1101, 1102, 1103, 1201, 1202, 1203, 2001, 2002, 2003,
   2004, 2005, 2006, 2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 2017, 2018, 2019, 2020,
   5000, 5002, 5003, 5004

@@ -59,15 +59,19 @@ export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   previousKeyUntil: Schema.NullOr(Time)
 }) {}
 
-/** Changes to a key: an absent field stays, `null` removes a limit. */
-export interface KeyChange {
-  readonly name?: string
+/** Limits of a key: an absent field stays, `null` removes a limit. */
+export interface KeyLimits {
   readonly spendLimit?: Credits | null
   /** The reset of the spend limit; absent: unchanged, or never for a new limit. */
   readonly reset?: SpendReset
   readonly allowedModels?: ReadonlyArray<string> | null
   readonly rateLimitPerMinute?: number | null
   readonly concurrentTasks?: number | null
+}
+
+/** What of a key changes. */
+export interface KeyChange extends KeyLimits {
+  readonly name?: string
   readonly expiresAt?: DateTime.Utc | null
 }
 
@@ -95,6 +99,7 @@ export interface NewApiKey {
   readonly name: string
   readonly scopes: ReadonlyArray<Scope>
   readonly expiresAt: DateTime.Utc | null
+  readonly limits?: KeyLimits
   readonly now: DateTime.Utc
 }
 
@@ -107,15 +112,7 @@ const details = (sql: PgClient.PgClient, now: DateTime.Utc) => sql`
 export function apiKeys(sql: PgClient.PgClient) {
   return {
     createKey: (key: NewApiKey) =>
-      sql`
-        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at, disabled_at,
-          user_rate_limit_per_minute)
-        SELECT ${key.id}, u.id, ${key.keyHash}::bytea, ${key.preview}, ${key.name}, ${key.scopes}::text[],
-          ${toDate(key.now)}::timestamptz, ${key.expiresAt === null ? null : toDate(key.expiresAt)}::timestamptz,
-          u.disabled_at, u.rate_limit_per_minute
-        FROM users u WHERE u.id = ${key.userId} FOR SHARE OF u
-        RETURNING *`.pipe(
-        rowOf(ApiKeyRow),
+      insertLimited(sql, key).pipe(
         audited(sql, (row) => Option.some({ userId: row.userId, resourceId: row.id })),
         storeFailures
       ),
@@ -145,29 +142,64 @@ export function apiKeys(sql: PgClient.PgClient) {
   }
 }
 
+const insertKey = (sql: PgClient.PgClient, key: NewApiKey) =>
+  sql`
+    INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at, disabled_at,
+      user_rate_limit_per_minute)
+    SELECT ${key.id}, u.id, ${key.keyHash}::bytea, ${key.preview}, ${key.name}, ${key.scopes}::text[],
+      ${toDate(key.now)}::timestamptz, ${key.expiresAt === null ? null : toDate(key.expiresAt)}::timestamptz,
+      u.disabled_at, u.rate_limit_per_minute
+    FROM users u WHERE u.id = ${key.userId} FOR SHARE OF u
+    RETURNING *`.pipe(rowOf(ApiKeyRow))
+
+/** Nobody can use the key before it has its limits. */
+const insertLimited = (sql: PgClient.PgClient, key: NewApiKey) => {
+  const { id, limits = {}, now, userId } = key
+  if (Object.keys(limits).length === 0) return insertKey(sql, key)
+  return sql.withTransaction(
+    Effect.gen(function* () {
+      // Wallets are locked first
+      yield* sql`SELECT FROM wallet_lock(${userId})`
+      const row = yield* insertKey(sql, key)
+      yield* updateKey(sql, userId, id, limits, now)
+      return row
+    })
+  )
+}
+
+const updateKey = (
+  sql: PgClient.PgClient,
+  userId: UserId,
+  id: ApiKeyId,
+  change: KeyChange,
+  now: DateTime.Utc
+) => {
+  const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute } = change
+  const fields = Object.entries(change)
+    .filter(([, value]) => value !== undefined)
+    .map(([field]) => String.camelToSnake(field))
+  return sql`
+    SELECT reserved FROM api_key_update(
+      ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${change.spendLimit ?? null}::bigint,
+      ${change.reset ?? null}::text, ${allowedModels ?? null}::text[],
+      ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
+      ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
+    rowsOf(Schema.Struct({ reserved: Schema.NullOr(Schema.Boolean) })),
+    Effect.map(Array.head<KeyUpdate>)
+  )
+}
+
 export function apiKeyChanges(sql: PgClient.PgClient) {
   return {
-    updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) => {
-      const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute } = change
-      const fields = Object.entries(change)
-        .filter(([, value]) => value !== undefined)
-        .map(([field]) => String.camelToSnake(field))
-      return sql`
-        SELECT reserved FROM api_key_update(
-          ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${change.spendLimit ?? null}::bigint,
-          ${change.reset ?? null}::text, ${allowedModels ?? null}::text[],
-          ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
-          ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
-        rowsOf(Schema.Struct({ reserved: Schema.NullOr(Schema.Boolean) })),
-        Effect.map(Array.head<KeyUpdate>),
+    updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) =>
+      updateKey(sql, userId, id, change, now).pipe(
         audited(sql, (update) =>
           Option.exists(update, ({ reserved }) => reserved !== null)
             ? Option.some({ userId })
             : Option.none()
         ),
         storeFailures
-      )
-    },
+      ),
     revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
       sql`
         UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})

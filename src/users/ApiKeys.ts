@@ -11,7 +11,7 @@ import type { Scope } from "../domain/Scope.ts"
 import { Hints } from "../process/Hints.ts"
 import { AdmissionStore, hasRate } from "./AdmissionStore.ts"
 import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
-import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
+import type { ApiKeyRow, KeyChange, KeyDetails, KeyLimits } from "./ApiKeyStore.ts"
 import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
 import { faultOf, known, malformed, outOfScope, unknown } from "./KeyFaults.ts"
@@ -22,7 +22,7 @@ import type { KeyOwners } from "./KnownKeys.ts"
 import { UserStore } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
-export type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
+export type { ApiKeyRow, KeyChange, KeyDetails, KeyLimits } from "./ApiKeyStore.ts"
 export { resetAlone } from "./KeyChanges.ts"
 export { previousSecret } from "./KeyFaults.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
@@ -77,11 +77,13 @@ export interface CreatedKey {
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
+    /** A key with its limits, in one transaction. */
     readonly create: (request: {
       readonly userId: UserId
       readonly name: string
       readonly scopes: ReadonlyArray<Scope>
       readonly expiresAt: Option.Option<DateTime.Utc>
+      readonly limits?: KeyLimits
     }) => Effect.Effect<CreatedKey, StoreUnavailable>
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
     readonly authenticate: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
@@ -184,6 +186,7 @@ export class ApiKeys extends Context.Service<
             name: request.name,
             scopes: request.scopes,
             expiresAt: Option.getOrNull(request.expiresAt),
+            ...(request.limits && { limits: request.limits }),
             now
           })
           return { key, row }

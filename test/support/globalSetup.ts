@@ -2,14 +2,16 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
+import { ensureConsole } from "../../src/cli/console/buildConsole.ts"
 import { runFolderPrefix, stopServer, stopStaleServers } from "./postgresProcess.ts"
 import { stopBrowser } from "./stopBrowser.ts"
 
 /**
- * One Postgres a run. The first test that needs it starts it (`postgresServer.ts`) in the folder
+ * The console is built, if it is not. One Postgres a run. The first test that needs it starts it (`postgresServer.ts`) in the folder
  * created here. It is stopped here by its pid file; a server that a killed run left is stopped now.
  */
 export default async function setup(project: TestProject) {
+  await ensureConsole()
   await stopStaleServers()
   const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
   project.provide("postgresFolder", folder)

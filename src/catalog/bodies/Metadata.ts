@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { Metadata } from "../../domain/Metadata.ts"
+import { Metadata, metadataJsonSchema } from "../../domain/Metadata.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import {
   metadataKeyCharactersMax,
@@ -26,17 +26,20 @@ const valueFault = (value: string): string | undefined => {
 const isStorable = Schema.is(Text)
 
 /** The rules of docs/reference/tasks.md#metadata. */
-const GivenMetadata = Metadata.check(
-  Schema.makeFilter((metadata) => {
-    const entries = Object.entries(metadata)
-    if (entries.length > metadataKeysMax) {
-      return `Expected at most ${metadataKeysMax} keys, got ${entries.length}`
-    }
-    return entries.flatMap(([key, value]) => {
-      const issue = keyFault(key) ?? valueFault(value)
-      return issue === undefined ? [] : [{ path: [key], issue }]
-    })
-  })
+export const GivenMetadata = Metadata.check(
+  Schema.makeFilter<Metadata>(
+    (metadata) => {
+      const entries = Object.entries(metadata)
+      if (entries.length > metadataKeysMax) {
+        return `Expected at most ${metadataKeysMax} keys, got ${entries.length}`
+      }
+      return entries.flatMap(([key, value]) => {
+        const issue = keyFault(key) ?? valueFault(value)
+        return issue === undefined ? [] : [{ path: [key], issue }]
+      })
+    },
+    { toJsonSchema: () => metadataJsonSchema }
+  )
 )
 
 const Given = Schema.Struct({ metadata: GivenMetadata })

@@ -1,34 +1,17 @@
-import {
-  asList,
-  asObject,
-  membersOf as quotedMembers,
-  refName,
-  typeOf as quotedType,
-  usedSchemas
-} from "../JsonSchemaTypes.ts"
-import type { Json } from "../JsonSchemaTypes.ts"
-
-const names = {
-  component: (name: string) => name,
-  list: (item: string) => `ReadonlyArray<${item}>`
-}
-
-const withoutQuotes = (type: string): string =>
-  type.replaceAll(/readonly "([A-Za-z_]\w*)"/gu, "readonly $1")
-const typeOf = (schema: unknown): string => withoutQuotes(quotedType(schema, names))
-const membersOf = (members: Parameters<typeof quotedMembers>[0]): string =>
-  withoutQuotes(quotedMembers(members))
+type Json = Readonly<Record<string, unknown>>
 
 const methods = ["get", "post", "patch", "delete"] as const
 
 /** How the document says of a field that its medium may stand in the body. docs/reference/models.md#media-in-bodies */
 const inlineMedium = "data URI or Base64"
 
-/** Makes `src/client/schema.ts`: bodies by model, and the operations of the management API. */
+/**
+ * Makes `src/client/schema.ts`, by which the client and the console are typed: bodies by model, and the operations of the
+ * management API. ADR 0042
+ */
 export const clientTypes = (document: Json): string => {
   const components = asObject(document["components"])
   const schemas = asObject(components["schemas"])
-  const parameters = asObject(components["parameters"])
   const paths = Object.entries(asObject(document["paths"]))
   const models = paths.flatMap(([path, item]) => modelOf(path, asObject(item)))
   const operations = paths
@@ -39,9 +22,17 @@ export const clientTypes = (document: Json): string => {
         const answer = answerOf(operation)
         return answer === undefined
           ? []
-          : [operationLines(`${method.toUpperCase()} ${path}`, operation, answer, parameters)]
+          : [operationLines(`${method.toUpperCase()} ${path}`, operation, answer)]
       })
     )
+  const ofUser = paths.flatMap(([path, item]) =>
+    isManaged(path) &&
+    asList(asObject(asObject(item)["get"])["parameters"]).some(
+      (parameter) => asObject(parameter)["name"] === "user_id"
+    )
+      ? [JSON.stringify(path)]
+      : []
+  )
   const bodies = new Set(models.map(({ body }) => body))
   const used = usedSchemas(schemas, { operations: paths.filter(([path]) => isManaged(path)) }, [
     "Problem",
@@ -52,7 +43,12 @@ export const clientTypes = (document: Json): string => {
   ])
   return `/* Made from schema/openapi.json by \`npm run schema\`. */
 /* oxlint-disable max-lines -- as long as the API */
-import type { Media } from "./Media.ts"
+
+/**
+ * What a media field of a body takes: a text as the API has it (a public URL, a data URI or Base64), or the
+ * bytes themselves. docs/reference/models.md#media-in-bodies
+ */
+export type Media = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>
 
 /** A page of a list. docs/reference/http.md#lists */
 export interface Page<T> {
@@ -62,6 +58,11 @@ export interface Page<T> {
 }
 
 ${used.map((name) => declarationOf(name, asObject(schemas[name]), bodies.has(name))).join("\n\n")}
+
+/** All of the above, by name. */
+export interface Schemas {
+${used.map((name) => `  readonly ${name}: ${name}`).join("\n")}
+}
 
 /** The bodies of creates, by model. docs/reference/models.md#labels */
 export interface ModelInputs {
@@ -82,6 +83,9 @@ ${models.map(({ action, model, vendor }) => `  "${model}": { vendor: "${vendor}"
 export interface Operations {
 ${operations.join("\n")}
 }
+
+/** Their GET takes \`user_id\`, by which the operator reads what a user has. */
+export const pathsOfUser: ReadonlyArray<string> = [${ofUser.join(", ")}]
 `
 }
 
@@ -137,16 +141,8 @@ const answerType = (schema: Json): string => {
     : typeOf(schema)
 }
 
-const operationLines = (
-  route: string,
-  operation: Json,
-  answer: string,
-  parameters: Json
-): string => {
-  const found = asList(operation["parameters"]).map((it) => {
-    const one = asObject(it)
-    return one["$ref"] === undefined ? one : asObject(parameters[refName(one["$ref"])])
-  })
+const operationLines = (route: string, operation: Json, answer: string): string => {
+  const found = asList(operation["parameters"]).map(asObject)
   const members = (["path", "query"] as const).flatMap((place) => {
     const inPlace = found
       // A list as a file is no page
@@ -162,4 +158,78 @@ const operationLines = (
     ([name, type, isRequired]) => `    readonly ${name}${isRequired ? "" : "?"}: ${type}`
   )
   return `${commentOf(operation["summary"], "  ")}  readonly "${route}": {\n${lines.join("\n")}\n  }`
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const asObject = (value: unknown): Json => (isObject(value) ? value : {})
+const asList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const union = (types: ReadonlyArray<string>): string => [...new Set(types)].join(" | ") || "never"
+
+const refName = (ref: unknown): string => String(ref).split("/").at(-1) ?? ""
+
+/** The TypeScript type of a JSON Schema. */
+const typeOf = (schema: unknown): string => {
+  const it = asObject(schema)
+  if (it["$ref"] !== undefined) return refName(it["$ref"])
+  const choices = asList(it["anyOf"] ?? it["oneOf"])
+  if (choices.length > 0) return union(choices.map((one) => typeOf(one)))
+  if (it["enum"] !== undefined) return union(asList(it["enum"]).map((one) => JSON.stringify(one)))
+  if (Array.isArray(it["type"])) {
+    return union(it["type"].map((type) => typeOf({ ...it, type })))
+  }
+  switch (it["type"]) {
+    case "string":
+    case "boolean":
+    case "null":
+      return it["type"]
+    case "integer":
+    case "number":
+      return "number"
+    case "array":
+      return `ReadonlyArray<${typeOf(it["items"])}>`
+    case "object":
+      return objectOf(it)
+    default:
+      return "unknown"
+  }
+}
+
+const objectOf = (schema: Json): string => {
+  const properties = Object.entries(asObject(schema["properties"]))
+  if (properties.length === 0) {
+    const others = schema["additionalProperties"]
+    return `Readonly<Record<string, ${isObject(others) ? typeOf(others) : "unknown"}>>`
+  }
+  const required = new Set(asList(schema["required"]))
+  return membersOf(
+    properties.map(([name, value]) => [name, typeOf(value), required.has(name)] as const)
+  )
+}
+
+const keyOf = (name: string): string => (/^[A-Za-z_]\w*$/u.test(name) ? name : JSON.stringify(name))
+
+/** Names, types, and whether they are required. */
+const membersOf = (members: ReadonlyArray<readonly [string, string, boolean]>): string =>
+  `{ ${members.map(([name, type, isRequired]) => `readonly ${keyOf(name)}${isRequired ? "" : "?"}: ${type}`).join("; ")} }`
+
+/** The schemas that a part of the document needs, and those that they need, in the document's order. */
+const usedSchemas = (
+  schemas: Json,
+  part: unknown,
+  always: ReadonlyArray<string> = []
+): ReadonlyArray<string> => {
+  const found = new Set<string>(always)
+  const visit = (value: unknown): void => {
+    for (const [, name = ""] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/gu)) {
+      if (found.has(name)) continue
+      found.add(name)
+      visit(schemas[name])
+    }
+  }
+  visit(part)
+  for (const name of always) visit(schemas[name])
+  return Object.keys(schemas).filter((name) => found.has(name))
 }

@@ -1,7 +1,8 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Flag } from "effect/cli"
-import { foreign, Management } from "../Management.ts"
-import type { Caller } from "../Management.ts"
+import { pageSizeMax } from "../../domain/Limits.ts"
+import { Management } from "../Management.ts"
+import type { CommandFault } from "../terminal/Fault.ts"
 import { note, print } from "../terminal/Output.ts"
 import { table } from "../terminal/Table.ts"
 import type { Column } from "../terminal/Table.ts"
@@ -32,9 +33,12 @@ export const ofUser = {
 }
 
 /** The operator reads a user's list, or the user its own. */
-export const readerOf = (user: Option.Option<string>) => ({
+export const readBy = (
+  user: Option.Option<string>,
+  query: Readonly<Record<string, string | undefined>> = {}
+) => ({
   as: Option.isSome(user) ? ("operator" as const) : ("user" as const),
-  query: { user_id: Option.getOrUndefined(user) }
+  query: { ...query, user_id: Option.getOrUndefined(user) }
 })
 
 export const id = (name: string, description: string) =>
@@ -55,48 +59,47 @@ export const timeFlags = {
   until: Flag.String("until").pipe(Flag.withDescription("Created before this time"), Flag.optional)
 }
 
-const pageSizeMax = 100
+interface Page<Row> {
+  readonly data: ReadonlyArray<Row>
+  readonly next_cursor: string | null
+}
 
-export interface ListRequest {
-  readonly path: string
-  readonly as: Caller
-  readonly query?: Readonly<Record<string, string | undefined>>
+/** Reads one page of a list. */
+type ReadPage<Row> = (
+  api: Management["Service"],
+  query: { readonly limit: string; readonly cursor: string | undefined }
+) => Effect.Effect<Page<Row>, CommandFault>
+
+interface Wanted {
   readonly limit: number
   readonly cursor: Option.Option<string>
 }
 
 /** Pages of a list, until there are `limit` rows or the list ends. docs/reference/http.md#lists */
-export const readList = Effect.fnUntraced(function* <S extends Schema.ConstraintDecoder<unknown>>(
-  { as, cursor, limit, path, query }: ListRequest,
-  row: S
+export const readList = Effect.fnUntraced(function* <Row>(
+  read: ReadPage<Row>,
+  { cursor, limit }: Wanted
 ) {
   const api = yield* Management
-  const page = Schema.Struct({
-    data: Schema.Array(Schema.Json),
-    next_cursor: Schema.NullOr(Schema.String)
-  })
-  const rows: Array<Schema.Json> = []
+  const data: Array<Row> = []
   let next: string | null = Option.getOrNull(cursor)
   do {
-    const size = String(Math.min(pageSizeMax, limit - rows.length))
-    const request = { path, as, query: { ...query, limit: size, cursor: next ?? undefined } }
-    const { value } = yield* api.read(request, page)
-    rows.push(...value.data)
-    next = value.next_cursor
-  } while (next !== null && rows.length < limit)
-  const decoded = yield* Effect.mapError(Schema.decodeEffect(Schema.Array(row))(rows), () =>
-    foreign(api.url, `a row of ${path} has an unexpected form`)
-  )
-  return { document: { data: rows, next_cursor: next }, rows: decoded, next }
+    const size = String(Math.min(pageSizeMax, limit - data.length))
+    const page: Page<Row> = yield* read(api, { limit: size, cursor: next ?? undefined })
+    data.push(...page.data)
+    next = page.next_cursor
+  } while (next !== null && data.length < limit)
+  return { data, next_cursor: next }
 })
 
 /** A list as a table, or as the document of the API. */
-export const printList = Effect.fnUntraced(function* <S extends Schema.ConstraintDecoder<unknown>>(
-  request: ListRequest,
-  row: S,
-  columns: ReadonlyArray<Column<S["Type"]>>
+export const printList = Effect.fnUntraced(function* <Row>(
+  read: ReadPage<Row>,
+  wanted: Wanted,
+  columns: ReadonlyArray<Column<Row>>
 ) {
-  const { document, next, rows } = yield* readList(request, row)
-  yield* print(document, rows.length === 0 ? "Nothing found" : table(rows, columns))
+  const document = yield* readList(read, wanted)
+  const { data, next_cursor: next } = document
+  yield* print(document, data.length === 0 ? "Nothing found" : table(data, columns))
   if (next !== null) yield* note(`There are more: --cursor ${JSON.stringify(next)}`)
 })

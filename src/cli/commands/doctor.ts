@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { HttpClient } from "effect/http"
+import { health, readiness } from "../../contract/ServiceApi.ts"
 import { finding } from "../doctor/Finding.ts"
 import type { Finding } from "../doctor/Finding.ts"
 import { Management } from "../Management.ts"
@@ -25,11 +26,11 @@ const serviceFindings = Effect.gen(function* () {
       Effect.map(({ status }) => status === 200),
       Effect.orElseSucceed(() => false)
     )
-  if (!(yield* isThere("/healthz"))) {
+  if (!(yield* isThere(health.path))) {
     return [says("skipped")(`nothing responds at ${api.url}: the service is not running there`)]
   }
-  const accepts = (as: Caller, name: string, path: string) =>
-    api.send({ path, as, timeout }).pipe(
+  const accepts = (as: Caller, name: string, operation: "getWallet" | "getQueues") =>
+    api.call(operation, { as, timeout }).pipe(
       Effect.as(finding("keys")("ok", `${name} is accepted`)),
       Effect.catch(({ code, message, remedy }) =>
         Effect.succeed(
@@ -39,7 +40,7 @@ const serviceFindings = Effect.gen(function* () {
         )
       )
     )
-  const isReady = yield* isThere("/readyz")
+  const isReady = yield* isThere(readiness.path)
   return [
     isReady
       ? says("ok")(`${api.url} is running and ready`)
@@ -47,8 +48,8 @@ const serviceFindings = Effect.gen(function* () {
           `${api.url} is running but not ready`,
           "See its log; it is not ready while the store is unavailable and while it stops"
         ),
-    yield* accepts("user", "GATEWAY_KEY", "/manage/v1/wallet"),
-    yield* accepts("operator", "ADMIN_TOKEN", "/manage/v1/queues")
+    yield* accepts("user", "GATEWAY_KEY", "getWallet"),
+    yield* accepts("operator", "ADMIN_TOKEN", "getQueues")
   ]
 })
 

@@ -1,27 +1,16 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Management } from "../Management.ts"
+import type { Answer } from "../Management.ts"
 import { print } from "../terminal/Output.ts"
 import { details } from "../terminal/Table.ts"
 import { eventNames } from "./EventNames.ts"
-import { id, ofUser, pageFlags, printList, readerOf } from "./Lists.ts"
+import { id, ofUser, pageFlags, printList, readBy } from "./Lists.ts"
 
-const Endpoint = Schema.Struct({
-  id: Schema.String,
-  url: Schema.String,
-  events: Schema.Array(Schema.String),
-  enabled: Schema.Boolean,
-  secret_preview: Schema.String
-})
-const WithSecret = Schema.Struct({ ...Endpoint.fields, secret: Schema.String })
-const Sent = Schema.Struct({ event_id: Schema.String, delivery_id: Schema.String })
-
-const path = "/manage/v1/webhook-endpoints"
 const endpoint = id("endpoint", "the id of an endpoint (whe_…)")
-const pathOf = (endpointId: string) => `${path}/${encodeURIComponent(endpointId)}`
 
 const list = Command.make("list", { ...pageFlags, ...ofUser }, ({ user, ...page }) =>
-  printList({ path, ...readerOf(user), ...page }, Endpoint, [
+  printList((api, query) => api.call("listWebhookEndpoints", readBy(user, query)), page, [
     { title: "ID", of: (it) => it.id },
     { title: "URL", of: (it) => it.url },
     { title: "EVENTS", of: (it) => it.events.join(",") },
@@ -30,7 +19,7 @@ const list = Command.make("list", { ...pageFlags, ...ofUser }, ({ user, ...page 
   ])
 ).pipe(Command.withDescription("List webhook endpoints"))
 
-const withSecret = (it: typeof WithSecret.Type) =>
+const withSecret = (it: Answer<"createWebhookEndpoint">) =>
   details([
     ["id", it.id],
     ["url", it.url],
@@ -51,14 +40,13 @@ const create = Command.make(
   },
   Effect.fnUntraced(function* ({ description, events, url }) {
     const api = yield* Management
-    const body = {
+    const payload = {
       url,
       events: [...events],
       ...(Option.isSome(description) ? { description: description.value } : {})
     }
-    const request = { method: "POST", path, as: "user", body } as const
-    const { document, value } = yield* api.read(request, WithSecret)
-    yield* print(document, withSecret(value))
+    const made = yield* api.call("createWebhookEndpoint", { as: "user", payload })
+    yield* print(made, withSecret(made))
   })
 ).pipe(Command.withDescription("Create an endpoint; its secret is shown once"))
 
@@ -67,9 +55,9 @@ const rotate = Command.make(
   { endpoint },
   Effect.fnUntraced(function* ({ endpoint }) {
     const api = yield* Management
-    const request = { method: "POST", path: `${pathOf(endpoint)}/rotate`, as: "user" } as const
-    const { document, value } = yield* api.read(request, WithSecret)
-    yield* print(document, withSecret(value))
+    const params = { id: endpoint }
+    const rotated = yield* api.call("rotateWebhookEndpoint", { as: "user", params })
+    yield* print(rotated, withSecret(rotated))
   })
 ).pipe(
   Command.withDescription("Give an endpoint a new secret; the old one also signs for 24 hours")
@@ -80,9 +68,9 @@ const test = Command.make(
   { endpoint },
   Effect.fnUntraced(function* ({ endpoint }) {
     const api = yield* Management
-    const request = { method: "POST", path: `${pathOf(endpoint)}/test`, as: "user" } as const
-    const { document, value } = yield* api.read(request, Sent)
-    yield* print(document, `Sent ${value.event_id} as ${value.delivery_id}`)
+    const params = { id: endpoint }
+    const sent = yield* api.call("testWebhookEndpoint", { as: "user", params })
+    yield* print(sent, `Sent ${sent.event_id} as ${sent.delivery_id}`)
   })
 ).pipe(Command.withDescription("Send an endpoint a test event"))
 

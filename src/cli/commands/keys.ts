@@ -1,28 +1,16 @@
 import { Duration, Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Management } from "../Management.ts"
+import type { Answer } from "../Management.ts"
 import { confirm, yes } from "../terminal/Confirm.ts"
 import { print } from "../terminal/Output.ts"
 import { details } from "../terminal/Table.ts"
-import { id, ofUser, pageFlags, printList, readerOf } from "./Lists.ts"
+import { id, ofUser, pageFlags, printList, readBy } from "./Lists.ts"
 
-const fields = {
-  id: Schema.String,
-  preview: Schema.String,
-  name: Schema.String,
-  scopes: Schema.Array(Schema.String),
-  created_at: Schema.String,
-  expires_at: Schema.NullOr(Schema.String)
-}
-const ApiKey = Schema.Struct({ ...fields, last_used_at: Schema.NullOr(Schema.String) })
-const SecretKey = Schema.Struct({ ...fields, key: Schema.String })
-
-const path = "/manage/v1/api-keys"
 const key = id("key", "the id of a key (key_…), not the key itself")
-const pathOf = (keyId: string) => `${path}/${encodeURIComponent(keyId)}`
 
 const list = Command.make("list", { ...pageFlags, ...ofUser }, ({ user, ...page }) =>
-  printList({ path, ...readerOf(user), ...page }, ApiKey, [
+  printList((api, query) => api.call("listApiKeys", readBy(user, query)), page, [
     { title: "ID", of: (it) => it.id },
     { title: "NAME", of: (it) => it.name },
     { title: "KEY", of: (it) => it.preview },
@@ -32,7 +20,7 @@ const list = Command.make("list", { ...pageFlags, ...ofUser }, ({ user, ...page 
   ])
 ).pipe(Command.withDescription("List API keys, newest first"))
 
-const withSecret = (it: typeof SecretKey.Type) =>
+const withSecret = (it: Answer<"createApiKey">) =>
   details([
     ["id", it.id],
     ["name", it.name],
@@ -57,20 +45,16 @@ const create = Command.make(
   },
   Effect.fnUntraced(function* ({ expires, name, scopes, user }) {
     const api = yield* Management
-    const body = {
+    const payload = {
       name,
       ...(scopes.length === 0 ? {} : { scopes: [...scopes] }),
       ...(Option.isSome(expires) ? { expires_at: expires.value } : {})
     }
-    const request = Option.match(user, {
-      onNone: () => ({ path, as: "user" as const }),
-      onSome: (it) => ({
-        path: `/manage/v1/users/${encodeURIComponent(it)}/api-keys`,
-        as: "operator" as const
-      })
+    const made = yield* Option.match(user, {
+      onNone: () => api.call("createApiKey", { as: "user", payload }),
+      onSome: (id) => api.call("createUserApiKey", { as: "operator", params: { id }, payload })
     })
-    const { document, value } = yield* api.read({ method: "POST", ...request, body }, SecretKey)
-    yield* print(document, withSecret(value))
+    yield* print(made, withSecret(made))
   })
 ).pipe(Command.withDescription("Create an API key; the key is shown once"))
 
@@ -89,10 +73,9 @@ const rotate = Command.make(
   },
   Effect.fnUntraced(function* ({ grace, key }) {
     const api = yield* Management
-    const body = { grace_seconds: Math.round(Duration.toSeconds(grace)) }
-    const request = { method: "POST", path: `${pathOf(key)}/rotate`, as: "either", body } as const
-    const { document, value } = yield* api.read(request, SecretKey)
-    yield* print(document, withSecret(value))
+    const payload = { grace_seconds: Math.round(Duration.toSeconds(grace)) }
+    const rotated = yield* api.call("rotateApiKey", { as: "either", params: { id: key }, payload })
+    yield* print(rotated, withSecret(rotated))
   })
 ).pipe(Command.withDescription("Give a key a new secret, which is shown once"))
 
@@ -102,7 +85,7 @@ const revoke = Command.make(
   Effect.fnUntraced(function* ({ key, yes }) {
     const api = yield* Management
     yield* confirm(`Revoke ${key}? Programs that use it will be refused at once.`, yes)
-    yield* api.send({ method: "DELETE", path: pathOf(key), as: "user" })
+    yield* api.call("revokeApiKey", { as: "user", params: { id: key } })
     yield* print({ id: key, revoked: true }, `Revoked ${key}`)
   })
 ).pipe(Command.withDescription("Revoke a key permanently"))

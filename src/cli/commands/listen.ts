@@ -1,4 +1,4 @@
-import { Console, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
+import { Console, DateTime, Duration, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import type { EventType, PublishedEvent } from "../../client/index.ts"
@@ -106,8 +106,7 @@ export const listen = Command.make(
   },
   Effect.fnUntraced(function* ({ events, forward: url, secret: given }) {
     const api = yield* Management
-    const Service = Schema.Struct({ name: Schema.String })
-    const service = yield* api.read({ path: "/manage/v1/service", as: "user" }, Service)
+    const service = yield* api.call("getService", { as: "user" })
     const secret = Option.getOrElse(given, generateSecret)
     if (!secret.startsWith("whsec_")) {
       return yield* wrongUsage(
@@ -121,7 +120,7 @@ export const listen = Command.make(
     const onCut = () => Effect.runForkWith(context)(note("The stream ended; reconnecting"))
     return yield* api.use("user", (client) =>
       Stream.runForEach(client.events.listen({ types: events, onCut }), (event) =>
-        forward(url, service.value.name, secret, event)
+        forward(url, service.name, secret, event)
       )
     )
   })

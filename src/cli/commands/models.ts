@@ -1,34 +1,23 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Management } from "../Management.ts"
+import type { Answer } from "../Management.ts"
 import { failed } from "../terminal/Fault.ts"
 import { print } from "../terminal/Output.ts"
 import { details, table } from "../terminal/Table.ts"
 import { readList } from "./Lists.ts"
 
-/** A row of `GET /manage/v1/models`: a model with the price of one period. */
-export const ModelRow = Schema.Struct({
-  type: Schema.Literals(["media", "token"]),
-  vendor: Schema.String,
-  model: Schema.String,
-  path: Schema.String,
-  sandbox: Schema.Boolean,
-  result: Schema.optionalKey(Schema.String),
-  price: Schema.Json,
-  valid_from: Schema.NullOr(Schema.String),
-  valid_until: Schema.NullOr(Schema.String),
-  body_schema: Schema.Record(Schema.String, Schema.Json),
-  media: Schema.optionalKey(
-    Schema.Record(Schema.String, Schema.Struct({ kind: Schema.String, inline: Schema.Boolean }))
-  )
-})
-export type ModelRow = typeof ModelRow.Type
+/** A model at the price of one period. */
+export type ModelRow = Answer<"listModels">["data"][number]
 
 const rowsMax = 10_000
 
-const all = readList(
-  { path: "/manage/v1/models", as: "either", limit: rowsMax, cursor: Option.none() },
-  ModelRow
+const all = Effect.map(
+  readList((api, query) => api.call("listModels", { as: "either", query }), {
+    limit: rowsMax,
+    cursor: Option.none()
+  }),
+  ({ data }) => data
 )
 
 export const modelName = Argument.String("model").pipe(
@@ -37,8 +26,9 @@ export const modelName = Argument.String("model").pipe(
 
 /** The rows of one model, one for each period of its price. */
 export const findModel = Effect.fnUntraced(function* (name: string) {
-  const { document, rows } = yield* all
-  const found = rows.filter(({ model, vendor }) => `${vendor}/${model}` === name || model === name)
+  const found = (yield* all).filter(
+    ({ model, vendor }) => `${vendor}/${model}` === name || model === name
+  )
   const vendors = new Set(found.map(({ vendor }) => vendor))
   const [first] = found
   if (first === undefined) {
@@ -53,10 +43,7 @@ export const findModel = Effect.fnUntraced(function* (name: string) {
       `Name the vendor too, such as ${first.vendor}/${name}`
     )
   }
-  const documents = document.data.filter(
-    (_, at) => rows[at] !== undefined && found.includes(rows[at])
-  )
-  return { row: first, rows: found, documents }
+  return { row: first, rows: found }
 })
 
 const list = Command.make(
@@ -68,14 +55,11 @@ const list = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ type }) {
-    const { document, rows } = yield* all
-    const isWanted = (row: ModelRow | undefined) =>
-      row !== undefined && (Option.isNone(type) || row.type === type.value)
-    const data = document.data.filter((_, at) => isWanted(rows[at]))
-    const text = table(rows.filter(isWanted), [
+    const data = (yield* all).filter((it) => Option.isNone(type) || it.type === type.value)
+    const text = table(data, [
       { title: "MODEL", of: (it) => `${it.vendor}/${it.model}` },
       { title: "TYPE", of: (it) => it.type },
-      { title: "MAKES", of: (it) => it.result ?? "text" },
+      { title: "MAKES", of: (it) => (it.type === "media" ? it.result : "text") },
       { title: "SANDBOX", of: (it) => (it.sandbox ? "yes" : "") },
       { title: "PATH", of: (it) => it.path }
     ])
@@ -83,7 +67,13 @@ const list = Command.make(
   })
 ).pipe(Command.withDescription("List models with their prices"))
 
-/** Limits of a JSON Schema, if there are any. */
+/** The media of the fields that take one. */
+export const kindsOf = (row: ModelRow): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    row.type === "media" ? Object.entries(row.media).map(([name, { kind }]) => [name, kind]) : []
+  )
+
+/** Of a JSON Schema, as far as there are any. */
 const Fields = Schema.Struct({
   required: Schema.optionalKey(Schema.Array(Schema.String)),
   properties: Schema.optionalKey(
@@ -102,7 +92,7 @@ const show = Command.make(
   "show",
   { model: modelName },
   Effect.fnUntraced(function* ({ model }) {
-    const { documents, row, rows } = yield* findModel(model)
+    const { row, rows } = yield* findModel(model)
     const fields = Option.getOrElse(decodeFields(row.body_schema), (): typeof Fields.Type => ({}))
     const required = new Set(fields.required)
     const text = [
@@ -122,11 +112,11 @@ const show = Command.make(
       "",
       table(Object.entries(fields.properties ?? {}), [
         { title: "FIELD", of: ([name]) => name },
-        { title: "TYPE", of: ([name, it]) => row.media?.[name]?.kind ?? typeOf(it.type) },
+        { title: "TYPE", of: ([name, it]) => kindsOf(row)[name] ?? typeOf(it.type) },
         { title: "REQUIRED", of: ([name]) => (required.has(name) ? "yes" : "") }
       ])
     ].join("\n")
-    yield* print({ data: documents }, text)
+    yield* print({ data: rows }, text)
   })
 ).pipe(Command.withDescription("Show the prices and body fields of a model"))
 

@@ -1,6 +1,7 @@
-import { Effect, FileSystem, Option } from "effect"
+import { Effect, FileSystem, Option, Schema } from "effect"
 import { Console } from "effect"
 import { Command, Flag } from "effect/cli"
+import { BillVendor } from "../../contract/BillsApi.ts"
 import { Management } from "../Management.ts"
 import { wrongUsage } from "../terminal/Fault.ts"
 
@@ -15,7 +16,13 @@ const column = (name: string) =>
 export const reconcile = Command.make(
   "reconcile",
   {
-    vendor: Flag.String("vendor").pipe(Flag.withDescription("The vendor of the bill")),
+    vendor: Flag.String("vendor").pipe(
+      Flag.withDescription("The vendor of the bill"),
+      Flag.filterMap(
+        Schema.decodeUnknownOption(BillVendor),
+        (it) => `Expected ${BillVendor.literals.join(", ")}, got ${JSON.stringify(it)}`
+      )
+    ),
     file: Flag.File("file").pipe(Flag.withDescription("The bill as CSV")),
     id: column("id"),
     model: column("model"),
@@ -31,9 +38,8 @@ export const reconcile = Command.make(
     const named = Object.fromEntries(
       Object.entries(columns).flatMap(([name, it]) => (Option.isSome(it) ? [[name, it.value]] : []))
     )
-    const body = { vendor, bill, columns: named }
-    const path = "/manage/v1/reconciliations"
-    const report = yield* api.send({ method: "POST", path, as: "operator", body, timeout })
+    const payload = { vendor, bill, columns: named }
+    const report = yield* api.call("reconcileBill", { as: "operator", payload, timeout })
     yield* Console.log(JSON.stringify(report, null, 2))
   })
 ).pipe(
@@ -61,9 +67,8 @@ export const rebuildUsage = Command.make(
   },
   Effect.fnUntraced(function* ({ from, to, user }) {
     const api = yield* Management
-    const body = { from, to, ...(Option.isSome(user) ? { user_id: user.value } : {}) }
-    const path = "/manage/v1/usage/rebuild"
-    const report = yield* api.send({ method: "POST", path, as: "operator", body, timeout })
+    const payload = { from, to, ...(Option.isSome(user) ? { user_id: user.value } : {}) }
+    const report = yield* api.call("rebuildUsage", { as: "operator", payload, timeout })
     yield* Console.log(JSON.stringify(report, null, 2))
   })
 ).pipe(

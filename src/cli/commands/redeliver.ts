@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import { Management } from "../Management.ts"
 import { CommandFault, failed, wrongUsage } from "../terminal/Fault.ts"
@@ -6,19 +6,10 @@ import { print } from "../terminal/Output.ts"
 import { table } from "../terminal/Table.ts"
 import { id, readList } from "./Lists.ts"
 
-const Delivery = Schema.Struct({
-  id: Schema.String,
-  endpoint_id: Schema.String,
-  event_id: Schema.String,
-  type: Schema.String,
-  status: Schema.String
-})
-
-const again = Effect.fnUntraced(function* (deliveryId: string) {
-  const api = yield* Management
-  const path = `/manage/v1/webhook-deliveries/${encodeURIComponent(deliveryId)}/redeliver`
-  return yield* api.read({ method: "POST", path, as: "user" }, Delivery)
-})
+const again = (id: string) =>
+  Effect.flatMap(Management, (api) =>
+    api.call("redeliverWebhookDelivery", { as: "user", params: { id } })
+  )
 
 /** The ids of an event and of its deliveries start with their creation time. */
 const timeOf = (eventId: string): number | undefined => {
@@ -31,16 +22,16 @@ const deliveriesMax = 1000
 const deliveriesOf = Effect.fnUntraced(function* (eventId: string) {
   const millis = timeOf(eventId)
   if (millis === undefined) return yield* wrongUsage(`${eventId} is not the id of an event`)
-  const query = {
+  const period = {
     since: new Date(millis).toISOString(),
     until: new Date(millis + 1).toISOString()
   }
-  const path = "/manage/v1/webhook-deliveries"
-  const { rows } = yield* readList(
-    { path, as: "user", query, limit: deliveriesMax, cursor: Option.none() },
-    Delivery
+  const { data } = yield* readList(
+    (api, query) =>
+      api.call("listWebhookDeliveries", { as: "user", query: { ...query, ...period } }),
+    { limit: deliveriesMax, cursor: Option.none() }
   )
-  const found = rows.filter(({ event_id }) => event_id === eventId).map((row) => row.id)
+  const found = data.filter(({ event_id }) => event_id === eventId).map((row) => row.id)
   if (found.length > 0) return found
   return yield* failed(
     `There is no delivery of ${eventId}`,
@@ -65,22 +56,19 @@ export const redeliver = Command.make(
         remedy: first.fault.remedy,
         problem: first.fault.problem,
         message: [
-          ...sent.map(({ value }) => `Sending ${value.id} again`),
+          ...sent.map(({ id }) => `Sending ${id} again`),
           ...refused.map(({ fault, id: refusedId }) => `${refusedId}: ${fault.message}`)
         ].join("\n")
       })
     }
     yield* print(
-      { data: sent.map(({ document }) => document) },
-      table(
-        sent.map(({ value }) => value),
-        [
-          { title: "DELIVERY", of: (it) => it.id },
-          { title: "ENDPOINT", of: (it) => it.endpoint_id },
-          { title: "EVENT", of: (it) => it.type },
-          { title: "STATUS", of: (it) => it.status }
-        ]
-      )
+      { data: sent },
+      table(sent, [
+        { title: "DELIVERY", of: (it) => it.id },
+        { title: "ENDPOINT", of: (it) => it.endpoint_id },
+        { title: "EVENT", of: (it) => it.type },
+        { title: "STATUS", of: (it) => it.status }
+      ])
     )
   })
 ).pipe(

@@ -5,7 +5,7 @@ import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
 import { Management } from "../Management.ts"
 import { failed, wrongUsage } from "../terminal/Fault.ts"
 import { note } from "../terminal/Output.ts"
-import { findModel, modelName } from "./models.ts"
+import { findModel, kindsOf, modelName } from "./models.ts"
 import type { ModelRow } from "./models.ts"
 import { requestKey } from "./RequestKey.ts"
 import { followTask, out, timeoutDefault } from "./tasks.ts"
@@ -62,7 +62,7 @@ const decodeProperties = Schema.decodeUnknownOption(Schema.Record(Schema.String,
 const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => {
   if (media.length === 0) return Effect.succeed(body)
   const properties = Option.getOrElse(decodeProperties(row.body_schema["properties"]), () => ({}))
-  const names = Object.entries(row.media ?? {}).flatMap(([name, { kind }]) =>
+  const names = Object.entries(kindsOf(row)).flatMap(([name, kind]) =>
     kind === "image" ? [name] : []
   )
   const list = names.find((name) => new Map(Object.entries(properties)).get(name)?.type === "array")

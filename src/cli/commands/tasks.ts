@@ -3,64 +3,17 @@ import { Command, Flag } from "effect/cli"
 import type { TaskRef } from "../../client/index.ts"
 import { isEnded, pathOf } from "../../client/Task.ts"
 import { TaskResult } from "../../domain/Task.ts"
-import { Management } from "../Management.ts"
+import { foreign, Management } from "../Management.ts"
+import type { Answer } from "../Management.ts"
 import { resultsOf, saveResults } from "../SaveResults.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 import { note, print } from "../terminal/Output.ts"
 import { makeProgress } from "../terminal/Progress.ts"
 import { Json } from "../terminal/Settings.ts"
 import { details, table } from "../terminal/Table.ts"
-import { id, ofUser, pageFlags, printList, readerOf, timeFlags } from "./Lists.ts"
-
-const TaskError = Schema.Struct({
-  code: Schema.Int,
-  title: Schema.String,
-  detail: Schema.String
-})
-const Task = Schema.Struct({
-  id: Schema.String,
-  vendor: Schema.String,
-  model: Schema.String,
-  action: Schema.Literals(["generation", "edit"]),
-  status: Schema.String,
-  error: Schema.NullOr(TaskError),
-  sandbox: Schema.Boolean,
-  receipt: Schema.Struct({ held: Schema.String, captured: Schema.String }),
-  trace_id: Schema.NullOr(Schema.String),
-  created_at: Schema.String,
-  ended_at: Schema.NullOr(Schema.String)
-})
-
-const At = Schema.NullOr(Schema.String)
-const Timeline = Schema.Struct({
-  ...Task.fields,
-  result: Schema.NullOr(Schema.Array(Schema.String)),
-  moves: Schema.Array(Schema.Struct({ status: Schema.String, at: Schema.String })),
-  attempts: Schema.Array(
-    Schema.Struct({
-      n: Schema.Int,
-      account_id: Schema.String,
-      state: Schema.String,
-      failure_class: At,
-      started_at: Schema.String,
-      answered_at: At
-    })
-  ),
-  entries: Schema.Array(
-    Schema.Struct({ kind: Schema.String, amount: Schema.String, created_at: Schema.String })
-  ),
-  deliveries: Schema.Array(
-    Schema.Struct({
-      id: Schema.String,
-      type: Schema.String,
-      status: Schema.String,
-      created_at: Schema.String
-    })
-  )
-})
+import { id, ofUser, pageFlags, printList, readBy, timeFlags } from "./Lists.ts"
 
 const task = id("task", "the id of a task")
-const path = "/manage/v1/tasks"
 
 const list = Command.make(
   "list",
@@ -82,9 +35,7 @@ const list = Command.make(
     ...ofUser
   },
   ({ cursor, key, limit, metadata, model, since, status, trace, until, user, vendor }) => {
-    const { as, query } = readerOf(user)
     const filters = {
-      ...query,
       status: Option.getOrUndefined(status),
       model: Option.getOrUndefined(model),
       vendor: Option.getOrUndefined(vendor),
@@ -96,7 +47,9 @@ const list = Command.make(
         Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value])
       )
     }
-    return printList({ path, as, query: filters, limit, cursor }, Task, [
+    const read = (api: Management["Service"], page: object) =>
+      api.call("listTasks", readBy(user, { ...filters, ...page }))
+    return printList(read, { limit, cursor }, [
       { title: "ID", of: (it) => it.id },
       { title: "MODEL", of: (it) => `${it.vendor}/${it.model}` },
       { title: "STATUS", of: (it) => it.status },
@@ -111,7 +64,7 @@ const list = Command.make(
 ).pipe(Command.withDescription("List tasks, newest first"))
 
 /** The history of a task, in chronological order. */
-const happenings = (it: typeof Timeline.Type) =>
+const happenings = (it: Answer<"getTask">) =>
   [
     ...it.moves.map(({ at, status }) => ({ at, what: status, about: "" })),
     ...it.attempts.map(({ account_id, failure_class, n, started_at, state }) => ({
@@ -136,8 +89,7 @@ const show = Command.make(
   { task, ...ofUser },
   Effect.fnUntraced(function* ({ task, user }) {
     const api = yield* Management
-    const request = { path: `${path}/${encodeURIComponent(task)}`, ...readerOf(user) }
-    const { document, value } = yield* api.read(request, Timeline)
+    const value = yield* api.call("getTask", { params: { id: task }, ...readBy(user) })
     const text = [
       details([
         ["id", value.id],
@@ -160,23 +112,31 @@ const show = Command.make(
         { title: "", of: (it) => it.about }
       ])
     ].join("\n")
-    yield* print(document, text)
+    yield* print(value, text)
   })
 ).pipe(Command.withDescription("Show a task with its timeline"))
 
 /** Identifies the task to the client. docs/reference/tasks.md#paths */
 const taskRef = Effect.fnUntraced(function* (taskId: string) {
   const api = yield* Management
-  const request = { path: `${path}/${encodeURIComponent(taskId)}`, as: "user" } as const
-  const { action, id, model, vendor } = (yield* api.read(request, Task)).value
+  const request = { as: "user", params: { id: taskId } } as const
+  const { action, id, model, vendor } = yield* api.call("getTask", request)
   return { id, vendor, model, action }
 })
 
-/** A task as GET returns it, and the document itself. */
+/** A task as GET returns it. */
 const readTask = Effect.fnUntraced(function* (task: TaskRef) {
   const api = yield* Management
-  return yield* api.read({ path: pathOf(task, task.id), as: "user" }, TaskResult)
+  const answer = yield* api.use("user", (client) =>
+    client.request(`GET /${pathOf(task, task.id).slice(1)}`)
+  )
+  return yield* Effect.all({ document: decodeJson(answer), value: decodeResult(answer) }).pipe(
+    Effect.mapError(() => foreign(api.url, `task ${task.id} has another form`))
+  )
 })
+
+const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
+const decodeResult = Schema.decodeUnknownEffect(TaskResult)
 
 export const out = Flag.Directory("out").pipe(
   Flag.withMetavar("FOLDER"),

@@ -4,7 +4,6 @@ import { Management } from "../Management.ts"
 import { note, print } from "../terminal/Output.ts"
 import { id } from "./Lists.ts"
 import { requestKey } from "./RequestKey.ts"
-import { Wallet } from "./users.ts"
 
 /** docs/reference/wallet.md#top-ups-and-adjustments */
 export const topUp = Command.make(
@@ -26,17 +25,13 @@ export const topUp = Command.make(
   },
   Effect.fnUntraced(function* ({ amount, note: text, operation_id, user }) {
     const api = yield* Management
-    const { document, value } = yield* api
-      .read(
-        {
-          method: "POST",
-          path: `/manage/v1/users/${encodeURIComponent(user)}/top-ups`,
-          as: "operator",
-          idempotencyKey: operation_id,
-          body: { amount, ...(Option.isSome(text) ? { note: text.value } : {}) }
-        },
-        Wallet
-      )
+    const wallet = yield* api
+      .call("topUp", {
+        as: "operator",
+        params: { id: user },
+        idempotencyKey: operation_id,
+        payload: { amount, ...(Option.isSome(text) ? { note: text.value } : {}) }
+      })
       .pipe(
         Effect.tapError(({ isUnclear }) =>
           isUnclear === true
@@ -45,8 +40,8 @@ export const topUp = Command.make(
         )
       )
     yield* print(
-      { operation_id, wallet: document },
-      `Topped up ${user} with ${amount} credits (operation ${operation_id}); available: ${value.available_balance}`
+      { operation_id, wallet },
+      `Topped up ${user} with ${amount} credits (operation ${operation_id}); available: ${wallet.available_balance}`
     )
   })
 ).pipe(

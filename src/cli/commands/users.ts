@@ -1,33 +1,16 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import type { UserChange } from "../../contract/UsersApi.ts"
 import { Management } from "../Management.ts"
+import type { Answer } from "../Management.ts"
 import { wrongUsage } from "../terminal/Fault.ts"
 import { print } from "../terminal/Output.ts"
 import { details } from "../terminal/Table.ts"
 import { id, pageFlags, printList } from "./Lists.ts"
 
-const Limit = Schema.NullOr(Schema.Int)
-const User = Schema.Struct({
-  id: Schema.String,
-  email: Schema.String,
-  name: Schema.NullOr(Schema.String),
-  created_at: Schema.String,
-  disabled: Schema.Boolean,
-  trigger_threshold: Schema.String,
-  rate_limit_per_minute: Limit,
-  concurrent_tasks: Limit
-})
-
-export const Wallet = Schema.Struct({
-  available_balance: Schema.String,
-  settled_balance: Schema.String,
-  held_balance: Schema.String
-})
-
 const user = id("user", "the id of a user")
-const path = (userId: string) => `/manage/v1/users/${encodeURIComponent(userId)}`
 
-const pairs = (it: typeof User.Type) =>
+const pairs = (it: Answer<"getUser">) =>
   [
     ["id", it.id],
     ["email", it.email],
@@ -40,7 +23,7 @@ const pairs = (it: typeof User.Type) =>
   ] as const
 
 const list = Command.make("list", pageFlags, (page) =>
-  printList({ path: "/manage/v1/users", as: "operator", ...page }, User, [
+  printList((api, query) => api.call("listUsers", { as: "operator", query }), page, [
     { title: "ID", of: (it) => it.id },
     { title: "EMAIL", of: (it) => it.email },
     { title: "NAME", of: (it) => it.name },
@@ -54,15 +37,16 @@ const show = Command.make(
   { user },
   Effect.fnUntraced(function* ({ user }) {
     const api = yield* Management
-    const found = yield* api.read({ path: path(user), as: "operator" }, User)
-    const wallet = yield* api.read({ path: `${path(user)}/wallet`, as: "operator" }, Wallet)
+    const request = { as: "operator", params: { id: user } } as const
+    const found = yield* api.call("getUser", request)
+    const wallet = yield* api.call("getUserWallet", request)
     yield* print(
-      { user: found.document, wallet: wallet.document },
+      { user: found, wallet },
       details([
-        ...pairs(found.value),
-        ["available", wallet.value.available_balance],
-        ["settled", wallet.value.settled_balance],
-        ["held", wallet.value.held_balance]
+        ...pairs(found),
+        ["available", wallet.available_balance],
+        ["settled", wallet.settled_balance],
+        ["held", wallet.held_balance]
       ])
     )
   })
@@ -76,18 +60,16 @@ const create = Command.make(
   },
   Effect.fnUntraced(function* ({ email, name }) {
     const api = yield* Management
-    const body = { email, ...(Option.isSome(name) ? { name: name.value } : {}) }
-    const request = { method: "POST", path: "/manage/v1/users", as: "operator", body } as const
-    const { document, value } = yield* api.read(request, User)
-    yield* print(document, details(pairs(value)))
+    const payload = { email, ...(Option.isSome(name) ? { name: name.value } : {}) }
+    const made = yield* api.call("createUser", { as: "operator", payload })
+    yield* print(made, details(pairs(made)))
   })
 ).pipe(Command.withDescription("Create a user without credits or keys"))
 
-const change = Effect.fnUntraced(function* (userId: string, body: Schema.Json) {
+const change = Effect.fnUntraced(function* (id: string, payload: typeof UserChange.Encoded) {
   const api = yield* Management
-  const request = { method: "PATCH", path: path(userId), as: "operator", body } as const
-  const { document, value } = yield* api.read(request, User)
-  yield* print(document, details(pairs(value)))
+  const changed = yield* api.call("updateUser", { as: "operator", params: { id }, payload })
+  yield* print(changed, details(pairs(changed)))
 })
 
 const disable = Command.make("disable", { user }, ({ user }) =>

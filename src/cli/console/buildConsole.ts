@@ -1,19 +1,21 @@
-import { build } from "esbuild"
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { basename, dirname, join } from "node:path"
+import { createHash } from "node:crypto"
+import {
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
-import { apiTypes } from "./apiTypes.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 
-/** Where the built console is committed, and served from. */
+/** Where the built console is served from. */
 export const distFolder = join(root, "src/http/console/dist")
-
-export const typesFile = join(root, "src/console/api/schema.ts")
-
-export const makeTypes = (): string =>
-  apiTypes(JSON.parse(readFileSync(join(root, "schema/openapi.json"), "utf8")))
 
 export interface BuiltConsole {
   /** All files of the folder, by name. */
@@ -24,6 +26,7 @@ export interface BuiltConsole {
 
 /** The same files for the same sources. ADR 0205 */
 export const buildConsole = async (): Promise<BuiltConsole> => {
+  const { build } = await import("esbuild")
   const { metafile, outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: { console: "src/console/main.tsx", style: "src/console/styles/index.css" },
@@ -77,14 +80,73 @@ const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: 
   files.set(`${name}.gz`, gzipSync(contents, { level: constants.Z_BEST_COMPRESSION }))
 }
 
-/** `npm run console`: the types of the API, then the built console. */
-const main = async (): Promise<void> => {
-  mkdirSync(dirname(typesFile), { recursive: true })
-  writeFileSync(typesFile, makeTypes())
+/** Which sources a folder was built of; no file that is served has such a name. */
+const stampName = "inputs.sha256"
+
+const bundled = ["esbuild", "preact", "@preact/signals", "openapi-fetch"]
+
+/** The hash of everything that the build depends on. */
+const hashOfInputs = (): string => {
+  const hash = createHash("sha256")
+  const sources = [...globSync("src/console/**/*.{ts,tsx,css,html,json}", { cwd: root })].sort()
+  for (const name of [...sources, "src/client/schema.ts", "src/cli/console/buildConsole.ts"]) {
+    hash.update(`${name}\0`).update(readFileSync(join(root, name)))
+  }
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  for (const name of bundled) hash.update(`${name}@${devDependencies[name]}\0`)
+  return hash.digest("hex")
+}
+
+const stampOf = (folder: string): string | undefined => {
+  const path = join(folder, stampName)
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined
+}
+
+/**
+ * Builds the console unless the folder has it of these sources. Processes that do so at once do not disturb each other:
+ * each writes a folder of its own and renames it. `false`: it was there. ADR 0205
+ */
+export const ensureConsole = async (folder = distFolder): Promise<boolean> => {
+  const inputs = hashOfInputs()
+  if (stampOf(folder) === inputs) return false
   const { files } = await buildConsole()
-  rmSync(distFolder, { recursive: true, force: true })
-  mkdirSync(distFolder, { recursive: true })
-  for (const [name, contents] of files) writeFileSync(join(distFolder, name), contents)
+  const made = mkdtempSync(`${folder}-`)
+  for (const [name, contents] of files) writeFileSync(join(made, name), contents)
+  writeFileSync(join(made, stampName), inputs)
+  const replaced = `${made}-replaced`
+  if (stampOf(folder) !== inputs) {
+    rename(folder, replaced)
+    rename(made, folder)
+  }
+  for (const left of [made, replaced]) rmSync(left, { recursive: true, force: true })
+  return true
+}
+
+/** Does nothing when another process was first: the folder is gone, or there already. */
+const rename = (from: string, to: string): void => {
+  try {
+    renameSync(from, to)
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+    if (code !== "ENOENT" && code !== "ENOTEMPTY" && code !== "EEXIST") throw cause
+  }
+}
+
+/** `npm run console`, and before `npm start`. */
+const main = async (): Promise<void> => {
+  const started = performance.now()
+  try {
+    if (!(await ensureConsole())) return
+    const seconds = ((performance.now() - started) / 1000).toFixed(1)
+    process.stderr.write(`Built the console in ${seconds} s\n`)
+  } catch (cause) {
+    const isMissing =
+      cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
+    if (!isMissing) throw cause
+    process.stderr.write(
+      "The console is not built: that takes the development dependencies (npm install). The API works without it\n"
+    )
+  }
 }
 
 if (import.meta.main) await main()

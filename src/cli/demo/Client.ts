@@ -1,38 +1,16 @@
-import { Context, Effect, Layer, Schema } from "effect"
-import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
-import type { HttpClientError } from "effect/http"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { GatewayClient } from "../../client/effect.ts"
+import { pathOf } from "../../client/Task.ts"
+import { readiness } from "../../contract/ServiceApi.ts"
 import { TaskResult } from "../../domain/Task.ts"
+import { faultOfClient, foreign, makeCall } from "../Management.ts"
+import type { Answer, Management } from "../Management.ts"
+import { CommandFault } from "../terminal/Fault.ts"
 import type { Model } from "./Models.ts"
 
-/** The service responded with an unexpected status. */
-export class Refused extends Schema.TaggedError<Refused>()("Refused", {
-  message: Schema.String
-}) {}
-
-const CreatedTask = Schema.Struct({ task_info: Schema.Struct({ id: Schema.String }) })
-const CreatedUser = Schema.Struct({ id: Schema.String })
-const ApiKey = Schema.Struct({ key: Schema.String })
-const Endpoint = Schema.Struct({ id: Schema.String, secret: Schema.String })
-
-const Wallet = Schema.Struct({
-  available_balance: Schema.String,
-  settled_balance: Schema.String,
-  held_balance: Schema.String
-})
-export type Wallet = typeof Wallet.Type
-
-const Entry = Schema.Struct({
-  seq: Schema.Int,
-  kind: Schema.String,
-  amount: Schema.String,
-  settled_after: Schema.String,
-  held_after: Schema.String,
-  task_id: Schema.NullOr(Schema.String)
-})
-export type Entry = typeof Entry.Type
-const Entries = Schema.Struct({ data: Schema.Array(Entry) })
-
-export type Failure = Refused | HttpClientError.HttpClientError | Schema.SchemaError
+export type Wallet = Answer<"getWallet">
+export type Entry = Answer<"listWalletEntries">["data"][number]
 
 /** The part of the HTTP interface that the demo uses. */
 export class Client extends Context.Service<
@@ -44,21 +22,21 @@ export class Client extends Context.Service<
       operatorToken: string,
       name: string,
       credits: string
-    ) => Effect.Effect<string, Failure>
+    ) => Effect.Effect<string, CommandFault>
     readonly registerEndpoint: (
       key: string,
       url: string
-    ) => Effect.Effect<typeof Endpoint.Type, Failure>
-    readonly removeEndpoint: (key: string, id: string) => Effect.Effect<void, Failure>
-    readonly wallet: (key: string) => Effect.Effect<Wallet, Failure>
+    ) => Effect.Effect<Answer<"createWebhookEndpoint">, CommandFault>
+    readonly removeEndpoint: (key: string, id: string) => Effect.Effect<void, CommandFault>
+    readonly wallet: (key: string) => Effect.Effect<Wallet, CommandFault>
     /** Newest first. */
-    readonly entries: (key: string) => Effect.Effect<ReadonlyArray<Entry>, Failure>
+    readonly entries: (key: string) => Effect.Effect<ReadonlyArray<Entry>, CommandFault>
     readonly create: (
       key: string,
       model: Model
-    ) => Effect.Effect<{ readonly id: string; readonly cost: string }, Failure>
-    readonly get: (key: string, model: Model, id: string) => Effect.Effect<TaskResult, Failure>
-    readonly download: (url: string) => Effect.Effect<Uint8Array, Failure>
+    ) => Effect.Effect<{ readonly id: string; readonly cost: string }, CommandFault>
+    readonly get: (key: string, model: Model, id: string) => Effect.Effect<TaskResult, CommandFault>
+    readonly download: (url: string) => Effect.Effect<Uint8Array, CommandFault>
   }
 >()("gateway/cli/demo/Client") {
   static readonly layer = (baseUrl: string, serviceName: string) =>
@@ -73,78 +51,76 @@ const make = (
   baseUrl: string,
   serviceName: string
 ): Client["Service"] => {
-  const client = http.pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)))
-  const send = (token: string, status: number, request: HttpClientRequest.HttpClientRequest) =>
-    client
-      .execute(HttpClientRequest.bearerToken(request, token))
-      .pipe(Effect.flatMap(expect(status)))
-  const post = <S extends Schema.Constraint>(token: string, path: string, body: object, as: S) =>
-    send(token, 201, withJson(path, body)).pipe(
-      Effect.flatMap(HttpClientResponse.schemaBodyJson(as))
-    )
-  const read = <S extends Schema.Constraint>(token: string, path: string, schema: S) =>
-    send(token, 200, HttpClientRequest.get(path)).pipe(
-      Effect.flatMap(HttpClientResponse.schemaBodyJson(schema))
-    )
+  /** What a client with this key or token does, once: a failure is the demo's result. */
+  const useWith =
+    (secret: string): Management["Service"]["use"] =>
+    (_, work) =>
+      Effect.flatMap(GatewayClient, work).pipe(
+        Effect.provide(
+          GatewayClient.layer({
+            baseUrl,
+            serviceName,
+            apiKey: Redacted.make(secret),
+            maxRetries: 0
+          })
+        ),
+        Effect.mapError((error) => faultOfClient(baseUrl, "the credential", error))
+      )
+  const callWith = (secret: string) => makeCall(baseUrl, useWith(secret))
   return Client.of({
-    ready: client.get("/readyz").pipe(
+    ready: http.get(`${baseUrl}${readiness.path}`).pipe(
       Effect.map((response) => response.status === 200),
       Effect.orElseSucceed(() => false)
     ),
     makeUser: Effect.fn("Demo.makeUser")(function* (token, name, credits) {
-      const user = yield* post(
-        token,
-        "/manage/v1/users",
-        { email: `${name}@localhost`, name },
-        CreatedUser
-      )
-      const path = `/manage/v1/users/${user.id}`
-      yield* post(token, `${path}/top-ups`, { amount: credits, note: "Demo" }, Schema.Unknown)
-      return (yield* post(token, `${path}/api-keys`, newKey, ApiKey)).key
+      const call = callWith(token)
+      const payload = { email: `${name}@localhost`, name }
+      const { id } = yield* call("createUser", { as: "operator", payload })
+      const user = { as: "operator", params: { id } } as const
+      yield* call("topUp", { ...user, payload: { amount: credits, note: "Demo" } })
+      return (yield* call("createUserApiKey", { ...user, payload: newKey })).key
     }),
     registerEndpoint: (key, url) =>
-      post(
-        key,
-        "/manage/v1/webhook-endpoints",
-        { url, events: taskEvents, description: "Demo" },
-        Endpoint
-      ),
+      callWith(key)("createWebhookEndpoint", {
+        as: "user",
+        payload: { url, events: taskEvents, description: "Demo" }
+      }),
     removeEndpoint: (key, id) =>
-      Effect.asVoid(send(key, 204, HttpClientRequest.delete(`/manage/v1/webhook-endpoints/${id}`))),
-    wallet: (key) => read(key, "/manage/v1/wallet", Wallet),
+      Effect.asVoid(callWith(key)("deleteWebhookEndpoint", { as: "user", params: { id } })),
+    wallet: (key) => callWith(key)("getWallet", { as: "user" }),
     entries: (key) =>
-      Effect.map(read(key, "/manage/v1/wallet/entries?limit=100", Entries), (page) => page.data),
-    create: Effect.fn("Demo.create")(function* (key, model) {
-      const request = withJson(model.path, model.body)
-      const response = yield* send(key, 202, request)
-      const { task_info: task } = yield* HttpClientResponse.schemaBodyJson(CreatedTask)(response)
-      const cost = response.headers[`x-${serviceName.toLowerCase()}-cost`] ?? ""
-      return { id: task.id, cost }
-    }),
-    get: (key, model, id) => read(key, `${model.path}/${id}`, TaskResult),
-    download: (url) =>
-      http.get(url).pipe(
-        Effect.flatMap(expect(200)),
-        Effect.flatMap((response) => response.arrayBuffer),
-        Effect.map((buffer) => new Uint8Array(buffer))
+      Effect.map(
+        callWith(key)("listWalletEntries", { as: "user", query: { limit: "100" } }),
+        ({ data }) => data
+      ),
+    create: (key, { action, body, name, vendor }) =>
+      useWith(key)("user", ({ tasks }) => tasks.create(`${vendor}/${name}/${action}`, body)).pipe(
+        Effect.map(({ cost = "", id }) => ({ id, cost }))
+      ),
+    get: Effect.fn("Demo.get")(function* (key, { action, name, vendor }, id) {
+      const path = pathOf({ vendor, model: name, action }, id)
+      const answer = yield* useWith(key)("user", (client) =>
+        client.request(`GET /${path.slice(1)}`)
       )
+      return yield* Effect.mapError(decodeResult(answer), () =>
+        foreign(baseUrl, `task ${id} has another form`)
+      )
+    }),
+    download: Effect.fn("Demo.download")(
+      function* (url) {
+        const response = yield* http.get(url)
+        if (response.status !== 200) {
+          return yield* new CommandFault({ message: `${url} responded with ${response.status}` })
+        }
+        return new Uint8Array(yield* response.arrayBuffer)
+      },
+      Effect.catchTag("HttpClientError", ({ message }) => new CommandFault({ message }))
+    )
   })
 }
 
-const newKey = { name: "Demo", scopes: ["inference", "manage"] }
+const decodeResult = Schema.decodeUnknownEffect(TaskResult)
 
-const withJson = (path: string, body: object) =>
-  HttpClientRequest.post(path).pipe(HttpClientRequest.bodyJsonUnsafe(body))
+const newKey = { name: "Demo", scopes: ["inference", "manage"] } as const
 
-const taskEvents = ["task.created", "task.succeeded", "task.failed"]
-
-/** Fails with the body of a response that has another status. */
-const expect = (status: number) =>
-  Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
-    if (response.status === status) return response
-    const text = yield* response.text
-    const called = `${response.request.method} ${response.request.url}`
-    return yield* new Refused({
-      message: `${called} responded with ${response.status}: ${text.slice(0, 500)}`
-    })
-  })
+const taskEvents = ["task.created", "task.succeeded", "task.failed"] as const

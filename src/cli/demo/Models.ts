@@ -6,7 +6,8 @@ export interface Model {
   readonly name: string
   /** The name of the task in the report. */
   readonly title: string
-  readonly path: string
+  readonly vendor: string
+  readonly action: "generation" | "edit"
   readonly body: Readonly<Record<string, unknown>>
   readonly outcome: "completed" | "failed"
   readonly result: "images" | "videos"
@@ -22,7 +23,8 @@ export const models = (): ReadonlyArray<Model> => [
     name: "text-to-image-max",
     title: "text-to-image-max",
     outcome: "completed",
-    path: "/vendors/alibaba/v1/text-to-image-max/generation",
+    vendor: "alibaba",
+    action: "generation",
     body: { prompt: "A lighthouse at dawn, 黎明的灯塔", size: "1328*1328", seed },
     result: "images",
     count: 1,
@@ -32,7 +34,8 @@ export const models = (): ReadonlyArray<Model> => [
     name: "image-edit",
     title: "image-edit",
     outcome: "completed",
-    path: "/vendors/alibaba/v1/image-edit/generation",
+    vendor: "alibaba",
+    action: "generation",
     body: {
       prompt: "Put the first picture into the frame of the second",
       images: [picture(640, 480, 40), picture(480, 640, 200)],
@@ -48,7 +51,8 @@ export const models = (): ReadonlyArray<Model> => [
     name: "image-edit-pro",
     title: "image-edit-pro",
     outcome: "completed",
-    path: "/vendors/google/v1/image-edit-pro/edit",
+    vendor: "google",
+    action: "edit",
     body: {
       prompt: "Turn day into night",
       images: [picture(512, 512, 120)],
@@ -63,7 +67,8 @@ export const models = (): ReadonlyArray<Model> => [
     name: "text-to-video-spark",
     title: "text-to-video-spark",
     outcome: "completed",
-    path: "/vendors/service/v1/text-to-video-spark/generation",
+    vendor: "service",
+    action: "generation",
     body: { prompt: "Waves roll onto a beach", size: "1280*720", duration: 5, seed },
     result: "videos",
     count: 1,
@@ -73,7 +78,8 @@ export const models = (): ReadonlyArray<Model> => [
     name: "keyframe-to-video-plus",
     title: "keyframe-to-video-plus",
     outcome: "completed",
-    path: "/vendors/alibaba/v1/keyframe-to-video-plus/generation",
+    vendor: "alibaba",
+    action: "generation",
     body: {
       prompt: "The sky turns from blue to red",
       image: picture(960, 540, 220),
@@ -91,7 +97,8 @@ export const refused: Model = {
   name: "text-to-image-max",
   title: "the refused task",
   outcome: "failed",
-  path: "/vendors/alibaba/v1/text-to-image-max/generation",
+  vendor: "alibaba",
+  action: "generation",
   body: { prompt: "[[sim:refuse]] Something the vendor will not draw" },
   result: "images",
   count: 0,

@@ -1,8 +1,8 @@
 import { Clock, Effect, Option, Redacted, Schedule } from "effect"
 import { isTerminal } from "../../domain/Task.ts"
 import type { TaskResult, TaskStatus } from "../../domain/Task.ts"
+import type { CommandFault } from "../terminal/Fault.ts"
 import { Client } from "./Client.ts"
-import type { Failure } from "./Client.ts"
 import { inspect } from "./Media.ts"
 import { models, refused } from "./Models.ts"
 import type { Model } from "./Models.ts"
@@ -111,7 +111,7 @@ const runTask = Effect.fnUntraced(function* (key: string, model: Model, receiver
     yield* report.print(`${seconds.padStart(5)} s  ${model.name.padEnd(23)} ${status}${more}`)
   })
   const { cost: held, id } = yield* client.create(key, model)
-  const poll: Effect.Effect<TaskResult, Failure> = client.get(key, model, id)
+  const poll: Effect.Effect<TaskResult, CommandFault> = client.get(key, model, id)
   yield* report.print(`${" ".repeat(9)}${model.name.padEnd(23)} accepted, ${held} credits held`)
   const result = yield* poll.pipe(
     Effect.tap(({ task_info: task }) => moved(task.status)),

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process"
 import { chmodSync, cpSync, globSync, readFileSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { ensureConsole } from "../console/buildConsole.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const dist = join(root, "dist")
@@ -12,6 +13,7 @@ const assets = ["http/console/dist"]
 const bins = ["cli/gateway.js", "cli/npx.js"]
 
 /** `npm run build`: JavaScript, types and source maps of `src` in `dist`, as the package has them. ADR 0215 */
+await ensureConsole()
 rmSync(dist, { recursive: true, force: true })
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" })
 if (status !== 0) process.exit(status ?? 1)

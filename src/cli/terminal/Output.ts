@@ -3,7 +3,7 @@ import type { Schema } from "effect"
 import { Json } from "./Settings.ts"
 
 /** The result of a command: the document with `--json`, or else the text. */
-export const print = Effect.fnUntraced(function* (document: Schema.Json, text: string) {
+export const print = Effect.fnUntraced(function* (document: unknown, text: string) {
   yield* Console.log((yield* Json) ? JSON.stringify(document, null, 2) : text)
 })
 

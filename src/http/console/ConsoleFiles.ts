@@ -22,12 +22,18 @@ export interface ConsoleFile {
   readonly encoding: string | undefined
 }
 
-/** The built console. `npm run console` writes the folder. ADR 0205 */
+/** The built console. `npm start` and `npm run console` build the folder. ADR 0205 */
 export const makeConsoleFiles = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* path.fromFileUrl(new URL("dist", import.meta.url))
-  const names = new Set(yield* fs.readDirectory(folder))
+  const names = new Set(
+    yield* Effect.catch(fs.readDirectory(folder), (cause) =>
+      Effect.die(
+        new Error("The console is not built: npm run console, or deno task console", { cause })
+      )
+    )
+  )
   const index = yield* fs.readFileString(path.join(folder, "index.html"))
   /** A file with a hash in its name. `undefined`: there is none. */
   const read = (name: string, accepted: string): Effect.Effect<ConsoleFile> | undefined => {

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
+import { pages } from "../../contract/ServiceApi.ts"
 import { problem } from "../../domain/Problem.ts"
 import { basePathOf, isConsoleFolder } from "../server/Paths.ts"
 import { resource } from "../server/Resource.ts"
@@ -68,8 +69,8 @@ export const layer = Layer.unwrap(
     })
     return HttpRouter.addAll([
       // `/console` too
-      resource("/console/*", { GET: page }),
-      resource("/console/assets/:name", { GET: asset })
+      resource(pages.console.path, { GET: page }),
+      resource(pages.consoleAsset.path, { GET: asset })
     ])
   })
 )

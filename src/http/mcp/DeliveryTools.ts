@@ -1,60 +1,16 @@
 import { DateTime, Effect, Option, Schema } from "effect"
-import * as Tool from "effect/ai/Tool"
-import { EventType } from "../../domain/Event.ts"
-import { DeliveryId, EndpointId, EventId, eventTimeMillis, TaskId } from "../../domain/Ids.ts"
+import { explainDelivery } from "../../contract/McpTools.ts"
+import type { Explained } from "../../contract/McpTools.ts"
+import { DeliveryId, EventId, eventTimeMillis, TaskId } from "../../domain/Ids.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { mcpDeliveriesMax } from "../../domain/ShapeLimits.ts"
-import { Timestamp } from "../../domain/Task.ts"
-import { DeliveryStatus, FailureClass } from "../../domain/Webhook.ts"
 import { TaskHistory } from "../../tasks/history/TaskHistory.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
 import type { DeliveryRow } from "../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../webhooks/Endpoints.ts"
 import { explain, nextOfDelivery, placeOf } from "./DeliveryWords.ts"
-import { bind, readsOnly } from "./Tools.ts"
-
-const Attempt = Schema.Struct({
-  seq: Schema.Int,
-  started_at: Timestamp,
-  ended_at: Schema.NullOr(Timestamp),
-  status: Schema.NullOr(Schema.Int),
-  failure: Schema.NullOr(FailureClass),
-  detail: Schema.NullOr(Schema.String),
-  /** The first characters of what the receiver returned: its words, not the gateway's. */
-  answer: Schema.NullOr(Schema.String)
-})
-
-const Explained = Schema.Struct({
-  delivery_id: DeliveryId,
-  event_id: EventId,
-  event_type: EventType,
-  task_id: Schema.NullOr(TaskId),
-  endpoint_id: EndpointId,
-  /** Without its query; null: the endpoint was deleted. */
-  endpoint_url: Schema.NullOr(Schema.String),
-  status: DeliveryStatus,
-  created_at: Timestamp,
-  /** The first characters of what is sent; empty when its event is no longer kept. */
-  body: Schema.String,
-  attempts: Schema.Array(Attempt),
-  next_attempt_at: Schema.NullOr(Timestamp),
-  next: Schema.String
-})
-
-const definition = Tool.make("explain_delivery", {
-  description:
-    "Explains in words what happened to webhooks: what was sent when, what came back, and what happens next. Takes the id of a delivery (whd_…), of an event (evt_…) or of a task (a UUID).",
-  parameters: Schema.Struct({
-    id: Schema.String.annotate({ description: "The id of a delivery, an event or a task" })
-  }),
-  success: Schema.Struct({
-    explanation: Schema.String,
-    deliveries: Schema.Array(Explained)
-  })
-})
-  .annotate(Tool.Title, "Explain a webhook delivery")
-  .annotateMerge(readsOnly)
+import { bind } from "./Tools.ts"
 
 const decodeDelivery = Schema.decodeUnknownOption(DeliveryId)
 const decodeEvent = Schema.decodeUnknownOption(EventId)
@@ -71,7 +27,7 @@ export const makeDeliveryTools = Effect.gen(function* () {
   const explainOne = yield* makeExplainOne
   const idsOf = yield* makeIdsOf
   return [
-    bind(definition, "manage", ({ id }, { userId }) =>
+    bind(explainDelivery, "manage", ({ id }, { userId }) =>
       Effect.gen(function* () {
         const ids = yield* idsOf(userId, id)
         const explained = yield* Effect.forEach(ids, (it) => explainOne(userId, it))

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
+import { callMcp } from "../../contract/McpApi.ts"
 import { problem } from "../../domain/Problem.ts"
 import { mcpBatchMax } from "../../domain/ShapeLimits.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
@@ -22,7 +23,7 @@ import type { ProtocolVersion } from "./Versions.ts"
 /** Model Context Protocol, transport Streamable HTTP, without sessions and streams. docs/reference/mcp.md */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    yield* router.addAll([resource("/mcp", { POST: (yield* makePost)() })])
+    yield* router.addAll([resource(callMcp.path, { POST: (yield* makePost)() })])
   })
 )
 

@@ -1,6 +1,7 @@
 import { Effect, Option } from "effect"
 import { Buffer } from "node:buffer"
 import { AppConfig } from "../../config/Config.ts"
+import type { TaskOutput } from "../../contract/McpTools.ts"
 import { taskErrorHelp } from "../../domain/ErrorHelp.ts"
 import { mcpImageBytesMax } from "../../domain/ShapeLimits.ts"
 import type { TaskError, TaskStatus } from "../../domain/Task.ts"
@@ -9,7 +10,6 @@ import type { ReadRequest } from "../../tasks/TaskResults.ts"
 import { taskUrl } from "../openai/TaskProblem.ts"
 import { costOf } from "../tasks/CreatedTask.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
-import type { TaskOutput } from "./TaskDefinitions.ts"
 import type { Answer, Content } from "./Tools.ts"
 
 const nextSteps: Readonly<Record<TaskStatus, string>> = {

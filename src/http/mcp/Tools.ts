@@ -120,13 +120,6 @@ const listedOf = <Args, Value>({
   }
 }
 
-/** The hints of a tool that only reads what the gateway knows. */
-export const readsOnly = Context.make(Tool.Readonly, true).pipe(
-  Context.add(Tool.Destructive, false),
-  Context.add(Tool.Idempotent, true),
-  Context.add(Tool.OpenWorld, false)
-)
-
 /** The result of a call. Clients that do not read `structuredContent` find its JSON in the text. */
 export const resultOfAnswer = ({ content = [], value }: Answer<JsonObject>): JsonObject => ({
   content: [{ type: "text", text: JSON.stringify(value) }, ...content],

@@ -1,5 +1,6 @@
 import type { HttpServerRequest } from "effect/http"
 import { Buffer } from "node:buffer"
+import { protocolVersions } from "../../contract/McpApi.ts"
 import { isObject, metaNames, rpcCodes } from "./JsonRpc.ts"
 import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
 
@@ -7,9 +8,7 @@ import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
  * Versions of the protocol. Up to 2025-11-25 a client begins with `initialize`; from 2026-07-28 on every
  * request says all that is to be known of its client. Neither needs a session. docs/reference/mcp.md#versions
  */
-const handshakes = ["2025-11-25", "2025-06-18", "2025-03-26"] as const
-const stateless = "2026-07-28"
-export const protocolVersions = [stateless, ...handshakes] as const
+const [stateless, ...handshakes] = protocolVersions
 export type ProtocolVersion = (typeof protocolVersions)[number]
 
 /** Without the header it is this one (MCP 2025-11-25, Transports, Protocol Version Header). */

@@ -1,5 +1,6 @@
 import { DateTime, Effect } from "effect"
 import { Buffer } from "node:buffer"
+import type { Images } from "../../contract/ImagesApi.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { inlineImageBytesMax } from "../../domain/ShapeLimits.ts"
 import { TaskResults } from "../../tasks/TaskResults.ts"
@@ -23,7 +24,10 @@ export const makeImageResponse = Effect.gen(function* () {
     }
     return pictures
   })
-  return Effect.fnUntraced(function* (task: TaskView, format: ImageFormat) {
+  return Effect.fnUntraced(function* (
+    task: TaskView,
+    format: ImageFormat
+  ): Effect.fn.Return<typeof Images.Encoded, Effect.Error<ReturnType<typeof readAll>>> {
     const urls = task.result ?? []
     const created = Math.floor(DateTime.toEpochMillis(task.updatedAt) / 1000)
     const byUrl = { created, data: urls.map((url) => ({ url })) }

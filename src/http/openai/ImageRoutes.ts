@@ -1,6 +1,7 @@
 import { Duration, Effect, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
+import { createImage, createImageEdit } from "../../contract/ImagesApi.ts"
 import * as Credits from "../../domain/Credits.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeAdmitCreate } from "../server/CreateAdmission.ts"
@@ -26,8 +27,8 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const create = yield* makeCreate
     yield* router.addAll([
-      resource("/v1/images/generations", { POST: create("generations") }),
-      resource("/v1/images/edits", { POST: create("edits") })
+      resource(createImage.path, { POST: create("generations") }),
+      resource(createImageEdit.path, { POST: create("edits") })
     ])
   })
 )

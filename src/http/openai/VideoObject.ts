@@ -1,4 +1,5 @@
 import { DateTime, Option, Schema } from "effect"
+import type { Video as VideoView } from "../../contract/VideosApi.ts"
 import { artifactHours, videoShortSeconds } from "../../domain/Limits.ts"
 import type { TaskStatus } from "../../domain/Task.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
@@ -23,7 +24,7 @@ const states = {
 const seconds = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
 
 /** A task as OpenAI shows a video. docs/reference/shapes.md#videos */
-export const videoOf = (task: Video) => {
+export const videoOf = (task: Video): typeof VideoView.Encoded => {
   const body = Option.getOrElse(decodeFields(task.body), (): typeof Fields.Type => ({}))
   const pixels = body.size ?? sizeOfTier(body.resolution) ?? null
   const isDone = task.status === "completed"
@@ -48,7 +49,7 @@ export const videoOf = (task: Video) => {
 }
 
 /** The same as it was when it was created: what a repeated request gets again. */
-export const createdVideoOf = (task: Video) => ({
+export const createdVideoOf = (task: Video): typeof VideoView.Encoded => ({
   ...videoOf(task),
   ...states.pending,
   completed_at: null,

@@ -1,6 +1,8 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
+import { createVideo, getVideo, getVideoContent, remixVideo } from "../../contract/VideosApi.ts"
+import type { DeletedVideo, VideoPage } from "../../contract/VideosApi.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
@@ -26,10 +28,10 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const [create, list, one] = [yield* makeCreate, yield* makeList, yield* makeOne]
     yield* router.addAll([
-      resource("/v1/videos", { POST: create(), GET: list() }),
-      resource("/v1/videos/:video_id", { GET: one.get, DELETE: one.delete }),
-      resource("/v1/videos/:video_id/content", { GET: one.content }),
-      resource("/v1/videos/:video_id/remix", { POST: one.remix })
+      resource(createVideo.path, { POST: create(), GET: list() }),
+      resource(getVideo.path, { GET: one.get, DELETE: one.delete }),
+      resource(getVideoContent.path, { GET: one.content }),
+      resource(remixVideo.path, { POST: one.remix })
     ])
   })
 )
@@ -90,16 +92,14 @@ const makeList = Effect.gen(function* () {
     const page = { after, isAscending, limit: limit + 1 }
     const rows = yield* videos.list(principal.userId, page)
     const shown = rows.slice(0, limit)
-    return HttpServerResponse.jsonUnsafe(
-      {
-        object: "list",
-        data: shown.map(videoOf),
-        first_id: shown[0]?.id ?? null,
-        last_id: shown.at(-1)?.id ?? null,
-        has_more: rows.length > limit
-      },
-      { headers: { "cache-control": "no-store" } }
-    )
+    const body: (typeof VideoPage)["Encoded"] = {
+      object: "list",
+      data: shown.map(videoOf),
+      first_id: shown[0]?.id ?? null,
+      last_id: shown.at(-1)?.id ?? null,
+      has_more: rows.length > limit
+    }
+    return HttpServerResponse.jsonUnsafe(body, { headers: { "cache-control": "no-store" } })
   })
 })
 
@@ -147,7 +147,8 @@ const makeOne = Effect.gen(function* () {
     delete: Effect.gen(function* () {
       const { id, userId } = yield* owned
       yield* videos.delete(userId, id)
-      return HttpServerResponse.jsonUnsafe({ id, object: "video.deleted", deleted: true })
+      const body: (typeof DeletedVideo)["Encoded"] = { id, object: "video.deleted", deleted: true }
+      return HttpServerResponse.jsonUnsafe(body)
     }),
     content: Effect.gen(function* () {
       const task = yield* found

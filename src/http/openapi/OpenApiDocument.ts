@@ -1,63 +1,60 @@
+import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
-import { shownEntry } from "../../catalog/AliasTargets.ts"
-import type { Label } from "../../catalog/bodies/Bodies.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
-import { Api } from "../../contract/Api.ts"
-import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
-import { mcpPaths } from "../mcp/McpDocument.ts"
-import { shapeParameters, shapePaths } from "../openai/ShapesDocument.ts"
+import { asRecord } from "../../contract/Documented.ts"
+import { gatewayApi } from "../../contract/GatewayApi.ts"
+import { requestHeaders, responseHeaders } from "../../contract/Headers.ts"
+import type { ResponseHeader } from "../../contract/Headers.ts"
+import { isFinal, problemCodes } from "../../domain/Problem.ts"
+import { version } from "../../domain/Version.ts"
 import { plainName, secureName } from "../server/SessionCookies.ts"
-import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
-import {
-  asRecord,
-  bodyComponent,
-  componentOf,
-  eventComponents,
-  headerComponents,
-  problemComponent,
-  problemResponses,
-  problems,
-  refTo,
-  everyResponse
-} from "./OpenApiParts.ts"
-import type { Json } from "./OpenApiParts.ts"
-import { servicePaths, webhooks } from "./OpenApiService.ts"
-import { vendorParameters, vendorPaths } from "./OpenApiVendors.ts"
+
+type Json = Record<string, unknown>
 
 /**
- * The one document: the management API as declared, each model of the catalog with its own body,
- * the vendors' routes that the catalog opens, the service's own endpoints and the webhooks.
- * `serviceName` is part of the names of headers. ADR 0042.
+ * The contract as an OpenAPI document, with what many operations have in common and none declares: headers of every
+ * response, problems as components, statuses and tags of the management API. `serviceName` is part of the names of
+ * headers. ADR 0042
  */
 export const documentedApi = (catalog: CatalogVersion, serviceName = "Service") =>
-  Api.annotate(OpenApi.Transform, (document) =>
-    renamed(complete(asRecord(document), catalog), serviceName)
+  gatewayApi(catalog).annotateMerge(
+    OpenApi.annotations({
+      title: "Generation Gateway",
+      version,
+      description:
+        "One address and one API key in front of many model vendors: asynchronous image and video generation, signed webhooks, a prepaid wallet.",
+      servers: [{ url: "/", description: "This gateway" }],
+      transform: (document) => renamed(complete(document), serviceName)
+    })
   )
 
-const title = "Generation Gateway"
-const description =
-  "One address and one API key in front of many model vendors: asynchronous image and video generation, signed webhooks, a prepaid wallet."
-
-const complete = (document: Json, catalog: CatalogVersion): Json => {
-  const components = asRecord(document["components"])
-  const paths = {
-    ...Object.assign({}, ...[...catalog.all, ...catalog.aliases.map(shownEntry)].map(pathsOf)),
-    ...vendorPaths(catalog.upstream.routes),
-    ...shapePaths,
-    ...mcpPaths,
-    ...servicePaths,
-    ...manageable(asRecord(document["paths"]))
-  }
-  const labels: ReadonlyArray<Label> = [...new Set(catalog.all.map(({ label }) => label))]
+const complete = (compiled: unknown): Json => {
+  const document = asRecord(JSON.parse(JSON.stringify(compiled), simplified))
+  const schemas = picked(
+    asRecord(asRecord(document["components"])["schemas"]),
+    // Each status has a schema of its own, and clients see none of the service's inner errors
+    (name) => !/^(?:Problem_\d+|\w+Encoded)$/u.test(name)
+  )
+  const operations = mapped(document["paths"], (item, path) =>
+    mapped(item, (operation, method) => shown(asRecord(operation), method, path))
+  )
+  const paths = picked(operations, (path) => !isEvent(path))
+  const webhooks = Object.fromEntries(
+    Object.entries(operations).flatMap(([path, item]) =>
+      isEvent(path) ? [[path.slice(1), item]] : []
+    )
+  )
+  const open = schemasIn(schemas, [
+    webhooks,
+    responsesIn(picked(paths, (path) => !isManaged(path))),
+    { $ref: "#/components/schemas/Problem" }
+  ])
   return {
     ...document,
-    info: { ...asRecord(document["info"]), title, description },
-    servers: [{ url: "/", description: "This gateway" }],
-    tags: tagsOf(paths),
-    paths,
+    tags: tagsOf(document["tags"]),
+    paths: mapped(paths, (item, path) => (isManaged(path) ? item : withOpenResponses(item))),
     webhooks,
     components: {
-      ...components,
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" },
         session: {
@@ -67,136 +64,255 @@ const complete = (document: Json, catalog: CatalogVersion): Json => {
           description: `The cookie of a session; ${secureName} when the gateway is reached by https`
         }
       },
-      headers: headerComponents,
-      parameters: { ...taskParameters, ...shapeParameters, ...vendorParameters },
+      headers: headerComponents(),
       responses: problemResponses(),
-      schemas: {
-        ...withoutInner(asRecord(components["schemas"])),
-        ...eventComponents(),
-        ...taskComponents,
-        Problem: problemComponent,
-        ...Object.fromEntries(labels.map((label) => [componentOf(label), bodyComponent(label)]))
-      }
+      schemas: mapped(schemas, (schema, name) => (open.has(name) ? opened(schema) : schema))
     }
   }
 }
 
-/** Clients see problems, not the encoded errors of the service. */
-const withoutInner = (schemas: Json): Json =>
-  Object.fromEntries(
-    Object.entries(schemas).filter(
-      ([name]) => name !== "ProblemEncoded" && name !== "StoreUnavailableEncoded"
-    )
-  )
+const mapped = (record: unknown, f: (value: unknown, key: string) => unknown): Json =>
+  Object.fromEntries(Object.entries(asRecord(record)).map(([key, value]) => [key, f(value, key)]))
 
-const methods = new Set(["get", "post", "put", "patch", "delete"])
+const picked = (record: Json, isWanted: (key: string) => boolean): Json =>
+  Object.fromEntries(Object.entries(record).filter(([key]) => isWanted(key)))
 
-/** Adds what all operations of the management API have in common and none declares. */
-const manageable = (paths: Json): Json =>
-  Object.fromEntries(
-    Object.entries(paths).map(([path, item]) => [
-      path,
-      Object.fromEntries(
-        Object.entries(asRecord(item)).map(([method, operation]) => [
-          method,
-          methods.has(method) ? managed(path, method, asRecord(operation)) : operation
-        ])
-      )
-    ])
-  )
+const asList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/**
+ * One member of an `anyOf`, or of the `allOf` in which a check narrows what its schema says, stands in the schema itself;
+ * an enumeration of integers is one.
+ */
+const simplified = (_key: string, value: unknown): unknown => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+  const { allOf, anyOf, ...rest } = asRecord(value)
+  const one = [allOf, anyOf].find((members) => Array.isArray(members) && members.length === 1)
+  if (one !== undefined) return { ...rest, ...asRecord(asList(one)[0]) }
+  return rest["type"] === "number" && asList(rest["enum"]).some(Number.isInteger)
+    ? { ...rest, type: "integer" }
+    : value
+}
+
+const isManaged = (path: string): boolean =>
+  path.startsWith("/manage/v1/") && !path.includes("/oidc")
+
+const isEvent = (path: string): boolean => /^\/(?:task|balance)\.[a-z]+$/u.test(path)
+
+const shown = (operation: Json, method: string, path: string): Json => {
+  if (isEvent(path)) {
+    const { parameters, responses, ...rest } = operation
+    const told = picked(asRecord(responses), (status) => status.endsWith("XX"))
+    return { ...rest, parameters: asList(parameters).map(parameterOf), responses: told }
+  }
+  const common = isManaged(path) ? managed(operation, method, path) : operation
+  return {
+    ...common,
+    parameters: asList(common["parameters"]).map(parameterOf),
+    responses: mapped(common["responses"], responseOf)
+  }
+}
 
 /** Who signs in is nobody yet. */
 const openOperations = new Set(["signIn", "getService"])
 
-const managed = (path: string, method: string, operation: Json): Json => {
+/** What all operations of the management API have in common: `ManageGate` takes the headers and returns the problems. */
+const managed = (operation: Json, method: string, path: string): Json => {
   const name = String(operation["operationId"]).split(".").at(-1) ?? ""
   const hasBody = operation["requestBody"] !== undefined
-  const statuses = [
-    400,
-    401,
-    403,
-    ...(path.includes("{") ? [404] : []),
-    405,
-    409,
-    ...(hasBody ? [408, 413, 415, 422] : []),
-    429,
-    431,
-    500,
-    503
-  ]
+  const problems = [400, 401, 403, 405, 409, 429, 431, 500, 503].concat(
+    path.includes("{") ? 404 : [],
+    hasBody ? [408, 413, 415, 422] : []
+  )
   return {
     summary: sentenceOf(name),
     ...operation,
-    parameters: parametersOf(operation, method),
+    parameters: [
+      ...asList(operation["parameters"]).filter((it) => asRecord(it)["in"] !== "header"),
+      ...(name === "listTasks" ? [metadataParameter] : []),
+      ...(method === "post" ? [headerParameter("Idempotency-Key")] : []),
+      ...(hasBody ? [headerParameter("Content-Type")] : [])
+    ],
     security: openOperations.has(name) ? [] : [{ bearer: [] }, { session: [] }],
-    tags: asTags(operation["tags"]).map(sentenceOf),
+    tags: asList(operation["tags"]).map(sentenceOf),
     operationId: name,
     responses: {
-      ...Object.fromEntries(
-        Object.entries(asRecord(operation["responses"]))
-          .filter(([status]) => status.startsWith("2"))
-          .map(([status, response]) => [status, { ...asRecord(response), headers: everyResponse }])
-      ),
-      ...problems(...statuses)
+      ...picked(asRecord(operation["responses"]), (status) => status.startsWith("2")),
+      ...Object.fromEntries(problems.map((status) => [status, {}]))
     }
   }
 }
 
-/** Every POST takes an idempotency key, every body has its type. `limit`, a text in the query, is documented as an integer. */
-const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> => {
-  const declared = Array.isArray(operation["parameters"]) ? operation["parameters"] : []
-  return [
-    ...declared
-      .map(asRecord)
-      .filter((parameter) => parameter["in"] !== "header")
-      .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
-    ...(operation["operationId"] === "tasks.listTasks" ? [refTo("parameters", "Metadata")] : []),
-    ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : []),
-    ...(operation["requestBody"] === undefined ? [] : [refTo("parameters", "ContentType")])
-  ]
-}
-
-const limitParameter = {
-  name: "limit",
+const metadataParameter = {
+  name: "metadata",
   in: "query",
   required: false,
-  schema: { type: "integer", minimum: 1, maximum: pageSizeMax, default: pageSizeDefault }
+  style: "deepObject",
+  explode: true,
+  schema: {
+    type: "object",
+    description: "`metadata[key]=value`, of several all",
+    additionalProperties: { type: "string" }
+  }
+}
+
+/** What a text in the query stands for. */
+const queryTypes: Readonly<Record<string, Json>> = {
+  integer: { type: "integer" },
+  boolean: { type: "boolean", default: false }
+}
+
+/** The words of a parameter stand beside its schema. */
+const parameterOf = (parameter: unknown): Json => {
+  const { schema, ...it } = asRecord(parameter)
+  const { description, ...declared } = asRecord(schema)
+  const { enum: _, format, ...rest } = declared
+  const type = queryTypes[String(format)]
+  return {
+    ...it,
+    ...(description === undefined ? {} : { description }),
+    schema: type === undefined ? declared : { ...rest, ...type }
+  }
+}
+
+const headerSchemas = (headers: Schema.Struct.Fields): Json =>
+  asRecord(
+    Schema.toJsonSchemaDocument(Schema.Struct(headers), { generateDescriptions: false }).schema[
+      "properties"
+    ]
+  )
+
+const headerParameter = (name: keyof typeof requestHeaders): Json => ({
+  name,
+  in: "header",
+  required: false,
+  schema: headerSchemas(requestHeaders)[name]
+})
+
+/** `X-Service-Cost` has the component `Cost`. */
+const componentOf = (header: string): string =>
+  header.replace(/^X-(?:Service-)?/u, "").replaceAll("-", "")
+
+const headerComponents = (): Json =>
+  Object.fromEntries(
+    Object.entries(headerSchemas(responseHeaders)).map(([name, schema]) => {
+      const { description, ...declared } = asRecord(schema)
+      return [componentOf(name), { description, schema: declared }]
+    })
+  )
+
+const referTo = (...names: ReadonlyArray<ResponseHeader>): Json =>
+  Object.fromEntries(
+    names.map((name) => [name, { $ref: `#/components/headers/${componentOf(name)}` }])
+  )
+
+const headerNames = new Map(
+  Object.keys(responseHeaders).map((name) => [name.toLowerCase(), name] as const)
+)
+
+const responseOf = (response: unknown, status: string): Json => {
+  if (Number(status) >= 400) return { $ref: `#/components/responses/Problem${status}` }
+  const { headers, ...it } = asRecord(response)
+  const own = Object.keys(asRecord(headers)).map((name) => headerNames.get(name) ?? name)
+  return {
+    ...it,
+    headers: {
+      ...referTo("Traceparent", "X-Service-Sandbox"),
+      ...Object.fromEntries(
+        own.map((name) => [name, { $ref: `#/components/headers/${componentOf(name)}` }])
+      )
+    }
+  }
+}
+
+/** Headers that only problems with this status have. */
+const headersOfStatus: Readonly<Record<number, Json>> = {
+  401: referTo("WWW-Authenticate"),
+  402: referTo("Retry-After"),
+  405: referTo("Allow"),
+  429: referTo("Retry-After"),
+  503: referTo("Retry-After")
+}
+
+/** One response for each status, with its codes and one of them as the example. */
+const problemResponses = (): Json => {
+  const known = Object.entries(problemCodes)
+  const statuses = [...new Set(known.map(([, { status }]) => status))]
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const codes = known.filter(
+        ([, it]) => it.status === status || ("forbidden" in it && it.forbidden === status)
+      )
+      const [code = "5000", first] = codes[0] ?? []
+      const title = first?.title ?? ""
+      const example = {
+        type: `/docs/errors#${code}`,
+        title,
+        status,
+        detail: title,
+        instance: "/the/path",
+        code: Number(code)
+      }
+      const schema = { $ref: "#/components/schemas/Problem" }
+      return [
+        `Problem${status}`,
+        {
+          description: codes.map(([code, { title }]) => `${code}: ${title}`).join("; "),
+          headers: {
+            ...referTo("Traceparent", "X-Service-Sandbox"),
+            ...headersOfStatus[status],
+            ...(isFinal(status) ? referTo("X-Should-Retry") : {})
+          },
+          content: { "application/problem+json": { schema, example } }
+        }
+      ]
+    })
+  )
+}
+
+/** Responses of the product, problems and events may gain members; the management API declares all of its own. */
+const opened = (schema: unknown): unknown =>
+  JSON.parse(JSON.stringify(schema), (key: string, value: unknown) =>
+    key === "additionalProperties" && value === false ? undefined : value
+  )
+
+const withOpenResponses = (item: unknown): Json =>
+  mapped(item, (operation) => ({
+    ...asRecord(operation),
+    responses: opened(asRecord(operation)["responses"])
+  }))
+
+const responsesIn = (paths: Json): ReadonlyArray<unknown> =>
+  Object.values(paths).flatMap((item) =>
+    Object.values(asRecord(item)).map((operation) => asRecord(operation)["responses"])
+  )
+
+/** The components that a part of the document refers to, and those that they refer to. */
+const schemasIn = (schemas: Json, part: unknown, found = new Set<string>()): Set<string> => {
+  for (const [, name = ""] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/gu)) {
+    if (found.has(name)) continue
+    found.add(name)
+    schemasIn(schemas, schemas[name] ?? {}, found)
+  }
+  return found
 }
 
 /** `listApiKeys` becomes "List api keys". */
-const sentenceOf = (name: string): string => {
-  const words = name.replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`).trim()
+const sentenceOf = (name: unknown): string => {
+  const words = String(name)
+    .replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`)
+    .trim()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-const tagWords: Readonly<Record<string, string>> = {
-  Gateway: "The gateway itself",
-  Aliases: "Paths as OpenAI and Anthropic have them",
-  Webhooks: "What is sent to webhook endpoints",
-  Users: "The operator's endpoints"
-}
-
-const wordsOf = (name: string): string =>
-  name.startsWith("Models of ")
-    ? "Create, get and cancel tasks"
-    : name.startsWith("Routes of ")
-      ? "As the vendor has them: its own clients work unchanged"
-      : `${name} of the caller`
-
-const asTags = (tags: unknown): ReadonlyArray<string> =>
-  Array.isArray(tags) ? tags.map(String) : []
-
-/** Describes each used tag once. */
-const tagsOf = (paths: Json): ReadonlyArray<Json> => {
-  const used = Object.values(paths).flatMap((item) =>
-    Object.values(asRecord(item)).flatMap((operation) => {
-      return asTags(asRecord(operation)["tags"])
-    })
-  )
-  return [...new Set([...used, "Webhooks"])].map((name) => ({
-    name,
-    description: tagWords[name] ?? wordsOf(name)
-  }))
+/** Each tag once; a group of the management API is described by whose it is. */
+const tagsOf = (declared: unknown): ReadonlyArray<Json> => {
+  const tags = asList(declared).map((it) => {
+    const { description, name } = asRecord(it)
+    if (description !== undefined) return [String(name), String(description)] as const
+    const tag = sentenceOf(name)
+    return [tag, tag === "Users" ? "The operator's endpoints" : `${tag} of the caller`] as const
+  })
+  return [...new Map(tags)].map(([name, description]) => ({ name, description }))
 }
 
 /** The headers of the service contain its name. docs/reference/configuration.md#variables */

@@ -4,6 +4,7 @@ import { OpenApi } from "effect/http-api"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { AppConfig } from "../../config/Config.ts"
+import { health, metrics, openApi, pages, readiness } from "../../contract/ServiceApi.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { Drain } from "../../process/Drain.ts"
@@ -24,31 +25,31 @@ export const layer = Layer.unwrap(
     const { current: documents } = yield* makeDocuments
     const process = yield* Process
     const drain = yield* Drain
-    const metrics = yield* makeMetrics
+    const collect = yield* makeMetrics
     const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const errors = hardened(errorsPage)
     const console = `${basePathOf(baseUrl)}/console`
     return HttpRouter.addAll([
-      resource("/", {
+      resource(pages.root.path, {
         GET: Effect.succeed(HttpServerResponse.redirect(console))
       }),
-      resource("/healthz", { GET: Effect.succeed(ok) }),
-      resource("/readyz", {
+      resource(health.path, { GET: Effect.succeed(ok) }),
+      resource(readiness.path, {
         GET: Effect.suspend((): Effect.Effect<typeof ok, Problem> =>
           drain.isDraining() ? Effect.fail(stopping) : Effect.as(process.ready, ok)
         )
       }),
-      resource("/openapi.json", { GET: Effect.map(documents, ({ document }) => document) }),
-      resource("/docs", { GET: Effect.flatMap(documents, ({ page }) => page) }),
+      resource(openApi.path, { GET: Effect.map(documents, ({ document }) => document) }),
+      resource(pages.docs.path, { GET: Effect.flatMap(documents, ({ page }) => page) }),
       // The browser keeps the fragment, in which a link has its secret
-      resource("/sign-in", {
+      resource(pages.signIn.path, {
         GET: Effect.succeed(HttpServerResponse.redirect(`${console}/sign-in`))
       }),
-      resource("/docs/errors", { GET: Effect.succeed(errors) }),
-      resource("/metrics", {
+      resource(pages.errors.path, { GET: Effect.succeed(errors) }),
+      resource(metrics.path, {
         GET: Effect.gen(function* () {
-          const shown = yield* metrics(yield* admitMetrics(secrets))
+          const shown = yield* collect(yield* admitMetrics(secrets))
           return HttpServerResponse.text(shown, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })

@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
 import type { OpenedArtifact } from "../../artifacts/Artifacts.ts"
+import { getArtifact } from "../../contract/ServiceApi.ts"
 import { ArtifactId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import { matches, selectRange } from "../server/ByteRanges.ts"
@@ -25,7 +26,7 @@ export const layer = HttpRouter.use(
       )
       return yield* respondArtifact(artifact)
     })
-    yield* router.addAll([resource("/artifacts/:id", { GET: open })])
+    yield* router.addAll([resource(getArtifact.path, { GET: open })])
   })
 )
 

@@ -1,5 +1,6 @@
 import { ByteSize, Duration, Effect, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { receiveCallback } from "../../contract/ServiceApi.ts"
 import { callbackBytesMax, callbackSeconds } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
@@ -23,7 +24,7 @@ export const layer = Layer.unwrap(
       return HttpServerResponse.empty({ status: 204 })
     })
     return callbacks.isOn
-      ? HttpRouter.addAll([resource("/callbacks", { POST: receive })])
+      ? HttpRouter.addAll([resource(receiveCallback.path, { POST: receive })])
       : Layer.empty
   })
 )

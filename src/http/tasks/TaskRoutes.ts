@@ -2,6 +2,8 @@ import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
+import { edits, generations } from "../../contract/GenerationApi.ts"
+import type { Quote as QuoteView } from "../../contract/GenerationApi.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
@@ -40,11 +42,13 @@ import { preferredWait } from "./PreferredWait.ts"
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const tasks = yield* makeHandlers
-    for (const action of ["generation", "edit"] as const) {
-      const path = `/vendors/:vendor/v1/:model/${action}` as const
+    for (const [action, { create, get }] of [
+      ["generation", generations],
+      ["edit", edits]
+    ] as const) {
       yield* router.addAll([
-        resource(path, { POST: tasks.create(action) }),
-        resource(`${path}/:task_id`, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
+        resource(create.path, { POST: tasks.create(action) }),
+        resource(get.path, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
       ])
     }
   })
@@ -119,11 +123,11 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
 const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: ModelPath) {
   const { value } = yield* readJsonBody
   const { alias, amount, ending } = yield* router.quote(path, value)
-  const quote = { amount: Credits.format(amount), currency: "credits" }
-  return HttpServerResponse.jsonUnsafe(
-    { quote: alias === undefined ? quote : { ...quote, candidates: candidatesIn(alias) } },
-    { headers: endingHeaders(ending) }
-  )
+  const quote = { amount: Credits.format(amount), currency: "credits" as const }
+  const shown: (typeof QuoteView)["Encoded"] = {
+    quote: alias === undefined ? quote : { ...quote, candidates: candidatesIn(alias) }
+  }
+  return HttpServerResponse.jsonUnsafe(shown, { headers: endingHeaders(ending) })
 })
 
 /** As they are listed: the id of a task decides which of them with weights is the first. */

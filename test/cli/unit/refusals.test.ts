@@ -91,10 +91,20 @@ describe("a refused command", () => {
         status: "completed",
         error: null,
         sandbox: false,
-        receipt: { held: "1.00", captured: "1.00" },
+        receipt: { held: "1.00", captured: "1.00", released: "0.00", currency: "credits" },
+        catalog: null,
         trace_id: null,
         created_at: at,
-        ended_at: at
+        started_at: at,
+        ended_at: at,
+        body: {},
+        inputs: [],
+        result_kind: "images",
+        result: null,
+        moves: [],
+        attempts: [],
+        entries: [],
+        deliveries: []
       }
       const { env } = yield* answering((path) =>
         path.startsWith("/manage/")
@@ -119,8 +129,19 @@ describe("a refused command", () => {
     Effect.gen(function* () {
       const event_id = "evt_01a206782e2f79ceaf24c63ee4bdeff4"
       const deliveryOf = (id: string) => {
-        const type = "task.created"
-        return { id, endpoint_id: "whe_1", event_id, type, status: "pending" }
+        const at = "2026-01-01T00:00:00.000Z"
+        return {
+          id,
+          endpoint_id: "whe_1",
+          event_id,
+          type: "task.created",
+          task_id: null,
+          status: "pending",
+          attempt_count: 0,
+          next_attempt_at: at,
+          created_at: at,
+          updated_at: at
+        }
       }
       const { env } = yield* answering((path) => {
         if (!path.includes("/redeliver")) {

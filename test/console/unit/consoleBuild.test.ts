@@ -1,13 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { assert, describe, it } from "vitest"
-import {
-  buildConsole,
-  distFolder,
-  makeTypes,
-  typesFile
-} from "../../../src/cli/console/buildConsole.ts"
+import { buildConsole, distFolder, ensureConsole } from "../../../src/cli/console/buildConsole.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const remedy = "run npm run console"
 const firstPaintBytes = 90_000
@@ -17,12 +13,29 @@ describe("the built console", async () => {
   const committed = (name: string) => readFileSync(join(distFolder, name))
 
   it("is what the sources give, byte for byte", () => {
-    assert.sameMembers(readdirSync(distFolder), [...built.files.keys()], remedy)
+    assert.sameMembers(readdirSync(distFolder), [...built.files.keys(), "inputs.sha256"], remedy)
     for (const [name, contents] of built.files) {
       // Another processor may compress otherwise
       if (/\.(?:br|gz)$/u.test(name)) continue
       assert.isTrue(committed(name).equals(contents), `${name}: ${remedy}`)
     }
+  })
+
+  it("is built when it is missing or of other sources, by one of several processes", async () => {
+    const folder = join(temporaryFolder("console"), "dist")
+    const isWhole = () =>
+      assert.sameMembers(readdirSync(folder), [...built.files.keys(), "inputs.sha256"])
+    assert.deepStrictEqual(await Promise.all([ensureConsole(folder), ensureConsole(folder)]), [
+      true,
+      true
+    ])
+    isWhole()
+    assert.isFalse(await ensureConsole(folder))
+    writeFileSync(join(folder, "inputs.sha256"), "others")
+    writeFileSync(join(folder, "chunk-OLD.js"), "")
+    assert.isTrue(await ensureConsole(folder))
+    isWhole()
+    assert.deepStrictEqual(readdirSync(join(folder, "..")), ["dist"])
   })
 
   it("has each file compressed, with the same content", () => {
@@ -41,10 +54,6 @@ describe("the built console", async () => {
     const bytes = sizes.reduce((sum, it) => sum + it, 0)
     assert.isAtMost(bytes, firstPaintBytes)
     assert.isAtLeast(bytes, 10_000, "it is really counted")
-  })
-
-  it("calls the API by types that are made from its document", () => {
-    assert.strictEqual(readFileSync(typesFile, "utf8"), makeTypes(), remedy)
   })
 
   it("names nothing of another host", () => {

@@ -1,11 +1,6 @@
 import { assert, describe, it } from "vitest"
 import { dayAfter, daysBetween, isDay } from "../../../src/console/format/time.ts"
-import {
-  changeOf,
-  faultsOf,
-  fieldsOf,
-  limitsOfNew
-} from "../../../src/console/pages/keys/keyForm.ts"
+import { changeOf, faultsOf, fieldsOf, newKeyOf } from "../../../src/console/pages/keys/keyForm.ts"
 import type { ApiKey } from "../../../src/console/pages/keys/keyForm.ts"
 
 const key: ApiKey = {
@@ -51,17 +46,24 @@ describe("the form of a key", () => {
     assert.deepStrictEqual(changeOf(unlimited, fieldsOf(unlimited)), {})
   })
 
-  it("limits a new key only when there is a limit", () => {
-    const empty = fieldsOf(undefined)
-    assert.isUndefined(limitsOfNew({ ...empty, name: "robot" }))
-    const limits = { allowed_models: null, rate_limit_per_minute: null, concurrent_tasks: null }
-    assert.deepStrictEqual(limitsOfNew({ ...empty, tasks: "3" }), {
-      ...limits,
+  it("makes a new key with its limits, and with a period only for a budget", () => {
+    const empty = { ...fieldsOf(undefined), name: " robot " }
+    const unlimited = {
+      name: "robot",
+      scopes: ["inference" as const],
       spend_limit: null,
+      allowed_models: null,
+      rate_limit_per_minute: null,
+      concurrent_tasks: null,
+      expires_at: null
+    }
+    assert.deepStrictEqual(newKeyOf(empty), unlimited)
+    assert.deepStrictEqual(newKeyOf({ ...empty, tasks: "3" }), {
+      ...unlimited,
       concurrent_tasks: 3
     })
-    assert.deepStrictEqual(limitsOfNew({ ...empty, budget: "5", reset: "weekly" }), {
-      ...limits,
+    assert.deepStrictEqual(newKeyOf({ ...empty, budget: "5", reset: "weekly" }), {
+      ...unlimited,
       spend_limit: "5",
       reset: "weekly"
     })

@@ -92,6 +92,61 @@ const sendSlowly = Effect.fnUntraced(function* (
 
 describeStores("a change of an API key", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect("may be part of the create: the key has its limits from the beginning", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const limits = {
+          spend_limit: "7.50",
+          reset: "monthly",
+          allowed_models: ["text-to-image-max"],
+          rate_limit_per_minute: 7,
+          concurrent_tasks: 3
+        }
+        for (const [call, path] of [
+          [owner.call, keys],
+          [operator, `/manage/v1/users/${owner.id}/api-keys`]
+        ] as const) {
+          const made = yield* call("POST", path, { name: "limited", ...limits })
+          assert.strictEqual(made.status, 201, path)
+          const shown = yield* owner.call("GET", `${keys}/${made.json.id}`)
+          for (const [name, value] of Object.entries(limits)) {
+            assert.deepStrictEqual(shown.json[name], value, name)
+          }
+          const first = yield* callWith(made.json.key)("POST", image, body)
+          assert.strictEqual(first.status, 202)
+          const second = yield* callWith(made.json.key)("POST", image, body)
+          assert.strictEqual(second.json.code, 1102)
+        }
+        const free = { spend_limit: null, allowed_models: null, concurrent_tasks: null }
+        const unlimited = yield* owner.call("POST", keys, { name: "unlimited", ...free })
+        const shown = yield* owner.call("GET", `${keys}/${unlimited.json.id}`)
+        assert.isNull(shown.json.spend_limit)
+        assert.isNull(shown.json.reset)
+      })
+    )
+
+    it.effect("is not made at all with limits that a change would be refused for", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const count = Effect.map(owner.call("GET", keys), ({ json }) => json.data.length)
+        const before = yield* count
+        const wrong = { spend_limit: "-1", rate_limit_per_minute: 0, allowed_models: [] }
+        const refused = yield* owner.call("POST", keys, { name: "wrong", ...wrong })
+        assert.sameMembers(
+          refused.json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          Object.keys(wrong).map((name) => `#/${name}`)
+        )
+        const expired = { reset: "daily", expires_at: "1970-01-01T00:00:00Z" }
+        const alone = yield* owner.call("POST", keys, { name: "alone", ...expired })
+        assert.strictEqual(alone.json.code, 2001)
+        assert.sameMembers(
+          alone.json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          ["#/reset", "#/expires_at"]
+        )
+        assert.strictEqual(yield* count, before)
+      })
+    )
+
     it.effect("holds for requests whose bodies come after it", () =>
       Effect.gen(function* () {
         for (const [path, content] of [

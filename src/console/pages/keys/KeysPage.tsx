@@ -13,7 +13,7 @@ import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { keyColumns } from "./keyColumns.tsx"
 import { KeyDialog } from "./KeyDialog.tsx"
-import { changeOf, limitsOfNew, newKeyOf } from "./keyForm.ts"
+import { changeOf, newKeyOf } from "./keyForm.ts"
 import type { ApiKey, KeyFields } from "./keyForm.ts"
 import { RotateDialog } from "./RotateDialog.tsx"
 
@@ -27,19 +27,8 @@ type Asked =
 
 const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } })
 
-/** Nobody has seen the secret yet: a key whose limits are refused is not kept. */
-const createKey = async (fields: KeyFields): Promise<string> => {
-  const created = await dataOf(api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) }))
-  const limits = limitsOfNew(fields)
-  if (limits === undefined) return created.key
-  try {
-    await dataOf(api.PATCH("/manage/v1/api-keys/{id}", { ...pathOf(created), body: limits }))
-  } catch (cause) {
-    await dataOf(api.DELETE("/manage/v1/api-keys/{id}", pathOf(created)))
-    throw cause
-  }
-  return created.key
-}
+const createKey = async (fields: KeyFields): Promise<string> =>
+  (await dataOf(api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) }))).key
 
 /** `/keys`: the keys of programs, what each may do, and what its budget has left. */
 export default function KeysPage() {

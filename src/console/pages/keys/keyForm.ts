@@ -57,17 +57,15 @@ const limitsOf = ({ budget, models, rate, tasks }: KeyFields) => {
 
 const expiryOf = (fields: KeyFields): string | null => isoOfLocalInput(fields.expires) ?? null
 
-export const newKeyOf = (fields: KeyFields): Schemas["NewApiKey"] => ({
-  name: fields.name.trim(),
-  scopes: [...fields.scopes],
-  expires_at: expiryOf(fields)
-})
-
-/** What a new key is given after it was made; `undefined`: it has no limit. */
-export const limitsOfNew = (fields: KeyFields): Schemas["ApiKeyChange"] | undefined => {
+export const newKeyOf = (fields: KeyFields): Schemas["NewApiKey"] => {
   const limits = limitsOf(fields)
-  if (Object.values(limits).every((limit) => limit === null)) return undefined
-  return limits.spend_limit === null ? limits : { ...limits, reset: fields.reset }
+  return {
+    name: fields.name.trim(),
+    scopes: [...fields.scopes],
+    ...limits,
+    ...(limits.spend_limit === null ? {} : { reset: fields.reset }),
+    expires_at: expiryOf(fields)
+  }
 }
 
 /** What the form changes of a key, and nothing else: the counting of an untouched budget goes on. */

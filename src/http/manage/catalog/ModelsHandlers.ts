@@ -13,10 +13,10 @@ import { tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
 import { Api } from "../../../contract/Api.ts"
 import { ModelKey } from "../../../contract/ModelsApi.ts"
 import type { MediaModelView, TokenModelView } from "../../../contract/ModelsApi.ts"
+import { vendorBodyOf } from "../../../contract/VendorApi.ts"
 import { UpstreamCalls } from "../../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../../tasks/Router.ts"
 import type { RoutedModel } from "../../../tasks/Router.ts"
-import { vendorBodySchema } from "../../openapi/OpenApiVendors.ts"
 import { readPage, toPage } from "../Paging.ts"
 import { showRow, showTokenPrice } from "./PriceRows.ts"
 
@@ -126,6 +126,9 @@ const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
 
 const decodeRecord = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 
+const tokenBodySchema = (route: OpenRoute) =>
+  decodeRecord(Schema.toJsonSchemaDocument(vendorBodyOf(route)).schema)
+
 const showTokens = (
   model: TokenModel,
   route: OpenRoute,
@@ -145,6 +148,6 @@ const showTokens = (
       ...showRow(model, period),
       input_tokens_max: model.inputTokensMax,
       output_tokens_max: model.outputTokensMax,
-      body_schema: decodeRecord(vendorBodySchema(route))
+      body_schema: tokenBodySchema(route)
     }
   }))

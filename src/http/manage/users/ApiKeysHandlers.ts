@@ -2,7 +2,7 @@ import { DateTime, Duration, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentCaller } from "../../../contract/Access.ts"
 import { Api } from "../../../contract/Api.ts"
-import type { ApiKeyChange } from "../../../contract/ApiKeysApi.ts"
+import type { ApiKeyChange, NewApiKey } from "../../../contract/ApiKeysApi.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import type { UserId } from "../../../domain/Ids.ts"
@@ -12,7 +12,7 @@ import type { Scope } from "../../../domain/Scope.ts"
 import { resetAfter } from "../../../domain/SpendLimit.ts"
 import { readsOf } from "../../../process/AuditLog.ts"
 import { ApiKeys, resetAlone } from "../../../users/ApiKeys.ts"
-import type { ApiKeyRow, KeyChange, KeyDetails } from "../../../users/ApiKeys.ts"
+import type { ApiKeyRow, KeyChange, KeyDetails, KeyLimits } from "../../../users/ApiKeys.ts"
 import { requireReader, requireUser } from "../../server/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 
@@ -125,14 +125,18 @@ const noSpendLimit = {
 
 const changeOf = (payload: typeof ApiKeyChange.Type): KeyChange => ({
   ...(payload.name === undefined ? {} : { name: payload.name }),
+  ...limitsOf(payload),
+  ...(payload.expires_at === undefined ? {} : { expiresAt: payload.expires_at })
+})
+
+const limitsOf = (payload: typeof ApiKeyChange.Type): KeyLimits => ({
   ...(payload.spend_limit === undefined ? {} : { spendLimit: payload.spend_limit }),
   ...(payload.reset === undefined ? {} : { reset: payload.reset }),
   ...(payload.allowed_models === undefined ? {} : { allowedModels: payload.allowed_models }),
   ...(payload.rate_limit_per_minute === undefined
     ? {}
     : { rateLimitPerMinute: payload.rate_limit_per_minute }),
-  ...(payload.concurrent_tasks === undefined ? {} : { concurrentTasks: payload.concurrent_tasks }),
-  ...(payload.expires_at === undefined ? {} : { expiresAt: payload.expires_at })
+  ...(payload.concurrent_tasks === undefined ? {} : { concurrentTasks: payload.concurrent_tasks })
 })
 
 const expiryFaults = (
@@ -160,24 +164,27 @@ const resetFaults = <E, R>(
 /** The scopes of a key that is created without scopes. */
 const defaultScopes: ReadonlyArray<Scope> = ["inference"]
 
-/** Creates a key for a user; only this response shows it. A key that has already expired is refused. */
+/**
+ * Creates a key for a user with its limits; only this response shows it. A key that has already expired, and a `reset`
+ * without a spend limit, are refused.
+ */
 export const createKey = Effect.fnUntraced(function* (
   keys: ApiKeys["Service"],
   userId: UserId,
-  payload: {
-    readonly name: string
-    readonly scopes?: ReadonlyArray<Scope>
-    readonly expires_at?: DateTime.Utc | null
-  }
+  payload: typeof NewApiKey.Type
 ) {
-  const expiresAt = Option.fromNullishOr(payload.expires_at)
-  const faults = expiryFaults(yield* DateTime.now, payload.expires_at)
+  const { expires_at: expiresAt, name, reset, scopes = defaultScopes, spend_limit } = payload
+  const faults = [
+    ...expiryFaults(yield* DateTime.now, expiresAt),
+    ...(reset !== undefined && (spend_limit ?? null) === null ? [resetAlone] : [])
+  ]
   if (faults.length > 0) return yield* invalid(faults)
   const { key, row } = yield* keys.create({
     userId,
-    name: payload.name,
-    scopes: payload.scopes ?? defaultScopes,
-    expiresAt
+    name,
+    scopes,
+    expiresAt: Option.fromNullishOr(expiresAt),
+    limits: limitsOf(payload)
   })
   return { ...showKey(row), key }
 })

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../../config/Config.ts"
+import { beginOidc, finishOidc } from "../../../contract/ServiceApi.ts"
 import { oidcTransactionMinutes } from "../../../domain/SignInLimits.ts"
 import { AuditLog } from "../../../process/AuditLog.ts"
 import { Oidc } from "../../../users/Oidc.ts"
@@ -55,8 +56,8 @@ export const layer = HttpRouter.use(
     })
 
     yield* router.addAll([
-      resource("/manage/v1/session/oidc", { GET: begin }),
-      resource("/manage/v1/session/oidc/callback", { GET: finish })
+      resource(beginOidc.path, { GET: begin }),
+      resource(finishOidc.path, { GET: finish })
     ])
   })
 )

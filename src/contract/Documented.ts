@@ -1,0 +1,46 @@
+import { OpenApi } from "effect/http-api"
+
+type Json = Record<string, unknown>
+
+interface Words {
+  readonly summary: string
+  readonly description?: string
+  /** Of the body. */
+  readonly example?: unknown
+  /** By status. */
+  readonly responses?: Readonly<
+    Record<string | number, { readonly description: string; readonly example?: unknown }>
+  >
+}
+
+export const asRecord = (value: unknown): Json =>
+  typeof value === "object" && value !== null ? { ...value } : {}
+
+const withExample = (content: unknown, example: unknown) => {
+  const json = asRecord(content)["application/json"]
+  return json === undefined || example === undefined
+    ? {}
+    : { content: { ...asRecord(content), "application/json": { ...asRecord(json), example } } }
+}
+
+/** What the schemas of an endpoint do not say in its OpenAPI operation: words and examples. */
+export const documented = ({ description, example, responses = {}, summary }: Words) =>
+  OpenApi.annotations({
+    summary,
+    ...(description === undefined ? {} : { description }),
+    transform: (operation) => {
+      const declared = asRecord(operation["responses"])
+      const told = Object.entries(responses).map(([status, { description, example }]) => {
+        const response = asRecord(declared[status])
+        return [status, { ...response, description, ...withExample(response["content"], example) }]
+      })
+      const body = asRecord(operation["requestBody"])
+      return {
+        ...operation,
+        ...("requestBody" in operation
+          ? { requestBody: { ...body, ...withExample(body["content"], example) } }
+          : {}),
+        responses: { ...declared, ...Object.fromEntries(told) }
+      }
+    }
+  })

@@ -1,0 +1,42 @@
+import { Array as Arr } from "effect"
+import { HttpApi, OpenApi } from "effect/http-api"
+import { shownEntry } from "../catalog/AliasTargets.ts"
+import type { CatalogVersion } from "../catalog/CatalogContent.ts"
+import { Api } from "./Api.ts"
+import { generationGroups } from "./GenerationApi.ts"
+import { ImagesApi } from "./ImagesApi.ts"
+import { McpApi } from "./McpApi.ts"
+import { ServiceApi } from "./ServiceApi.ts"
+import { aliasGroups, vendorGroups } from "./VendorApi.ts"
+import { VideosApi } from "./VideosApi.ts"
+import { WebhooksApi } from "./WebhooksApi.ts"
+
+/** Groups that share a tag of the document. */
+const aliases = OpenApi.annotations({
+  title: "Aliases",
+  description: "Paths as OpenAI and Anthropic have them"
+})
+const gateway = OpenApi.annotations({ title: "Gateway", description: "The gateway itself" })
+
+/**
+ * Every route of the service: the models and vendor routes of a catalog, the shapes of OpenAI, MCP, the service's own
+ * routes, the management API, and what receivers of webhooks implement. ADR 0042
+ */
+export const gatewayApi = ({ aliases: models, all, upstream }: CatalogVersion) => {
+  const ofCatalog = [
+    ...generationGroups([...all, ...models.map(shownEntry)]),
+    ...vendorGroups(upstream.routes),
+    ...aliasGroups(upstream.routes).map((group) => group.annotateMerge(aliases))
+  ]
+  return HttpApi.make("gateway")
+    .add(...Arr.append(ofCatalog, VideosApi.annotateMerge(aliases)))
+    .add(ImagesApi.annotateMerge(aliases))
+    .add(McpApi.annotateMerge(gateway))
+    .add(ServiceApi.annotateMerge(gateway))
+    .addHttpApi(Api)
+    .add(
+      WebhooksApi.annotateMerge(
+        OpenApi.annotations({ description: "What is sent to webhook endpoints" })
+      )
+    )
+}

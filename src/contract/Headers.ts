@@ -1,0 +1,95 @@
+import { Schema, Struct } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+
+/** Headers of requests and responses. Those of the service contain its name: `Service` unless it is configured. */
+
+const given = <S extends Schema.Top>(schema: S) => Schema.optionalKey(schema)
+const text = (description: string, example: string) =>
+  given(Schema.String.annotate({ description, examples: [example] }))
+
+/** Headers of requests, of which an endpoint names those that it reads. */
+export const requestHeaders = {
+  "Idempotency-Key": given(
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)).annotate({
+      description:
+        "Same key and same body within 24 hours: the first response again, one task, one hold",
+      examples: ["order-1"]
+    })
+  ),
+  Prefer: given(
+    Schema.String.check(Schema.isPattern(/^wait=\d{1,2}$/u)).annotate({
+      description: "Waits this many seconds at most for the end of the task"
+    })
+  ),
+  "X-Service-Max-Cost": text(
+    "Credits that the request may cost at most; above that it is refused with code 1103, before a hold",
+    "7.50"
+  ),
+  "Content-Type": given(
+    Schema.Literal("application/json").annotate({ description: "The type of the body" })
+  ),
+  "If-None-Match": given(
+    Schema.String.annotate({ description: "The `ETag` of an earlier response" })
+  )
+}
+
+/** Headers of responses. docs/reference/http.md#every-response */
+export const responseHeaders = {
+  Traceparent: text(
+    "W3C trace context of the request: quote it when reporting a problem",
+    "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+  ),
+  "X-Service-Sandbox": text("Present when the response comes from the simulator", "true"),
+  "X-Service-Cost": text("Credits held, later settled, with two decimals", "7.50"),
+  "X-Service-Call-Id": text(
+    "The receipt of the call: `/manage/v1/calls/{id}`",
+    "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
+  ),
+  "X-Service-Balance": text("Credits available after the hold, with two decimals", "992.50"),
+  "X-Service-Budget-Remaining": text(
+    "Credits that the spend limit of the API key leaves after the hold; absent without a limit",
+    "12.50"
+  ),
+  "X-Service-Model": text(
+    "Of an alias: the model that did it, as vendor/model",
+    "dashscope/text-to-image-max"
+  ),
+  "X-Service-Skipped": text(
+    "Of an alias: the models that were passed over, and why (RFC 9651)",
+    '"fal/flux-dev";reason=rate_limited'
+  ),
+  "Idempotency-Replayed": text("Present when this is the first response again", "true"),
+  "Preference-Applied": text("The preference that was honoured", "wait=30"),
+  Deprecation: text(
+    "Of a model that its vendor ends: since when it is advised against (RFC 9745)",
+    "@1795305600"
+  ),
+  Sunset: text("Of a model that its vendor ends: when (RFC 8594)", "Fri, 11 Dec 2026 00:00:00 GMT"),
+  ETag: text("Identifies this response, for `If-None-Match`", '"abc"'),
+  "Retry-After": given(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+      description: "Seconds to wait before the next request"
+    })
+  ),
+  "X-Should-Retry": text(
+    "On the routes of OpenAI, Anthropic and Google: the same request would be refused again",
+    "false"
+  ),
+  Allow: text("The methods of the path", "GET, DELETE"),
+  "WWW-Authenticate": text("How to authenticate", "Bearer"),
+  "Accept-Ranges": given(Schema.String.annotate({ description: "Always `bytes`" }))
+}
+
+export type ResponseHeader = keyof typeof responseHeaders
+
+/** A response with these headers, beside those that every response has. */
+export const withHeaders = <S extends Schema.Top>(
+  schema: S,
+  names: ReadonlyArray<ResponseHeader>
+) => HttpApiSchema.WithHeaders(schema, Struct.pick(responseHeaders, names))
+
+/** Of a model that its vendor ends. docs/catalog.md#models-that-end */
+export const endingHeaders = ["Deprecation", "Sunset"] as const
+
+/** Of an alias: who did it. docs/reference/aliases.md#who-did-it */
+export const modelHeaders = ["X-Service-Model", "X-Service-Skipped"] as const

@@ -1,0 +1,123 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Metadata } from "../domain/Metadata.ts"
+import { InferenceKey } from "./Access.ts"
+import { documented } from "./Documented.ts"
+import { CreatedEdit, CreatedTask } from "./GenerationApi.ts"
+import { requestHeaders, withHeaders } from "./Headers.ts"
+import { problems } from "./Problems.ts"
+
+/** A file of a form. */
+export const FormFile = Schema.String.annotate({ contentMediaType: "application/octet-stream" })
+
+export const ModelName = Schema.String.annotate({
+  description: "A model of the catalog, or `vendor/model`"
+})
+
+const open = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
+
+/** A picture in JSON: a URL or Base64, or as OpenAI has it. */
+export const Picture = Schema.Union([
+  Schema.String,
+  open({ image_url: Schema.optionalKey(Schema.String) })
+])
+
+export const openBody = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  open(fields).annotate({ description: "Fields of the model may stand beside these" })
+
+const imageFields = {
+  model: ModelName,
+  prompt: Schema.String,
+  n: Schema.optionalKey(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ default: 1 })
+  ),
+  size: Schema.optionalKey(
+    Schema.String.annotate({ description: "`1024x1024`; `auto`: the model's default" })
+  ),
+  response_format: Schema.optionalKey(
+    Schema.Literals(["url", "b64_json"]).annotate({ description: "Absent: both" })
+  ),
+  output_format: Schema.optionalKey(Schema.Literal("png")),
+  metadata: Schema.optionalKey(Metadata)
+}
+
+/** docs/reference/shapes.md#images */
+export const Images = Schema.Struct({
+  created: Schema.Int,
+  output_format: Schema.optionalKey(Schema.String),
+  data: Schema.Array(
+    Schema.Struct({
+      url: Schema.optionalKey(Schema.String),
+      b64_json: Schema.optionalKey(Schema.String)
+    })
+  )
+})
+
+/** Headers of a response that shows the task behind it. */
+export const shapedHeaders = [
+  "X-Service-Cost",
+  "X-Service-Balance",
+  "X-Service-Budget-Remaining",
+  "Idempotency-Replayed"
+] as const
+
+const createOf = {
+  headers: {
+    "Idempotency-Key": requestHeaders["Idempotency-Key"],
+    Prefer: Schema.optionalKey(
+      Schema.String.check(Schema.isPattern(/^(wait=\d{1,2}|respond-async)/u)).annotate({
+        description: "Waits this many seconds, or not at all, for the end of the task"
+      })
+    ),
+    "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"]
+  },
+  success: [
+    withHeaders(Images, shapedHeaders),
+    withHeaders(
+      Schema.Union([CreatedTask, CreatedEdit]).pipe(HttpApiSchema.status(202)),
+      shapedHeaders
+    )
+  ],
+  error: problems(400, 401, 402, 403, 404, 405, 408, 413, 415, 422, 424, 429, 431, 500, 503)
+} as const
+
+const wordsOf = (summary: string, example?: unknown) =>
+  documented({
+    summary,
+    description:
+      "As OpenAI has it, by any image model of the catalog. Behind it is a task: problems with the codes 2017 to 2019 name it",
+    example,
+    responses: {
+      200: {
+        description: "The images, when the task has ended in time",
+        example: {
+          created: 1_767_225_600,
+          data: [{ url: "https://example.com/artifacts/art_0" }]
+        }
+      },
+      202: { description: "With `Prefer: respond-async`: the task was accepted" }
+    }
+  })
+
+export const createImage = HttpApiEndpoint.post("createImage", "/v1/images/generations", {
+  ...createOf,
+  payload: openBody(imageFields)
+}).annotateMerge(
+  wordsOf("Make images of words", { model: "text-to-image-max", prompt: "A lighthouse at dawn" })
+)
+
+export const createImageEdit = HttpApiEndpoint.post("createImageEdit", "/v1/images/edits", {
+  ...createOf,
+  payload: [
+    openBody({ ...imageFields, image: Schema.optionalKey(Schema.Array(FormFile)) }).pipe(
+      HttpApiSchema.asMultipart()
+    ),
+    openBody({ ...imageFields, images: Schema.optionalKey(Schema.Array(Picture)) })
+  ]
+}).annotateMerge(wordsOf("Make images of pictures"))
+
+/** Images in OpenAI's shape. docs/reference/shapes.md#images */
+export class ImagesApi extends HttpApiGroup.make("images", { topLevel: true })
+  .add(createImage, createImageEdit)
+  .middleware(InferenceKey) {}

@@ -1,0 +1,266 @@
+import { Context, Schema } from "effect"
+import * as Tool from "effect/ai/Tool"
+import { Text } from "../catalog/bodies/Fields.ts"
+import { Action } from "../catalog/CatalogEntry.ts"
+import { Amount, PriceRule } from "../catalog/Price.ts"
+import { CreditsFromString } from "../domain/Credits.ts"
+import { EventType } from "../domain/Event.ts"
+import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
+import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
+import { Metadata } from "../domain/Metadata.ts"
+import { mcpModelsDefault, mcpModelsMax, mcpWaitSecondsMax } from "../domain/ShapeLimits.ts"
+import { ResultKind, TaskStatus, Timestamp } from "../domain/Task.ts"
+import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+import { MediaModelView } from "./ModelsApi.ts"
+import { WalletView } from "./WalletApi.ts"
+
+/** The tools of `/mcp`, as `tools/list` describes them. docs/reference/mcp.md#tools */
+
+/** The hints of a tool that only reads what the gateway knows. */
+const readsOnly = Context.make(Tool.Readonly, true).pipe(
+  Context.add(Tool.Destructive, false),
+  Context.add(Tool.Idempotent, true),
+  Context.add(Tool.OpenWorld, false)
+)
+
+/** How the tools name a model. */
+const modelArguments = {
+  model: Schema.String.annotate({
+    description: "A model of list_models, such as alibaba/text-to-image-max"
+  }),
+  action: Schema.optionalKey(
+    Action.annotate({ description: "Only where a model has both: generation or edit" })
+  )
+}
+
+const ModelView = Schema.Struct({
+  /** As the other tools take it. */
+  model: Schema.String,
+  action: Action,
+  result: ResultKind,
+  sandbox: Schema.Boolean,
+  /** In credits, by image, second or call; 100 credits are 1 US dollar. */
+  price: PriceRule,
+  deprecation: Schema.NullOr(Schema.String),
+  sunset: Schema.NullOr(Schema.String),
+  replacement: Schema.NullOr(Schema.String),
+  /** JSON Schema of `input`. */
+  input_schema: Schema.Record(Schema.String, Schema.Json),
+  media: MediaModelView.fields.media
+})
+
+export const listModels = Tool.make("list_models", {
+  description:
+    "Lists the image and video models that this key may use, each with the JSON Schema of its input, the rules of its media, and its price in credits (100 credits are 1 US dollar). Ask for one model by name, or page with next_cursor.",
+  parameters: Schema.Struct({
+    model: Schema.optionalKey(
+      Schema.String.annotate({ description: "Only models whose name contains this text" })
+    ),
+    result: Schema.optionalKey(ResultKind.annotate({ description: "Only models that make these" })),
+    limit: Schema.optionalKey(
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mcpModelsMax })).annotate({
+        description: `Models of a page; ${mcpModelsDefault} without it`
+      })
+    ),
+    cursor: Schema.optionalKey(
+      Schema.String.check(
+        Schema.isPattern(/^[^/]+\/[^/]+\/(?:generation|edit)$/u, {
+          expected: "next_cursor of the page before"
+        })
+      ).annotate({ description: "next_cursor of the page before" })
+    )
+  }),
+  success: Schema.Struct({
+    models: Schema.Array(ModelView),
+    next_cursor: Schema.NullOr(Schema.String)
+  })
+})
+  .annotate(Tool.Title, "List models")
+  .annotateMerge(readsOnly)
+
+const input = Schema.Record(Schema.String, Schema.Unknown).annotate({
+  description:
+    "The body of the model, as input_schema of list_models says. Media are URLs (https), data URIs or Base64"
+})
+
+const given = { ...modelArguments, input }
+
+export const quote = Tool.make("quote", {
+  description:
+    "Checks an input and says what the task would cost. Buys nothing. Every fault of the input is named.",
+  parameters: Schema.Struct(given),
+  success: Schema.Struct({
+    model: Schema.String,
+    amount: CreditsFromString,
+    currency: Schema.Literal("credits")
+  })
+})
+  .annotate(Tool.Title, "Quote a price")
+  .annotateMerge(readsOnly)
+
+const idempotency_key = Text.check(
+  Schema.isNonEmpty(),
+  Schema.isMaxLength(idempotencyKeyCharactersMax)
+).annotate({
+  description:
+    "Names this purchase for 24 hours: the same key returns the same task. Without it the same model, input and metadata are the same purchase. Give a new key to buy the same once more, or to try a failed task again"
+})
+
+const taskFields = {
+  task_id: TaskId,
+  model: Schema.String,
+  action: Action,
+  status: TaskStatus,
+  /** Held while it runs, captured when it has ended. */
+  cost: CreditsFromString,
+  /** The simulator makes it, not the vendor. */
+  sandbox: Schema.Boolean,
+  /** Where the HTTP API shows the task, with the same API key. */
+  url: Schema.String,
+  /** What to do now. */
+  next: Schema.String
+}
+
+export const createTask = Tool.make("create_task", {
+  description:
+    "Buys images or a video: creates a task, holds its price, and returns at once. Then call get_task until its status is completed or failed. Calling again with the same arguments within 24 hours returns the same task and buys nothing.",
+  parameters: Schema.Struct({
+    ...given,
+    metadata: Schema.optionalKey(
+      Metadata.annotate({ description: "Up to 16 pairs of texts that are kept with the task" })
+    ),
+    idempotency_key: Schema.optionalKey(idempotency_key),
+    max_cost: Schema.optionalKey(
+      Amount.annotate({
+        description: 'The most that it may cost, in credits, such as "7.50": else it is refused'
+      })
+    )
+  }),
+  success: Schema.Struct({
+    ...taskFields,
+    /** Of the wallet, when the task was created. */
+    balance: CreditsFromString,
+    /** What the spend limit of the API key leaves; null: it has none. */
+    budget_remaining: Schema.NullOr(CreditsFromString),
+    /** The task was created by an earlier call; nothing was bought now. */
+    replayed: Schema.Boolean
+  })
+})
+  .annotate(Tool.Title, "Create a task")
+  .annotateMerge(
+    Context.make(Tool.Readonly, false).pipe(
+      Context.add(Tool.Destructive, false),
+      Context.add(Tool.Idempotent, true),
+      Context.add(Tool.OpenWorld, true)
+    )
+  )
+
+const TaskFault = Schema.Struct({
+  code: Schema.Int,
+  title: Schema.String,
+  detail: Schema.String,
+  meaning: Schema.NullOr(Schema.String),
+  remedy: Schema.NullOr(Schema.String)
+})
+
+const Result = Schema.Struct({
+  url: Schema.String,
+  /** null: it is kept by its vendor. */
+  media_type: Schema.NullOr(Schema.String),
+  size: Schema.NullOr(Schema.Int),
+  /** Whether the content of this result has the image itself. */
+  shown: Schema.Boolean
+})
+
+export const TaskOutput = Schema.Struct({
+  ...taskFields,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  error: Schema.NullOr(TaskFault),
+  /** Of a completed task; their links are valid for 24 hours. */
+  results: Schema.Array(Result),
+  metadata: Schema.optionalKey(Metadata)
+})
+
+export const getTask = Tool.make("get_task", {
+  description: `Shows a task. With wait_seconds it answers as soon as the task has ended, or when the time is over. Completed images come as links, and as pictures when they are small.`,
+  parameters: Schema.Struct({
+    task_id: TaskId,
+    wait_seconds: Schema.optionalKey(
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: mcpWaitSecondsMax })).annotate({
+        description: `Waits so long for the end of the task, at most ${mcpWaitSecondsMax} seconds; 0 without it`
+      })
+    ),
+    include_images: Schema.optionalKey(
+      Schema.Boolean.annotate({ description: "false: links only, no pictures" })
+    )
+  }),
+  success: TaskOutput
+})
+  .annotate(Tool.Title, "Get a task")
+  .annotateMerge(readsOnly)
+
+export const cancelTask = Tool.make("cancel_task", {
+  description:
+    "Cancels a task that has not ended: it fails with code 4004 and its hold is released. A task that has ended is refused (2010).",
+  parameters: Schema.Struct({ task_id: TaskId }),
+  success: TaskOutput
+})
+  .annotate(Tool.Title, "Cancel a task")
+  .annotateMerge(
+    Context.make(Tool.Readonly, false).pipe(
+      Context.add(Tool.Destructive, true),
+      Context.add(Tool.Idempotent, true),
+      Context.add(Tool.OpenWorld, true)
+    )
+  )
+
+const Attempt = Schema.Struct({
+  seq: Schema.Int,
+  started_at: Timestamp,
+  ended_at: Schema.NullOr(Timestamp),
+  status: Schema.NullOr(Schema.Int),
+  failure: Schema.NullOr(FailureClass),
+  detail: Schema.NullOr(Schema.String),
+  /** The first characters of what the receiver returned: its words, not the gateway's. */
+  answer: Schema.NullOr(Schema.String)
+})
+
+export const Explained = Schema.Struct({
+  delivery_id: DeliveryId,
+  event_id: EventId,
+  event_type: EventType,
+  task_id: Schema.NullOr(TaskId),
+  endpoint_id: EndpointId,
+  /** Without its query; null: the endpoint was deleted. */
+  endpoint_url: Schema.NullOr(Schema.String),
+  status: DeliveryStatus,
+  created_at: Timestamp,
+  /** The first characters of what is sent; empty when its event is no longer kept. */
+  body: Schema.String,
+  attempts: Schema.Array(Attempt),
+  next_attempt_at: Schema.NullOr(Timestamp),
+  next: Schema.String
+})
+
+export const explainDelivery = Tool.make("explain_delivery", {
+  description:
+    "Explains in words what happened to webhooks: what was sent when, what came back, and what happens next. Takes the id of a delivery (whd_…), of an event (evt_…) or of a task (a UUID).",
+  parameters: Schema.Struct({
+    id: Schema.String.annotate({ description: "The id of a delivery, an event or a task" })
+  }),
+  success: Schema.Struct({
+    explanation: Schema.String,
+    deliveries: Schema.Array(Explained)
+  })
+})
+  .annotate(Tool.Title, "Explain a webhook delivery")
+  .annotateMerge(readsOnly)
+
+export const wallet = Tool.make("wallet", {
+  description:
+    "Shows the balance in credits (100 credits are 1 US dollar): what is available, settled and held by running tasks.",
+  success: Schema.Struct(WalletView.fields)
+})
+  .annotate(Tool.Title, "Wallet")
+  .annotateMerge(readsOnly)

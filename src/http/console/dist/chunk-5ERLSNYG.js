@@ -1,1 +1,0 @@
-import{C as e}from"./chunk-M4YIZBUQ.js";var s=({name:a,share:r})=>e("svg",{class:"share",role:"img","aria-label":a,viewBox:"0 0 100 6",preserveAspectRatio:"none",children:[e("rect",{class:"bar-room",width:"100",height:"6"}),e("rect",{class:"bar",width:Math.min(100,Math.max(0,r*100)),height:"6"})]});export{s as a};

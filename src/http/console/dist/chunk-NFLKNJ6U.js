@@ -1,1 +1,0 @@
-import{a as o}from"./chunk-2HGBDOGK.js";import{a as i}from"./chunk-TH3X5CIX.js";import{C as e,p as a}from"./chunk-M4YIZBUQ.js";var t=[["/webhooks",o.endpoints],["/webhooks/deliveries",o.deliveries],["/webhooks/signature",o.debugger]],l=()=>e("nav",{class:"tabs","aria-label":o.tabs,children:t.map(([s,r])=>e(i,{to:s,isCurrent:a.value.path===s,children:r},s))});export{l as a};

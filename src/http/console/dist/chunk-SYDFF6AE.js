@@ -1,1 +1,0 @@
-var s=["task.created","task.succeeded","task.failed","balance.low"],o=e=>({url:e?.url??"",description:e?.description??"",events:e?.events??["task.succeeded","task.failed"]}),d=({description:e,events:t,url:n})=>({url:n,events:[...t],description:e===""?null:e});export{s as a,o as b,d as c};

@@ -1,1 +1,0 @@
-import{C as t,r as o,s as n}from"./chunk-M4YIZBUQ.js";var p=({children:a,class:i,isCurrent:l,query:s,to:y})=>{let e=o(y,s);return t("a",{href:e,class:i,"aria-current":l===!0?"page":void 0,onClick:r=>{let c=!(r.metaKey||r.ctrlKey||r.shiftKey||r.altKey);r.button!==0||!c||(r.preventDefault(),n(e))},children:a})};export{p as a};

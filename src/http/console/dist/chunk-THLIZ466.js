@@ -1,1 +1,0 @@
-import{C as e}from"./chunk-M4YIZBUQ.js";var i=({children:d})=>e("dl",{class:"tiles",children:d}),r=({children:d,isBad:l=!1,name:o,note:n})=>e("div",{class:l?"tile bad":"tile",children:[e("dt",{children:o}),e("dd",{class:"figure",children:d}),n!==void 0&&e("dd",{class:"faint",children:n})]});export{i as a,r as b};

@@ -1,1 +1,0 @@
-import{C as t,l as o,q as n,u as s}from"./chunk-M4YIZBUQ.js";var p=({path:a,query:i})=>{let e=new URLSearchParams;for(let[d,r]of Object.entries({user_id:n(),...i,format:"csv"}))r!==void 0&&e.set(d,r);return t("a",{class:"button",href:`${o}${a}?${e}`,download:!0,children:s.csv})};export{p as a};
