@@ -13,7 +13,7 @@ import {
 } from "../src/domain/Ids.ts"
 import type { TaskId } from "../src/domain/Ids.ts"
 import { CallStore } from "../src/passthrough/CallStore.ts"
-import { PartitionStore } from "../src/process/PartitionStore.ts"
+import { PartitionStore } from "../src/process/retention/PartitionStore.ts"
 import { QueueStore } from "../src/tasks/history/QueueStore.ts"
 import { TaskHistoryStore } from "../src/tasks/history/TaskHistoryStore.ts"
 import { TaskRetentionStore } from "../src/tasks/privacy/TaskRetentionStore.ts"

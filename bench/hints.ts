@@ -11,9 +11,9 @@ import { join } from "node:path"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as DirectConnection from "../src/db/DirectConnection.ts"
 import * as Migrations from "../src/db/Migrations.ts"
-import * as Hints from "../src/process/Hints.ts"
-import type { HintTopic } from "../src/process/Hints.ts"
-import { ProcessStore } from "../src/process/ProcessStore.ts"
+import { ProcessStore } from "../src/process/heartbeat/ProcessStore.ts"
+import * as Hints from "../src/process/signals/Hints.ts"
+import type { HintTopic } from "../src/process/signals/Hints.ts"
 import { runFolderPrefix, serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 
 const [count = 3, rounds = 200] = process.argv.slice(2).map(Number)

@@ -6,8 +6,8 @@ import { createServer } from "node:http"
 import { AppConfig } from "../src/config/Config.ts"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as Gateway from "../src/Gateway.ts"
-import { WorkNotifier } from "../src/process/WorkNotifier.ts"
-import { TaskInbox } from "../src/tasks/TaskInbox.ts"
+import { WorkNotifier } from "../src/process/signals/WorkNotifier.ts"
+import { TaskInbox } from "../src/tasks/running/TaskInbox.ts"
 
 /**
  * The servers under the load of `tasks.ts`, each in a process of its own: `gateway` is everything but the

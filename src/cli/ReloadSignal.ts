@@ -1,5 +1,5 @@
 import { Effect, Layer, Queue } from "effect"
-import { CatalogVersions } from "../process/CatalogVersions.ts"
+import { CatalogVersions } from "../process/catalogs/CatalogVersions.ts"
 
 /**
  * SIGHUP reloads `CATALOG_FILE` for all processes. A faulty file is logged, and the adopted catalog stays. docs/catalog.md#reload

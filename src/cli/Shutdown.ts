@@ -1,6 +1,6 @@
 import { Cause, Duration, Effect, Exit, Layer, Metric } from "effect"
 import { AppConfig } from "../config/Config.ts"
-import { Listener, refuseOpen } from "../http/server/Listener.ts"
+import { Listener, refuseOpen } from "../http/server/listener/Listener.ts"
 import { Drain } from "../process/Drain.ts"
 
 /**

@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import type { Clock } from "effect"
-import type { Hints } from "../process/Hints.ts"
+import type { Hints } from "../process/signals/Hints.ts"
 import { AccountChange } from "../vendors/accounts/AccountChange.ts"
 import type { Accounts } from "../vendors/accounts/Accounts.ts"
 

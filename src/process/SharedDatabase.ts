@@ -4,7 +4,7 @@ import * as Database from "../db/Database.ts"
 import * as DatabaseClock from "../db/DatabaseClock.ts"
 import * as DirectConnection from "../db/DirectConnection.ts"
 import * as Migrations from "../db/Migrations.ts"
-import * as Hints from "./Hints.ts"
+import * as Hints from "./signals/Hints.ts"
 
 /** A migrated Postgres, with what processes share besides its tables. docs/reference/processes.md */
 export const layer = ({

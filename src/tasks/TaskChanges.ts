@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { TaskId } from "../domain/Ids.ts"
-import { Hints } from "../process/Hints.ts"
-import { KeyedSignal } from "../process/KeyedSignal.ts"
+import { Hints } from "../process/signals/Hints.ts"
+import { KeyedSignal } from "../process/signals/KeyedSignal.ts"
 
 /** Notifies requests that wait for a task of its moves, whichever process made them. ADR 0178. */
 export class TaskChanges extends Context.Service<

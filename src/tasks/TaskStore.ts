@@ -9,10 +9,10 @@ import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
-import type { StoreProgress } from "../process/StoreProgress.ts"
+import type { StoreProgress } from "../process/heartbeat/StoreProgress.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
-import type { Owned, StoredInputs, VendorJob } from "./OwnedTask.ts"
-import type { TaskQueue } from "./TaskQueue.ts"
+import type { Owned, StoredInputs, VendorJob } from "./running/OwnedTask.ts"
+import type { TaskQueue } from "./running/TaskQueue.ts"
 
 /** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 export interface Acceptance {

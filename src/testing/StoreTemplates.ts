@@ -10,7 +10,7 @@ import type { Database } from "../db/Database.ts"
 import * as Migrations from "../db/Migrations.ts"
 import { schemaDirectory } from "../db/SchemaFiles.ts"
 import { partitionDaysAhead } from "../domain/Limits.ts"
-import { PartitionStore } from "../process/PartitionStore.ts"
+import { PartitionStore } from "../process/retention/PartitionStore.ts"
 import { madeOnce } from "./MadeOnce.ts"
 
 /** Changes with PGlite's version. */

@@ -5,7 +5,7 @@ import type { OidcSettings } from "../config/SignInSettings.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { oidcTransactionMinutes } from "../domain/SignInLimits.ts"
-import { Secrets } from "../process/Secrets.ts"
+import { Secrets } from "../process/secrets/Secrets.ts"
 
 /** The identity confirmed by the provider. */
 export interface Identity {

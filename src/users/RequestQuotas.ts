@@ -11,7 +11,7 @@ import {
   signInsPerAccountMax,
   signInsPerAddressMax
 } from "../domain/SignInLimits.ts"
-import { Secrets } from "../process/Secrets.ts"
+import { Secrets } from "../process/secrets/Secrets.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 
 type Taken = Effect.Effect<void, Problem | StoreUnavailable>

@@ -16,7 +16,7 @@ import {
   sessionTouchSeconds,
   signInLinkMinutes
 } from "../domain/SignInLimits.ts"
-import { Secrets } from "../process/Secrets.ts"
+import { Secrets } from "../process/secrets/Secrets.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"
 import { SessionStore } from "./SessionStore.ts"
 import type { SessionRow, Standing } from "./SessionStore.ts"

@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect, Option } from "effect"
 import { heartbeatSeconds, walletAuditSeconds } from "../domain/Limits.ts"
-import * as Duty from "../process/Duty.ts"
+import * as Duty from "../process/heartbeat/Duty.ts"
 import { Wallet } from "./Wallet.ts"
 
 /**

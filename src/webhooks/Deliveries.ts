@@ -5,7 +5,7 @@ import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import { recoverDeliveriesMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import type {
   AttemptRow,

@@ -9,7 +9,7 @@ import {
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
-import { Process } from "../process/Process.ts"
+import { Process } from "../process/heartbeat/Process.ts"
 import { makeFiberSlots } from "../process/SlotArray.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery } from "./DeliveryStore.ts"

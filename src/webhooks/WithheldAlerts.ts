@@ -1,8 +1,8 @@
 import { DateTime, Duration, Effect } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import { withheldAlertSeconds } from "../domain/Limits.ts"
-import * as Duty from "../process/Duty.ts"
-import { WorkNotifier } from "../process/WorkNotifier.ts"
+import * as Duty from "../process/heartbeat/Duty.ts"
+import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { Wallet } from "../wallet/Wallet.ts"
 import { balanceLow } from "./Events.ts"
 

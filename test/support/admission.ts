@@ -1,4 +1,4 @@
-import { AdmissionLimiter } from "../../src/process/AdmissionLimiter.ts"
+import { AdmissionLimiter } from "../../src/process/admission/AdmissionLimiter.ts"
 
 /** Milliseconds. */
 export const delayMillisMax = 10

@@ -2,7 +2,7 @@ import axe from "axe-core"
 import { Effect } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { assert } from "vitest"
-import { listenerBounds } from "../../src/http/server/Listener.ts"
+import { listenerBounds } from "../../src/http/server/listener/Listener.ts"
 import { browser } from "./chromium.ts"
 import { Running, runningGateway } from "./running.ts"
 

@@ -4,7 +4,7 @@ import { builtInEntries } from "../../src/catalog/BuiltInModels.ts"
 import { TaskRow } from "../../src/db/TaskRow.ts"
 import { zero } from "../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../src/domain/Ids.ts"
-import type { Owned, OwnedTask } from "../../src/tasks/OwnedTask.ts"
+import type { Owned, OwnedTask } from "../../src/tasks/running/OwnedTask.ts"
 
 /** A task that was claimed, and has no job at its vendor. */
 export const withoutJob = (owned: Owned | undefined): OwnedTask => {

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import * as Routes from "../../src/http/Routes.ts"
-import { Listener } from "../../src/http/server/Listener.ts"
+import { Listener } from "../../src/http/server/listener/Listener.ts"
 import { layerGateway } from "./gateway.ts"
 import type { GatewayOptions } from "./gateway.ts"
 

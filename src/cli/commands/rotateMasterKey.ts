@@ -2,8 +2,8 @@ import { Console, Data, Effect, Layer } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import { ownerDeadSeconds } from "../../domain/Limits.ts"
 import * as Gateway from "../../Gateway.ts"
-import { MasterKeyRotation } from "../../process/MasterKeyRotation.ts"
-import { Secrets } from "../../process/Secrets.ts"
+import { MasterKeyRotation } from "../../process/secrets/MasterKeyRotation.ts"
+import { Secrets } from "../../process/secrets/Secrets.ts"
 
 /** Values that none of the keys decrypts; each was printed. */
 export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{

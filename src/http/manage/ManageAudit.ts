@@ -3,9 +3,9 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { UserId } from "../../domain/Ids.ts"
-import type { AuditLog } from "../../process/AuditLog.ts"
-import type { Actor } from "../server/Authentication.ts"
-import { RequestTrace } from "../server/RequestTrace.ts"
+import type { AuditLog } from "../../process/audit/AuditLog.ts"
+import type { Actor } from "../server/access/Authentication.ts"
+import { RequestTrace } from "../server/listener/RequestTrace.ts"
 
 /**
  * Fields whose value the audit log shows. Numbers and booleans are shown whatever their name; every

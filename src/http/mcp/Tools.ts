@@ -9,8 +9,8 @@ import { invalid, problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import type { Scope } from "../../domain/Scope.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { problemBody, problemOf } from "../server/Problems.ts"
-import { RequestTrace } from "../server/RequestTrace.ts"
+import { RequestTrace } from "../server/listener/RequestTrace.ts"
+import { problemBody, problemOf } from "../server/problems/Problems.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 
 /** A part of a result beside its JSON. */

@@ -2,7 +2,7 @@ import { problemHelp, taskErrorHelp, taskErrorTitles } from "../../domain/ErrorH
 import type { ErrorHelp, Retry } from "../../domain/ErrorHelp.ts"
 import { invalid, problem, problemCodes } from "../../domain/Problem.ts"
 import type { ProblemCode } from "../../domain/Problem.ts"
-import { problemBody } from "../server/Problems.ts"
+import { problemBody } from "../server/problems/Problems.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 

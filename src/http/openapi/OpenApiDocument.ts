@@ -7,7 +7,7 @@ import { requestHeaders, responseHeaders } from "../../contract/Headers.ts"
 import type { ResponseHeader } from "../../contract/Headers.ts"
 import { isFinal, problemCodes } from "../../domain/Problem.ts"
 import { version } from "../../domain/Version.ts"
-import { plainName, secureName } from "../server/SessionCookies.ts"
+import { plainName, secureName } from "../server/access/SessionCookies.ts"
 
 type Json = Record<string, unknown>
 

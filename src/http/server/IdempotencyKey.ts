@@ -9,8 +9,8 @@ import type { Problem } from "../../domain/Problem.ts"
 import type { RequestHash } from "../../domain/RequestHash.ts"
 import { inSlices, sliceBytes } from "../../domain/Slices.ts"
 import type { Sliced } from "../../domain/Slices.ts"
-import type { JsonBody } from "./JsonBody.ts"
-import { pathOf } from "./Problems.ts"
+import type { JsonBody } from "./bodies/JsonBody.ts"
+import { pathOf } from "./problems/Problems.ts"
 
 /** A repeated request has the same method, path and parsed body. */
 export interface IdempotencyKey extends RequestHash {

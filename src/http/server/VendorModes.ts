@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
-import { Router } from "../../tasks/Router.ts"
+import { Router } from "../../tasks/creation/Router.ts"
 
 /** Vendors by name. */
 export interface VendorModes {

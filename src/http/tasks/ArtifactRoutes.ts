@@ -6,7 +6,7 @@ import { getArtifact } from "../../contract/ServiceApi.ts"
 import { ArtifactId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import { matches, selectRange } from "../server/ByteRanges.ts"
-import { problemResponse } from "../server/Problems.ts"
+import { problemResponse } from "../server/problems/Problems.ts"
 import { resource } from "../server/Resource.ts"
 
 /** Media stored by the service. The signed URL is the permission. docs/reference/tasks.md#artifacts */

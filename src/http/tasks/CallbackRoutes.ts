@@ -4,7 +4,7 @@ import { receiveCallback } from "../../contract/ServiceApi.ts"
 import { callbackBytesMax, callbackSeconds } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
-import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
 import { resource } from "../server/Resource.ts"
 
 /** Receives vendors' callbacks about their jobs. The signature is the permission. ADR 0107. */

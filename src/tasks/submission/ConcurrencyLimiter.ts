@@ -5,7 +5,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { slotServeSecondsMax } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
-import { TaskInbox } from "../TaskInbox.ts"
+import { TaskInbox } from "../running/TaskInbox.ts"
 import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
 import type { SlotQueueState, SlotRequest } from "./ConcurrencySlotStore.ts"
 

@@ -6,7 +6,7 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
-import type { StoredInputs } from "../OwnedTask.ts"
+import type { StoredInputs } from "../running/OwnedTask.ts"
 
 /** A task in hand that asks for a slot. */
 export interface SlotRequest {

@@ -3,7 +3,7 @@ import type { TaskRow } from "../../db/TaskRow.ts"
 import { nextPlace } from "../../domain/Candidate.ts"
 import type { SkipReason } from "../../domain/Candidate.ts"
 import type { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
-import { submitQueue } from "../TaskQueue.ts"
+import { submitQueue } from "../running/TaskQueue.ts"
 import type { NextStep, Pass } from "../TaskStore.ts"
 
 /** How the task of an alias goes on at its next model: both are written in one transaction. */

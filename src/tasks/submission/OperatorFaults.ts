@@ -1,6 +1,6 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { Process } from "../../process/Process.ts"
+import { Process } from "../../process/heartbeat/Process.ts"
 import { countOperatorFault } from "../../vendors/accounts/OperatorFaultsTotal.ts"
 import type { OperatorFaultCause } from "../../vendors/accounts/OperatorFaultsTotal.ts"
 import { accountMissing } from "../../vendors/VendorError.ts"

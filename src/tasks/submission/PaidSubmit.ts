@@ -5,7 +5,7 @@ import { retryStore } from "../../db/StoreFailures.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { Drain } from "../../process/Drain.ts"
-import { StoreProgress } from "../../process/StoreProgress.ts"
+import { StoreProgress } from "../../process/heartbeat/StoreProgress.ts"
 import type {
   Handle,
   SubmitMedium,
@@ -15,10 +15,10 @@ import type {
 } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
-import type { OwnedTask, StoredInputs } from "../OwnedTask.ts"
+import { TaskOutput } from "../completion/TaskOutput.ts"
+import type { OwnedTask, StoredInputs } from "../running/OwnedTask.ts"
+import { listQueue, pollQueue, submitQueue } from "../running/TaskQueue.ts"
 import { TaskChanges } from "../TaskChanges.ts"
-import { TaskOutput } from "../TaskOutput.ts"
-import { listQueue, pollQueue, submitQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { AttemptOutcome, NextStep, Pass } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"

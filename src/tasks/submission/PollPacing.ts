@@ -4,7 +4,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
-import { pollQueue } from "../TaskQueue.ts"
+import { pollQueue } from "../running/TaskQueue.ts"
 import { PollPacingStore } from "./PollPacingStore.ts"
 import { PollShares } from "./PollShares.ts"
 

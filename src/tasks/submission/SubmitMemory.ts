@@ -7,7 +7,7 @@ import {
   submitMediaWaitingMax
 } from "../../domain/ShareLimits.ts"
 import type { SubmitMedium } from "../../vendors/VendorClient.ts"
-import type { OwnedTask } from "../OwnedTask.ts"
+import type { OwnedTask } from "../running/OwnedTask.ts"
 
 interface Submit {
   readonly owned: OwnedTask

@@ -3,10 +3,10 @@ import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt } from "../../domain/Candidate.ts"
-import type { CatalogVersions } from "../../process/CatalogVersions.ts"
+import type { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 import type { SubmitMedium, SubmitRequest } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
-import type { PolledTask } from "../OwnedTask.ts"
+import type { PolledTask } from "../running/OwnedTask.ts"
 
 /**
  * The catalog entry of the model that a task is at, as it was when the task was accepted, whatever was reloaded

@@ -7,7 +7,7 @@ import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { ArtifactId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
-import { Secrets } from "../../../src/process/Secrets.ts"
+import { Secrets } from "../../../src/process/secrets/Secrets.ts"
 
 const userId = UserId.make("0190a1b2-0000-7000-8000-000000000001")
 const taskId = TaskId.make("0190a1b2-0000-7000-8000-000000000002")

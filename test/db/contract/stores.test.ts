@@ -11,7 +11,7 @@ import {
 } from "../../../src/domain/Ids.ts"
 import type { EndpointId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import * as Gateway from "../../../src/Gateway.ts"
-import { ProcessStore } from "../../../src/process/ProcessStore.ts"
+import { ProcessStore } from "../../../src/process/heartbeat/ProcessStore.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { Finish } from "../../../src/tasks/TaskStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"

@@ -8,8 +8,8 @@ import {
   closeGently,
   isFree,
   sharesPorts
-} from "../../../src/http/server/Acceptors.ts"
-import { listenerBounds, makeListener } from "../../../src/http/server/Listener.ts"
+} from "../../../src/http/server/listener/Acceptors.ts"
+import { listenerBounds, makeListener } from "../../../src/http/server/listener/Listener.ts"
 import { until } from "../../support/until.ts"
 
 /** ADR 0208 */

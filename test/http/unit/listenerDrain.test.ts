@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "vitest"
-import { makeListener } from "../../../src/http/server/Listener.ts"
+import { makeListener } from "../../../src/http/server/listener/Listener.ts"
 
 /** docs/operating.md#stopping */
 describe("a listener that drains", () => {

@@ -6,8 +6,8 @@ import { TestClock } from "effect/testing"
 import type { IncomingMessage } from "node:http"
 import { connect } from "node:net"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { makeListener } from "../../../src/http/server/Listener.ts"
-import { RequestBodyLimiter } from "../../../src/http/server/RequestBodyLimiter.ts"
+import { RequestBodyLimiter } from "../../../src/http/server/bodies/RequestBodyLimiter.ts"
+import { makeListener } from "../../../src/http/server/listener/Listener.ts"
 
 const mebi = 1024 * 1024
 /** The capacity is four of them, a user's part one. */

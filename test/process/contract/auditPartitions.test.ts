@@ -3,9 +3,9 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { AuditStore } from "../../../src/process/AuditStore.ts"
-import { LogRetention } from "../../../src/process/LogRetention.ts"
-import { PartitionStore } from "../../../src/process/PartitionStore.ts"
+import { AuditStore } from "../../../src/process/audit/AuditStore.ts"
+import { LogRetention } from "../../../src/process/retention/LogRetention.ts"
+import { PartitionStore } from "../../../src/process/retention/PartitionStore.ts"
 import { describeMigratedStores } from "../../support/stores.ts"
 
 const write = (resourceId: string) =>

@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer, Option } from "effect"
 import { hashed } from "../../../src/catalog/CatalogContent.ts"
 import { builtIn } from "../../../src/catalog/CatalogSource.ts"
-import { CatalogStore } from "../../../src/process/CatalogStore.ts"
-import { ProcessStore } from "../../../src/process/ProcessStore.ts"
+import { CatalogStore } from "../../../src/process/catalogs/CatalogStore.ts"
+import { ProcessStore } from "../../../src/process/heartbeat/ProcessStore.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/catalog.md#after-a-restart, ADR 0156 */

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { ProcessStore } from "../../../src/process/ProcessStore.ts"
+import { ProcessStore } from "../../../src/process/heartbeat/ProcessStore.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const at = (seconds: number) => DateTime.makeUnsafe(1_700_000_000_000 + seconds * 1000)

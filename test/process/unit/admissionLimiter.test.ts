@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
+import { AdmissionLimiter } from "../../../src/process/admission/AdmissionLimiter.ts"
 import { delayMillisMax, limiterOf } from "../../support/admission.ts"
 
 /** docs/reference/http.md#overload, ADR 0207 */

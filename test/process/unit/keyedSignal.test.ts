@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { KeyedSignal } from "../../../src/process/KeyedSignal.ts"
+import { KeyedSignal } from "../../../src/process/signals/KeyedSignal.ts"
 
 const waited = Effect.fnUntraced(function* (wait: Effect.Effect<void>) {
   const waiting = yield* Effect.forkChild(Effect.andThen(wait, Clock.currentTimeMillis))

@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, PlatformError, Redacted } from "effect"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { Secrets } from "../../../src/process/Secrets.ts"
+import { Secrets } from "../../../src/process/secrets/Secrets.ts"
 
 /** The secrets as a start finds or makes them in this folder. */
 const startIn = (folder: string) =>

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Exit, Layer } from "effect"
-import { Process } from "../../../src/process/Process.ts"
-import { Rescuer } from "../../../src/tasks/Rescuer.ts"
-import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
+import { Process } from "../../../src/process/heartbeat/Process.ts"
+import { Rescuer } from "../../../src/tasks/running/Rescuer.ts"
+import { TaskInbox } from "../../../src/tasks/running/TaskInbox.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import { DeliveryScheduler } from "../../../src/webhooks/DeliveryScheduler.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { resultBytesMax } from "../../../src/domain/Limits.ts"
-import { resultStream } from "../../../src/tasks/ResultStream.ts"
+import { resultStream } from "../../../src/tasks/completion/ResultStream.ts"
 import { jpeg } from "../../support/media.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer } from "effect"
 import { EndpointId } from "../../../src/domain/Ids.ts"
-import { Hints } from "../../../src/process/Hints.ts"
-import type { HintTopic } from "../../../src/process/Hints.ts"
-import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
-import * as WorkNotifierLive from "../../../src/tasks/WorkNotifierLive.ts"
+import { Hints } from "../../../src/process/signals/Hints.ts"
+import type { HintTopic } from "../../../src/process/signals/Hints.ts"
+import { TaskInbox } from "../../../src/tasks/running/TaskInbox.ts"
+import * as WorkNotifierLive from "../../../src/tasks/running/WorkNotifierLive.ts"
 import { WebhookDispatcher } from "../../../src/webhooks/WebhookDispatcher.ts"
 
 /** A notifier that receives the hints of the test, and opens actors as it says. */

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import type { AdapterName, CatalogEntry } from "../../../src/catalog/CatalogEntry.ts"
-import { decodeRequest } from "../../../src/tasks/RequestBody.ts"
+import { decodeRequest } from "../../../src/tasks/creation/RequestBody.ts"
 import { bodySchemaOf } from "../../../src/vendors/BodyFaults.ts"
 import { base64, bmp, jpeg, png } from "../../support/media.ts"
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { EndpointId } from "../../../src/domain/Ids.ts"
-import { Hints } from "../../../src/process/Hints.ts"
-import { Process } from "../../../src/process/Process.ts"
-import { WorkNotifier } from "../../../src/process/WorkNotifier.ts"
+import { Process } from "../../../src/process/heartbeat/Process.ts"
+import { Hints } from "../../../src/process/signals/Hints.ts"
+import { WorkNotifier } from "../../../src/process/signals/WorkNotifier.ts"
 import { DeliveryScheduler } from "../../../src/webhooks/DeliveryScheduler.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 

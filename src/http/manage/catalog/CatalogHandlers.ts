@@ -9,9 +9,9 @@ import type { PricePeriod, PriceRow } from "../../../catalog/PriceRow.ts"
 import { routeKey, tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
 import { Api } from "../../../contract/Api.ts"
 import { invalid, problem } from "../../../domain/Problem.ts"
-import { changesNothing } from "../../../process/AuditLog.ts"
-import { CatalogVersions } from "../../../process/CatalogVersions.ts"
-import { requireOperator } from "../../server/Authentication.ts"
+import { changesNothing } from "../../../process/audit/AuditLog.ts"
+import { CatalogVersions } from "../../../process/catalogs/CatalogVersions.ts"
+import { requireOperator } from "../../server/access/Authentication.ts"
 import { showRow, showTokenPrice } from "./PriceRows.ts"
 
 /** What is sold, what was sold, and the reload of `CATALOG_FILE`. */

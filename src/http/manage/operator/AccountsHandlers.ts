@@ -1,11 +1,11 @@
 import { DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
-import { AccountControl, remedyOf } from "../../../process/AccountControl.ts"
-import type { ControlledAccount } from "../../../process/AccountControl.ts"
+import { AccountControl, remedyOf } from "../../../process/accounts/AccountControl.ts"
+import type { ControlledAccount } from "../../../process/accounts/AccountControl.ts"
 import { ConcurrencyLimiter } from "../../../tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../tasks/submission/OperatorFaults.ts"
-import { requireOperator } from "../../server/Authentication.ts"
+import { requireOperator } from "../../server/access/Authentication.ts"
 
 /** Vendor accounts: state, drain, resume, check. */
 export const layer = HttpApiBuilder.group(

@@ -5,7 +5,7 @@ import * as Credits from "../../../domain/Credits.ts"
 import { billItemsMax } from "../../../domain/Limits.ts"
 import { Bills } from "../../../tasks/bills/Bills.ts"
 import type { BillReport } from "../../../tasks/bills/Bills.ts"
-import { requireOperator } from "../../server/Authentication.ts"
+import { requireOperator } from "../../server/access/Authentication.ts"
 
 /** Comparison with vendors' bills. */
 export const layer = HttpApiBuilder.group(

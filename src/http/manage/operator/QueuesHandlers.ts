@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
 import { Queues } from "../../../tasks/history/Queues.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
-import { requireOperator } from "../../server/Authentication.ts"
+import { requireOperator } from "../../server/access/Authentication.ts"
 
 /** The operator's view of what waits. */
 export const layer = HttpApiBuilder.group(

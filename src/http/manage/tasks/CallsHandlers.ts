@@ -4,7 +4,7 @@ import { Api } from "../../../contract/Api.ts"
 import { CallId } from "../../../contract/CallsApi.ts"
 import { Metering } from "../../../passthrough/Metering.ts"
 import type { CallRow } from "../../../passthrough/Metering.ts"
-import { requireReader } from "../../server/Authentication.ts"
+import { requireReader } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** Receipts of metered calls. ADR 0072. */

@@ -9,7 +9,7 @@ import { isTerminal } from "../../../domain/Task.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import type { AttemptRow, History, TaskSummary } from "../../../tasks/history/TaskHistory.ts"
 import type { TaskDeliveryRow } from "../../../webhooks/Deliveries.ts"
-import { requireReader } from "../../server/Authentication.ts"
+import { requireReader } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 import { showEntry } from "../wallet/WalletHandlers.ts"
 

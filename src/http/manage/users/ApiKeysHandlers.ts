@@ -10,10 +10,10 @@ import { invalid, problem } from "../../../domain/Problem.ts"
 import type { FieldFault } from "../../../domain/Problem.ts"
 import type { Scope } from "../../../domain/Scope.ts"
 import { resetAfter } from "../../../domain/SpendLimit.ts"
-import { readsOf } from "../../../process/AuditLog.ts"
+import { readsOf } from "../../../process/audit/AuditLog.ts"
 import { ApiKeys, resetAlone } from "../../../users/ApiKeys.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails, KeyLimits } from "../../../users/ApiKeys.ts"
-import { requireReader, requireUser } from "../../server/Authentication.ts"
+import { requireReader, requireUser } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** A user's own API keys. */

@@ -3,13 +3,13 @@ import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "e
 import { AppConfig } from "../../../config/Config.ts"
 import { beginOidc, finishOidc } from "../../../contract/ServiceApi.ts"
 import { oidcTransactionMinutes } from "../../../domain/SignInLimits.ts"
-import { AuditLog } from "../../../process/AuditLog.ts"
+import { AuditLog } from "../../../process/audit/AuditLog.ts"
 import { Oidc } from "../../../users/Oidc.ts"
 import { Sessions } from "../../../users/Sessions.ts"
-import { makeClientAddress } from "../../server/ClientAddress.ts"
+import { makeSessionCookies } from "../../server/access/SessionCookies.ts"
+import { makeClientAddress } from "../../server/listener/ClientAddress.ts"
 import { resource } from "../../server/Resource.ts"
-import { makeSessionCookies } from "../../server/SessionCookies.ts"
-import { signedInPage } from "../../server/SignInPage.ts"
+import { signedInPage } from "../../server/service/SignInPage.ts"
 import { auditSignIn } from "../ManageAudit.ts"
 
 /** Sign-in by an OpenID provider. docs/reference/sessions.md#openid-connect */

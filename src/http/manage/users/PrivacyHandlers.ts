@@ -6,7 +6,7 @@ import * as Credits from "../../../domain/Credits.ts"
 import { UserErasure } from "../../../tasks/privacy/UserErasure.ts"
 import { UserExport } from "../../../tasks/privacy/UserExport.ts"
 import type { UserDataRow } from "../../../tasks/privacy/UserExport.ts"
-import { requireOperator, requireOwnerOrOperator } from "../../server/Authentication.ts"
+import { requireOperator, requireOwnerOrOperator } from "../../server/access/Authentication.ts"
 
 /** A user's data: exported by the user or the operator, deleted by the operator. */
 export const layer = HttpApiBuilder.group(

@@ -8,9 +8,9 @@ import { problem } from "../../../domain/Problem.ts"
 import { sessionIdleHours } from "../../../domain/SignInLimits.ts"
 import { Sessions } from "../../../users/Sessions.ts"
 import type { SessionRow } from "../../../users/Sessions.ts"
-import { requireOperator, requireReader } from "../../server/Authentication.ts"
-import { makeSessionCookies } from "../../server/SessionCookies.ts"
-import { signInUrl } from "../../server/SignInPage.ts"
+import { requireOperator, requireReader } from "../../server/access/Authentication.ts"
+import { makeSessionCookies } from "../../server/access/SessionCookies.ts"
+import { signInUrl } from "../../server/service/SignInPage.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** Sessions of the caller, and sign-in links. */

@@ -3,8 +3,8 @@ import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
 import { SignInGate } from "../../../contract/Access.ts"
 import { problem } from "../../../domain/Problem.ts"
 import { signInBytesMax } from "../../../domain/SignInLimits.ts"
-import { withJsonType } from "../../server/JsonBody.ts"
-import { makeSessionCookies } from "../../server/SessionCookies.ts"
+import { makeSessionCookies } from "../../server/access/SessionCookies.ts"
+import { withJsonType } from "../../server/bodies/JsonBody.ts"
 import { checkRequest, withReadBody } from "../ManageGate.ts"
 
 /** Implements `SignInGate` of the contract. */

@@ -12,7 +12,7 @@ import { usageGroups } from "../../../domain/Usage.ts"
 import type { UsageGroup } from "../../../domain/Usage.ts"
 import { UsageReport } from "../../../wallet/UsageReport.ts"
 import type { UsageQuery, UsageRow } from "../../../wallet/UsageReport.ts"
-import { requireOperator } from "../../server/Authentication.ts"
+import { requireOperator } from "../../server/access/Authentication.ts"
 import { csvResponse, textCell, wantsCsv } from "../Csv.ts"
 import { readPage, toPage } from "../Paging.ts"
 

@@ -4,7 +4,7 @@ import { Api } from "../../../contract/Api.ts"
 import { DeliveryId } from "../../../domain/Ids.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import type { AttemptRow, DeliveryRow } from "../../../webhooks/Deliveries.ts"
-import { requireReader, requireUser } from "../../server/Authentication.ts"
+import { requireReader, requireUser } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** A user's delivery log. */

@@ -6,7 +6,7 @@ import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../../webhooks/Endpoints.ts"
 import type { EndpointHealth, EndpointRow } from "../../../webhooks/Endpoints.ts"
 import { SignatureDebug } from "../../../webhooks/SignatureDebug.ts"
-import { requireReader, requireUser } from "../../server/Authentication.ts"
+import { requireReader, requireUser } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 const utf8 = new TextEncoder()

@@ -1,0 +1,198 @@
+import { Effect, Exit, Option } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CurrentCaller } from "../../../contract/Access.ts"
+import type { Caller } from "../../../contract/Access.ts"
+import type { TaskId, UserId } from "../../../domain/Ids.ts"
+import { Problem, problem } from "../../../domain/Problem.ts"
+import type { StoreUnavailable } from "../../../domain/Problem.ts"
+import { Secrets } from "../../../process/secrets/Secrets.ts"
+import type { MayStill } from "../../../tasks/TaskWatch.ts"
+import { ApiKeys } from "../../../users/ApiKeys.ts"
+import type { Admitted, Rate } from "../../../users/ApiKeys.ts"
+import { Sessions } from "../../../users/Sessions.ts"
+import type { SessionRow } from "../../../users/Sessions.ts"
+import { tokenMissing, tokenOf } from "./ClientKeys.ts"
+import { makeSessionCookies } from "./SessionCookies.ts"
+import { makeSessionUseOf } from "./SessionKeys.ts"
+
+/** By what a request acts: the key, the session, or the operator's token. */
+export interface Actor {
+  readonly type: "api_key" | "session" | "operator"
+  /** Of the key or the session; null: the operator's token. */
+  readonly id: string | null
+  /** Null: the operator. */
+  readonly userId: UserId | null
+}
+
+export const actorOf = (caller: Caller): Actor => {
+  const userId = caller._tag === "User" ? caller.userId : null
+  if (caller.session !== undefined) return { type: "session", id: caller.session.id, userId }
+  return caller._tag === "User"
+    ? { type: "api_key", id: caller.key?.apiKeyId ?? null, userId }
+    : { type: "operator", id: null, userId }
+}
+
+/** A caller of a model endpoint. A response that waits checks each second whether the caller still may have it. */
+export interface AdmittedCaller extends Admitted {
+  readonly mayStill: MayStill
+}
+
+/**
+ * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
+ * `inference` within its request rate, or a session. With a rate limit every response gets `RateLimit-*`,
+ * also a problem. docs/reference/keys-and-limits.md#request-rate
+ */
+export const makeAdmitInference = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const sessionUseOf = yield* makeSessionUseOf
+  const within = (
+    admitted: Effect.Effect<Admitted, Problem | StoreUnavailable>,
+    mayStill: MayStill
+  ) => Effect.map(admitted, (it): AdmittedCaller => ({ ...it, mayStill }))
+  const admit = (request: Request, taskId: Option.Option<TaskId>) => {
+    const token = tokenOf(request.headers)
+    if (token !== tokenMissing) {
+      return Effect.flatMap(token, (it) => within(keys.admit(it, taskId), keys.authenticate(it)))
+    }
+    return Effect.flatMap(sessionUseOf(request), (use) =>
+      Option.isNone(use)
+        ? tokenMissing
+        : within(keys.admitHash(use.value.keyHash, taskId), use.value.mayStill)
+    )
+  }
+  return (taskId: Option.Option<TaskId>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.tap(admit(request, taskId), ({ rate }) =>
+        Option.isNone(rate) ? Effect.void : showRate(rate.value)
+      )
+    )
+})
+
+const showRate = Effect.fnUntraced(function* (rate: Rate) {
+  const headers = rateHeaders(rate)
+  yield* HttpEffect.appendPreResponseHandler((_request, response) =>
+    Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+  )
+  if (!rate.admitted) return yield* overRate(rate)
+})
+
+export const rateHeaders = ({ limit, remaining, resetSeconds }: Rate): Record<string, string> => ({
+  "ratelimit-limit": String(limit),
+  "ratelimit-remaining": String(remaining),
+  "ratelimit-reset": String(resetSeconds)
+})
+
+export const overRate = ({ limit, of, resetSeconds }: Rate): Problem =>
+  new Problem({
+    code: 1201,
+    detail: `This ${of} may send ${limit} requests a minute`,
+    retryAfterSeconds: resetSeconds
+  })
+
+/**
+ * The caller of a management endpoint. A header goes before a cookie, because no other page can make the
+ * browser send it. docs/reference/http.md#management-api
+ */
+export const makeAuthenticateManagement = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const secrets = yield* Secrets
+  const sessions = yield* Sessions
+  const cookies = yield* makeSessionCookies
+
+  const byToken = Effect.fnUntraced(function* (token: string) {
+    if (secrets.isAdminToken(token)) {
+      return { _tag: "Operator", session: undefined } satisfies Caller
+    }
+    const key = yield* keys.authenticate(token)
+    if (!key.scopes.includes("manage")) {
+      return yield* problem(1004, "This API key lacks the scope manage")
+    }
+    return { _tag: "User", userId: key.userId, key, session: undefined } satisfies Caller
+  })
+
+  const bySession = Effect.fnUntraced(function* (request: Request, token: string, isUse: boolean) {
+    yield* cookies.refuseForeign(request)
+    const found = yield* sessions.find(token, isUse)
+    if (Option.isNone(found)) {
+      yield* cookies.clear
+      return yield* sessionEnded
+    }
+    return callerOf(found.value)
+  })
+
+  /** `isUse`: false where nobody asks, and an open response goes on. */
+  return Effect.fnUntraced(function* (request: Request, isUse = true) {
+    const cookie = cookies.tokenOf(request)
+    return request.headers["authorization"] === undefined && cookie !== undefined
+      ? yield* bySession(request, cookie, isUse)
+      : yield* byToken(yield* tokenOf(request.headers))
+  })
+})
+
+/** Which series of `/metrics` the request may read; it fails when `METRICS_TOKEN` is set and missing. ADR 0223 */
+export const admitMetrics = ({ isAdminToken, isMetricsToken }: Secrets["Service"]) =>
+  Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    ({ headers }): Effect.Effect<"all" | "unnamed", Problem> => {
+      const token = tokenOf(headers)
+      const isReader = (it: string) =>
+        isAdminToken(it) || Option.exists(isMetricsToken, (isToken) => isToken(it))
+      if (Exit.isSuccess(token) && isReader(token.value)) return Effect.succeed("all")
+      if (Option.isNone(isMetricsToken)) return Effect.succeed("unnamed")
+      return Effect.fail(
+        problem(
+          token === tokenMissing ? 1001 : 1002,
+          "Send the service's METRICS_TOKEN as Authorization: Bearer <METRICS_TOKEN>"
+        )
+      )
+    }
+  )
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const sessionEnded = Effect.fail(problem(1006, "The session has ended: sign in again"))
+
+const callerOf = (session: SessionRow): Caller => {
+  const { apiKeyId, isLimited, isPrevious, userId } = session
+  if (userId === null) return { _tag: "Operator", session }
+  const key = apiKeyId === null ? undefined : { apiKeyId, isLimited, isPrevious }
+  return { _tag: "User", userId, key, session }
+}
+
+/** The user of an endpoint for users; the operator is no user. */
+export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
+  caller._tag === "User"
+    ? Effect.succeed(caller.userId)
+    : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
+)
+
+/** Whose resources are read: the user's own, or of the user that the operator names. */
+export const requireReader = ({ user_id }: { readonly user_id?: UserId }) =>
+  Effect.flatMap(CurrentCaller, (caller) => {
+    if (caller._tag === "Operator") {
+      return user_id === undefined ? nobodyNamed : Effect.succeed(user_id)
+    }
+    return user_id === undefined || user_id === caller.userId
+      ? Effect.succeed(caller.userId)
+      : otherNamed
+  })
+
+const nobodyNamed = Effect.fail(
+  problem(
+    1004,
+    "This endpoint is a user's: name the user with ?user_id=, or call it with its API key"
+  )
+)
+const otherNamed = Effect.fail(problem(1004, "Only the operator may name another user"))
+
+export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
+  caller._tag === "Operator"
+    ? Effect.void
+    : Effect.fail(problem(1004, "This endpoint is the operator's: call it with the ADMIN_TOKEN"))
+)
+
+/** What a user may see of itself, and the operator of everybody. */
+export const requireOwnerOrOperator = (id: UserId) =>
+  Effect.flatMap(CurrentCaller, (caller) =>
+    caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator
+  )

@@ -1,0 +1,16 @@
+import { Effect, Option } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { Admission, counted } from "../../../process/admission/Admission.ts"
+import { makeCallerOfRoute } from "../listener/RequestCaller.ts"
+import { makeAdmitInference } from "./Authentication.ts"
+
+/** The caller of a create. Until its key is known, the look at it is work in hand of the request's caller. */
+export const makeAdmitCreate = Effect.gen(function* () {
+  const admit = yield* makeAdmitInference
+  const callerOf = yield* makeCallerOfRoute
+  const { creates } = yield* Admission
+  return () =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      counted(creates, callerOf(request), admit(Option.none()))
+    )
+})

@@ -1,0 +1,163 @@
+import { ByteSize, Effect } from "effect"
+import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
+import { Buffer } from "node:buffer"
+import { IncomingMessage } from "node:http"
+import { problem } from "../../../domain/Problem.ts"
+import type { Problem } from "../../../domain/Problem.ts"
+import { inSlices, sliceBytes } from "../../../domain/Slices.ts"
+import type { Sliced } from "../../../domain/Slices.ts"
+import { sendContinue } from "../listener/Listener.ts"
+
+/** Sees a body as it arrives. Returns what is wrong with it as soon as it is known. */
+export interface BodyWatch {
+  readonly add: (chunk: Uint8Array) => string | undefined
+}
+
+/** Requests whose bodies were refused before they had arrived. */
+const cutOff = new WeakSet<object>()
+
+/** The rest of the body is not read: the connection has to close. */
+export const isCutOff = (source: object): boolean => cutOff.has(source)
+
+/**
+ * Reads the body of the request. A watch that finds a fault refuses it with 2002 at once, and the rest is not
+ * read. docs/reference/http.md#request-bodies
+ */
+export const readBytes = Effect.fnUntraced(function* (watch: BodyWatch) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { source } = request
+  if (source instanceof IncomingMessage) {
+    const size = yield* HttpIncomingMessage.MaxBodySize
+    const bytesMax = size === undefined ? Infinity : ByteSize.toNumberUnsafe(size)
+    return yield* readSource(source, watch, bytesMax)
+  }
+  const bytes = new Uint8Array(yield* request.arrayBuffer)
+  for (let at = 0; at < bytes.length; at += sliceBytes) {
+    const fault = watch.add(bytes.subarray(at, at + sliceBytes))
+    if (fault !== undefined) return yield* problem(2002, fault)
+  }
+  return bytes
+})
+
+/** The same of a request of Node's. */
+export const readSource = (
+  source: IncomingMessage,
+  watch: BodyWatch,
+  bytesMax: number
+): Effect.Effect<Uint8Array, Problem> =>
+  Effect.flatMap(collect(source, watch, bytesMax), (blocks) =>
+    blocks.length > 1 ? inSlices(() => joined(blocks)) : Effect.succeed(blocks[0] ?? noBytes)
+  )
+
+const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
+  Effect.callback<ReadonlyArray<Uint8Array>, Problem>((resume) => {
+    const body = new CollectedBody(source.headers["content-length"], bytesMax)
+    const stop = () => {
+      source.off("data", onData)
+      source.off("end", onEnd)
+      source.off("close", onClose)
+    }
+    const refuse = (fault: Problem) => {
+      stop()
+      cutOff.add(source)
+      // What arrives before the connection closes is thrown away
+      source.resume()
+      resume(Effect.fail(fault))
+    }
+    const onData = (chunk: Buffer) => {
+      const fault = watch.add(chunk)
+      if (fault !== undefined) return refuse(problem(2002, fault))
+      if (!body.add(chunk)) refuse(problem(2004, `The body is larger than ${bytesMax} bytes`))
+    }
+    const onEnd = () => {
+      stop()
+      resume(Effect.succeed(body.take()))
+    }
+    const onClose = () => {
+      stop()
+      resume(Effect.fail(unreadable))
+    }
+    source.on("end", onEnd)
+    source.on("close", onClose)
+    source.on("data", onData)
+    sendContinue(source)
+    return Effect.sync(stop)
+  })
+
+const unreadable = problem(2002, "The body could not be read")
+
+const blockBytesMin = sliceBytes
+const blockBytesMax = 64 * sliceBytes
+
+/**
+ * A body in few blocks, however small the chunks are that it arrives in: a chunk of one byte takes a hundred in
+ * memory. One that announced its length has a single block, which is not copied again.
+ */
+export class CollectedBody {
+  readonly #blocks: Array<Buffer> = []
+  readonly #announced: number
+  readonly #bytesMax: number
+  /** Of the last block. */
+  #free = 0
+  #length = 0
+
+  constructor(announced: string | undefined, bytesMax: number) {
+    this.#announced = Number(announced ?? 0)
+    this.#bytesMax = bytesMax
+  }
+
+  /** `false`: it is too large. */
+  add(chunk: Buffer): boolean {
+    if (this.#length + chunk.length > this.#bytesMax) return false
+    if (this.#length === 0 && chunk.length === this.#announced) this.#blocks.push(chunk)
+    else this.#copy(chunk)
+    this.#length += chunk.length
+    return true
+  }
+
+  /** The blocks, which it keeps no longer: it may live as long as its request. */
+  take(): ReadonlyArray<Buffer> {
+    const blocks = this.#blocks.splice(0)
+    const last = blocks.pop()
+    return last === undefined ? blocks : [...blocks, last.subarray(0, last.length - this.#free)]
+  }
+
+  #copy(chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length) {
+      const block = this.#free === 0 ? this.#grow() : this.#blocks.at(-1)
+      if (block === undefined) return
+      const copied = chunk.copy(block, block.length - this.#free, at)
+      at += copied
+      this.#free -= copied
+    }
+  }
+
+  /** The pages of a block take memory when they are written. */
+  #grow(): Buffer {
+    const bytes =
+      this.#blocks.length === 0 && this.#announced > 0
+        ? this.#announced
+        : Math.min(Math.max(this.#length, blockBytesMin), blockBytesMax)
+    const block = Buffer.allocUnsafeSlow(bytes)
+    this.#blocks.push(block)
+    this.#free = bytes
+    return block
+  }
+}
+
+const noBytes = new Uint8Array()
+
+/** In slices: memory for large bodies is slow to get. */
+export function* joined(blocks: ReadonlyArray<Uint8Array>): Sliced<Uint8Array> {
+  const [first = noBytes, ...rest] = blocks
+  if (rest.length === 0) return first
+  const bytes = Buffer.allocUnsafeSlow(blocks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const block of blocks) {
+    bytes.set(block, at)
+    at += block.length
+    yield
+  }
+  return bytes
+}

@@ -1,0 +1,77 @@
+import { Effect, Result } from "effect"
+import { Headers, HttpServerRequest } from "effect/http"
+import { parseDocument, valueWithTexts } from "../../../domain/JsonDocument.ts"
+import { JsonScanner } from "../../../domain/JsonScanner.ts"
+import { problem } from "../../../domain/Problem.ts"
+import { inSlices } from "../../../domain/Slices.ts"
+import { headerText } from "../HeaderText.ts"
+import type { HeaderValues } from "../HeaderText.ts"
+import { readBytes } from "./BodyReader.ts"
+import type { BodyWatch } from "./BodyReader.ts"
+
+/** A JSON body. Its long strings are `LongText`. */
+export interface JsonBody {
+  readonly value: unknown
+}
+
+const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
+
+/** The headers declare the body as JSON and not compressed. ADR 0043. */
+export const isPlainJson = (headers: HeaderValues): boolean =>
+  jsonType.test(headerText(headers, "content-type") ?? "") &&
+  (headerText(headers, "content-encoding") ?? "identity") === "identity"
+
+/**
+ * For routes of `HttpApi`, which reads `application/json` alone: other names of JSON become it, and a type without a
+ * body is left out. Before the body is read. docs/reference/http.md#request-bodies
+ */
+export const withJsonType = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.updateService(self, HttpServerRequest.HttpServerRequest, (request) => {
+    const { headers } = request
+    if (isPlainJson(headers)) {
+      return request.modify({ headers: Headers.set(headers, "content-type", "application/json") })
+    }
+    return announcesBody(request)
+      ? request
+      : request.modify({ headers: Headers.remove(headers, "content-type") })
+  })
+
+export const announcesBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+
+export const notJson = problem(
+  2003,
+  "Send the body as plain JSON with Content-Type: application/json"
+)
+
+/**
+ * Reads a JSON request body: 2003 when it is not declared as JSON, 2002 when it does not parse or is too complex.
+ * `GlobalMiddleware` limits its length. docs/reference/http.md#request-bodies
+ */
+export const readJsonBody = Effect.gen(function* () {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { document } = yield* readDocumentOf({ headers, read: readBytes })
+  return { value: yield* inSlices(() => valueWithTexts(document)) } satisfies JsonBody
+})
+
+/** The headers of a request, and what reads its body. */
+export interface BodySource<E, R> {
+  readonly headers: HeaderValues
+  read(watch: BodyWatch): Effect.Effect<Uint8Array, E, R>
+}
+
+/** The bytes of a JSON body whose structure is within limits; nobody has parsed them. */
+export const readScanned = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
+  if (!isPlainJson(source.headers)) return yield* notJson
+  const scanner = new JsonScanner()
+  return { bytes: yield* source.read(scanner), scanner }
+})
+
+/** The bytes of a JSON body and what is in them, its long strings apart. */
+export const readDocumentOf = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
+  const { bytes, scanner } = yield* readScanned(source)
+  const parsed = yield* inSlices(() => parseDocument(bytes, scanner))
+  return Result.isFailure(parsed)
+    ? yield* problem(2002, parsed.failure)
+    : { bytes, document: parsed.success }
+})

@@ -1,0 +1,100 @@
+import { Context, Duration, Effect, Layer } from "effect"
+import { IncomingMessage } from "node:http"
+import { AppConfig } from "../../../config/Config.ts"
+import {
+  largestBodiesMax,
+  largestBodiesPerCallerMax,
+  slowSenderBytesMin,
+  slowSenderSeconds,
+  smallBodyBytesMax
+} from "../../../domain/Limits.ts"
+import { headerText } from "../HeaderText.ts"
+import type { HeaderValues } from "../HeaderText.ts"
+import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"
+
+/**
+ * Limits the memory of request bodies in this process: what arrived of large bodies counts, and above the
+ * limit they are not read on. Each caller has a part, so that its bodies delay only its own. A sender that
+ * is too slow loses its place. No `FairShares`: a body takes more as it arrives, and is paused in between. ADR 0140.
+ */
+export class RequestBodyLimiter extends Context.Service<
+  RequestBodyLimiter,
+  {
+    /** Runs an effect that reads and uses the body of a caller's request. */
+    readonly within: (
+      request: { readonly headers: HeaderValues; readonly source: object },
+      caller: string
+    ) => <A, E, R>(use: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  }
+>()("gateway/http/server/RequestBodyLimiter") {
+  static readonly layer = Layer.effect(
+    RequestBodyLimiter,
+    Effect.gen(function* () {
+      const { maxBodyBytes } = yield* AppConfig
+      // Above it one body goes on
+      const all = new BodyCapacity((largestBodiesMax - 1) * maxBodyBytes)
+      const enter = makeEnter(all, largestBodiesPerCallerMax * maxBodyBytes)
+      return {
+        within: ({ headers, source }, caller) => {
+          const bytes = bytesOf(headers, maxBodyBytes)
+          return bytes === 0 || !(source instanceof IncomingMessage)
+            ? (use) => use
+            : (use) =>
+                Effect.uninterruptibleMask((restore) =>
+                  Effect.flatMap(restore(enter(source, caller, bytes)), ({ body, leave }) =>
+                    restore(
+                      Effect.scoped(Effect.andThen(Effect.forkScoped(expireSlow(body)), use))
+                    ).pipe(Effect.ensuring(Effect.sync(leave)))
+                  )
+                )
+        }
+      }
+    })
+  )
+}
+
+interface Entered {
+  readonly body: ArrivingBody
+  readonly leave: () => void
+}
+
+/** The capacity of each caller, while the caller has large bodies. */
+const makeEnter = (all: BodyCapacity, bytesMax: number) => {
+  const users = new Map<string, UserCapacity>()
+  return (source: IncomingMessage, caller: string, bytes: number) =>
+    Effect.callback<Entered>((resume) => {
+      const user = users.get(caller) ?? new UserCapacity(bytesMax)
+      users.set(caller, user)
+      let body: ArrivingBody | undefined
+      let giveUp = () => {}
+      const leave = () => {
+        giveUp()
+        body?.leave()
+        if (user.isEmpty) users.delete(caller)
+      }
+      giveUp = user.take(bytes, () => {
+        body = new ArrivingBody(source, { user, all }, bytes)
+        resume(Effect.succeed({ body, leave }))
+      })
+      return Effect.sync(leave)
+    })
+}
+
+/** Ends the request of a sender that is too slow: 408, and its connection closes. */
+const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
+  while (!body.isComplete) {
+    yield* Effect.sleep(Duration.seconds(slowSenderSeconds))
+    const bytes = body.look()
+    const isLarge = !body.isComplete && body.granted > smallBodyBytesMax
+    if (isLarge && bytes !== undefined && bytes < slowSenderBytesMin * slowSenderSeconds) {
+      return body.expire()
+    }
+  }
+})
+
+/** What a body takes before it is read; 0: it is small. Without a length it takes more as it arrives. */
+const bytesOf = (headers: HeaderValues, max: number): number => {
+  if (headers["transfer-encoding"] !== undefined) return Math.min(smallBodyBytesMax, max)
+  const length = Math.min(Number(headerText(headers, "content-length") ?? 0), max)
+  return length <= smallBodyBytesMax ? 0 : length
+}

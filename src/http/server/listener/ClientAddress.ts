@@ -1,0 +1,58 @@
+import { Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import ipaddr from "ipaddr.js"
+import { AppConfig } from "../../../config/Config.ts"
+import type { ProxyNetwork } from "../../../config/SignInSettings.ts"
+import { headerText } from "../HeaderText.ts"
+import type { HeaderValues } from "../HeaderText.ts"
+
+type Address = ProxyNetwork[0]
+
+/**
+ * The address of a client: of the connection, or, when that is a proxy of `TRUSTED_PROXIES`, the last
+ * address of `X-Forwarded-For` that is not one. What stands before it the client may have written itself.
+ * docs/reference/configuration.md#sign-in
+ */
+const addressBehind =
+  (proxies: ReadonlyArray<ProxyNetwork>) =>
+  (headers: HeaderValues, remote: string | undefined): Address | undefined => {
+    let address = parse(remote)
+    if (proxies.length === 0) return address
+    const forwarded = (headerText(headers, "x-forwarded-for") ?? "").split(",")
+    for (let at = address; at !== undefined; at = parse(forwarded.pop()?.trim())) {
+      address = at
+      if (!proxies.some((network) => isInside(at, network))) break
+    }
+    return address
+  }
+
+const parse = (text: string | undefined): Address | undefined =>
+  text !== undefined && ipaddr.isValid(text) ? ipaddr.process(text) : undefined
+
+/** An IPv4 address is never inside an IPv6 network, nor the reverse. */
+const isInside = (address: Address, [network, bits]: ProxyNetwork): boolean =>
+  address.kind() === network.kind() && address.match(network, bits)
+
+export const makeClientAddress = Effect.map(AppConfig, ({ signIn: { trustedProxies } }) => {
+  const addressOf = addressBehind(trustedProxies)
+  return ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): Option.Option<string> =>
+    Option.map(
+      Option.fromUndefinedOr(addressOf(headers, Option.getOrUndefined(remoteAddress))),
+      (address) => address.toString()
+    )
+})
+
+/** The address, of IPv6 its /64: a network that one subscriber has. Without an address they are all one. */
+export const makeNetworkOf = Effect.map(AppConfig, ({ signIn: { trustedProxies } }) => {
+  const addressOf = addressBehind(trustedProxies)
+  return (headers: HeaderValues, remote: string | undefined): string => {
+    const address = addressOf(headers, remote)
+    if (address === undefined) return ""
+    return address instanceof ipaddr.IPv6
+      ? `${address.parts
+          .slice(0, 4)
+          .map((part) => part.toString(16))
+          .join(":")}::/64`
+      : address.toString()
+  }
+})

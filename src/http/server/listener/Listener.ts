@@ -1,0 +1,291 @@
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Duration, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
+import type { Server } from "node:http"
+import type { Duplex } from "node:stream"
+import { problem } from "../../../domain/Problem.ts"
+import type { Problem } from "../../../domain/Problem.ts"
+import { Admission, makeAdmission } from "../../../process/admission/Admission.ts"
+import type { AdmissionService } from "../../../process/admission/Admission.ts"
+import { renderProblem } from "../problems/Problems.ts"
+import { addAcceptors, backlogMax, isFree, sharesPorts } from "./Acceptors.ts"
+import { makeListenerDrain } from "./ListenerDrain.ts"
+import type { ListenerDrain } from "./ListenerDrain.ts"
+import { makeOverloadGuard } from "./OverloadGuard.ts"
+import { makeRequestCaller } from "./RequestCaller.ts"
+import type { RequestCaller } from "./RequestCaller.ts"
+import { measureRequest } from "./RequestMetrics.ts"
+import { traceOf } from "./RequestTrace.ts"
+
+/** Limits of the time and the size of a request before it reaches the routes. ADR 0043. */
+export interface ListenerBounds {
+  /** From the first byte to the end of the headers, in milliseconds. */
+  readonly headersMillis: number
+  /** From the first byte to the end of the body, in milliseconds. */
+  readonly requestMillis: number
+  /** A connection without a request is closed after this, in milliseconds. */
+  readonly idleMillis: number
+  /** How often the first two are checked, in milliseconds. */
+  readonly checkMillis: number
+  /** All headers together, in bytes; a larger request gets 431. */
+  readonly headersBytesMax: number
+  /** Open connections; one more is closed at once. */
+  readonly connectionsMax: number
+}
+
+/**
+ * In five minutes 128 MiB of Base64 arrive at 4 Mbit/s. Idle connections stay open longer than the 60 s
+ * of usual load balancers, so that the load balancer closes first.
+ */
+export const listenerBounds: ListenerBounds = {
+  headersMillis: 15_000,
+  requestMillis: 300_000,
+  idleMillis: 65_000,
+  checkMillis: 5000,
+  headersBytesMax: 16 * 1024,
+  connectionsMax: 10_000
+}
+
+/** Receives each request before the routes. Returns `true` if it handles the request itself. */
+export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
+
+/** Node's server, and an interceptor before the routes. ADR 0113. */
+export class Listener extends Context.Service<
+  Listener,
+  {
+    /** For the routes. */
+    readonly server: Server
+    /** Installs the interceptor until the scope ends. */
+    readonly intercept: (interceptor: Interceptor) => Effect.Effect<void, never, Scope.Scope>
+    /** For the end of the process; nothing is waited for after it. */
+    readonly drain: ListenerDrain
+  }
+>()("gateway/http/server/Listener") {
+  static readonly layer = (bounds?: ListenerBounds) =>
+    Layer.effect(
+      Listener,
+      Effect.gen(function* () {
+        return makeListener(bounds, yield* Admission, yield* makeRequestCaller)
+      })
+    )
+
+  /** An HTTP server on this address. */
+  static readonly listen = (
+    address: { readonly host: string; readonly port: number },
+    bounds?: ListenerBounds
+  ) =>
+    Layer.unwrap(
+      Effect.gen(function* () {
+        const { server } = yield* Listener
+        const reusePort = sharesPorts && (yield* Effect.promise(() => isFree(address)))
+        if (reusePort) addAcceptors(server)
+        return NodeHttpServer.layer(() => server, {
+          ...address,
+          reusePort,
+          backlog: backlogMax,
+          gracefulShutdownTimeout: gracefulShutdown
+        })
+      })
+    ).pipe(Layer.provideMerge(Listener.layer(bounds)))
+}
+
+/** Time for running requests, unless `drain` has waited for them before. */
+const gracefulShutdown = Duration.seconds(5)
+
+/** The response to the last request of each connection. */
+type LastResponses = WeakMap<Duplex, ServerResponse>
+
+export const makeListener = (
+  bounds: ListenerBounds = listenerBounds,
+  admission: AdmissionService = makeAdmission(),
+  callerOf: RequestCaller = () => ""
+): Listener["Service"] => {
+  const server = makeServer(bounds)
+  const admit = makeOverloadGuard(admission, callerOf, (response) => refuse(response, overloaded))
+  const last: LastResponses = new WeakMap()
+  const drain = makeListenerDrain(server, last)
+  respondToMalformedRequests(server, last)
+  const emit = server.emit.bind(server)
+  let interceptor: Interceptor = () => false
+  // An event reaches all of its listeners, so a request can only be withheld from the routes here
+  server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
+    const [request, response] = args
+    if (
+      // The second: with `Expect: 100-continue`, where somebody listens for it, as the routes do
+      (event === "request" || event === "checkContinue") &&
+      request instanceof IncomingMessage &&
+      response instanceof ServerResponse
+    ) {
+      measureRequest(request, response)
+      drain.onRequest(request, response)
+      if (!admit(request, response)) return true
+      if (event === "checkContinue") continuing.set(request, response)
+      if (interceptor(request, response)) return true
+    }
+    return emit(event, ...args)
+  }
+  const install = (next: Interceptor) =>
+    Effect.sync(() => {
+      interceptor = next
+    })
+  return {
+    server,
+    drain,
+    intercept: (next) => Effect.acquireRelease(install(next), () => install(() => false))
+  }
+}
+
+const servers = new WeakMap<Duplex, Server>()
+
+/** Responses to requests that wait for `100 Continue` before they send their body. */
+const continuing = new WeakMap<IncomingMessage, ServerResponse>()
+
+/** Lets a client send the body that it has announced. */
+export const sendContinue = (request: IncomingMessage): void => {
+  const response = continuing.get(request)
+  if (response === undefined) return
+  continuing.delete(request)
+  if (!response.headersSent) response.writeContinue()
+}
+
+/** Responds 408 to a request whose body does not arrive, and closes its connection. */
+export const expireRequest = (request: IncomingMessage | undefined): void => {
+  const socket = request?.socket
+  const fault = Object.assign(new Error("The body does not arrive"), { code: timedOutCode })
+  if (socket !== undefined) servers.get(socket)?.emit("clientError", fault, socket)
+}
+
+const timedOutCode = "ERR_HTTP_REQUEST_TIMEOUT"
+
+/**
+ * Node's server with every limit set: a slow request gets 408, too large headers 431, malformed
+ * HTTP 400; each closes the connection. Uses the strict parser.
+ */
+const makeServer = (bounds: ListenerBounds): Server => {
+  const server = createServer({
+    headersTimeout: bounds.headersMillis,
+    requestTimeout: bounds.requestMillis,
+    keepAliveTimeout: bounds.idleMillis,
+    connectionsCheckingInterval: bounds.checkMillis,
+    maxHeaderSize: bounds.headersBytesMax,
+    insecureHTTPParser: false,
+    // `GlobalMiddleware` returns a problem
+    requireHostHeader: false,
+    // RFC 9110, 7.8: an offer may be ignored. With `upgrade` listeners Node takes it and loses the body
+    shouldUpgradeCallback: () => false
+  })
+  let open = 0
+  server.on("connection", (socket: Duplex) => {
+    servers.set(socket, server)
+    open += 1
+    socket.once("close", () => {
+      open -= 1
+    })
+    if (open > bounds.connectionsMax) socket.destroy()
+  })
+  // RFC 9110, 10.1.1: a server may ignore an unknown expectation
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response))
+  return server
+}
+
+/**
+ * A malformed request never reaches the routes, but gets a problem too: after the responses to the
+ * complete requests before it on the connection, or in place of the response to its own. ADR 0043.
+ */
+const respondToMalformedRequests = (server: Server, last: LastResponses): void => {
+  const handled = new WeakSet<Duplex>()
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (handled.has(socket)) return
+    handled.add(socket)
+    const respond = (broken?: IncomingMessage) =>
+      socket.writable
+        ? socket.end(problemText(faultOf(error.code), broken), () => socket.destroy())
+        : socket.destroy()
+    const running = last.get(socket)
+    if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy()
+    if (running === undefined || running.writableFinished) return respond()
+    if (running.req.complete) return running.once("close", () => respond())
+    return running.headersSent ? socket.destroy() : respond(running.req)
+  })
+}
+
+/** HTTP/1.1 requires exactly one `Host`; Node's own refusal has no body. RFC 9112, section 3.2. */
+export const hasOneHost = (source: object): boolean => {
+  if (!(source instanceof IncomingMessage) || source.httpVersion === "1.0") return true
+  let hosts = 0
+  const { rawHeaders } = source
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1
+  }
+  return hosts === 1
+}
+
+const faultOf = (code: string | undefined): Problem => {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return problem(2016, "The headers are too large")
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return problem(2004, "The chunk extensions of the body are too large")
+    case timedOutCode:
+      return problem(2015, "The request did not arrive in time")
+    default:
+      return problem(2014, "This is not a valid HTTP request")
+  }
+}
+
+/** In place of the responses that the end of the process cuts off; what has begun is broken off. */
+export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
+  for (const response of open) {
+    if (response.headersSent) {
+      response.destroy()
+      continue
+    }
+    refuse(response, stopping)
+  }
+}
+
+// Made once: an error with its stack would cost a tenth of a refusal
+const overloaded = problem(5003, "The service is overloaded: try again shortly")
+export const stopping = problem(5003, "The process stops: try again")
+
+/** 503 without a route. docs/reference/errors.md#headers-of-errors */
+const refuse = (response: ServerResponse, fault: Problem): void => {
+  const { req } = response
+  const { body, headers, status } = renderProblem(fault, pathOfUrl(req), traceOf(req.headers))
+  response.writeHead(status, {
+    ...headers,
+    "content-length": Buffer.byteLength(body),
+    // The client may leave out the body that it has announced
+    ...(isExpecting(req) ? { connection: "close" } : {})
+  })
+  response.end(body)
+}
+
+/** It waits for `100 Continue` before it sends its body. */
+export const isExpecting = ({ complete, headers }: IncomingMessage): boolean =>
+  headers.expect !== undefined && !complete
+
+export const pathOfUrl = ({ url = "/" }: IncomingMessage): string => {
+  const end = url.indexOf("?")
+  return end < 0 ? url : url.slice(0, end)
+}
+
+/** The whole response, as it is written to the socket; `request`: the one that is broken, if its headers are not. */
+const problemText = (fault: Problem, request: IncomingMessage | undefined): string => {
+  const path = request === undefined ? "/" : pathOfUrl(request)
+  const rendered = renderProblem(fault, path, traceOf(request?.headers ?? {}))
+  const { body, status } = rendered
+  const headers = {
+    ...rendered.headers,
+    "content-length": Buffer.byteLength(body),
+    connection: "close"
+  }
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    "",
+    body
+  ].join("\r\n")
+}

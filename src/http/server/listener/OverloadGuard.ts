@@ -1,0 +1,114 @@
+import { Context, Metric } from "effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AdmissionService } from "../../../process/admission/Admission.ts"
+import type { AdmissionLimiter } from "../../../process/admission/AdmissionLimiter.ts"
+import type { RequestCaller } from "./RequestCaller.ts"
+
+/** `false`: the request is refused, now or soon. */
+export type OverloadGuard = (request: IncomingMessage, response: ServerResponse) => boolean
+
+/**
+ * In each turn of the event loop refusals get this share of the time that all else had, and so much in
+ * milliseconds: a client whose refusal waits sends nothing that would have to be read.
+ */
+const refusalShare = 0.1
+const refusalMillis = 0.25
+
+/**
+ * The newest is refused first, and one that has waited for so long before it: most hear it at once, and few objects
+ * become old. ADR 0207.
+ */
+const lateMillis = 1000
+
+interface Refused {
+  readonly response: ServerResponse
+  /** When it was refused, in milliseconds of `performance.now()`. */
+  readonly at: number
+}
+
+/**
+ * Admits requests before anything of them is read, each caller within its share. Only new work is ever
+ * refused: probes, metrics, management, callbacks, and whatever is asked about a task that exists, cost
+ * little or spare work. ADR 0207, 0277.
+ */
+export const makeOverloadGuard = (
+  admission: AdmissionService,
+  callerOf: RequestCaller,
+  refuse: (response: ServerResponse) => void
+): OverloadGuard => {
+  const measured = [measuredBy(admission.creates, "creates"), measuredBy(admission.calls, "calls")]
+  const refused: Array<Refused> = []
+  let isMeasured = false
+  let isAsked = false
+  /** The loop runs its immediates when it has handled all that it has read at once. */
+  const measureTurn = () => {
+    isMeasured = true
+    isAsked = false
+    setImmediate(endTurn, performance.now())
+  }
+  const endTurn = (beganAt: number) => {
+    const now = performance.now()
+    const took = now - beganAt
+    for (const measure of measured) measure(now, took)
+    if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * took))
+    isMeasured = false
+    // In the turn after, what was admitted is worked on before more is read: it is measured whole. ADR 0207
+    if (isAsked || refused.length > 0) measureTurn()
+  }
+  const refuseSome = (untilMillis: number) => {
+    for (let now = performance.now(); now <= untilMillis; now = performance.now()) {
+      const isLate = refused[0] !== undefined && now - refused[0].at > lateMillis
+      const next = isLate ? refused.shift() : refused.pop()
+      if (next === undefined) return
+      if (!next.response.destroyed) refuse(next.response)
+    }
+  }
+  return (request, response) => {
+    const limiter = limiterOf(request, admission)
+    if (limiter === undefined) return true
+    if (!isMeasured) measureTurn()
+    isAsked = true
+    if (limiter.admit(callerOf(request))) return true
+    refused.push({ response, at: performance.now() })
+    return false
+  }
+}
+
+/** Ends a turn of a limiter, and writes its metrics. */
+const measuredBy = (limiter: AdmissionLimiter, cause: string) => {
+  const refused = Metric.withAttributes(refusedTotal, { cause })
+  // From the start, so that a rate sees the first refusal
+  refused.updateUnsafe(0, Context.empty())
+  const delay = Metric.withAttributes(delaySeconds, { cause })
+  delay.updateUnsafe(0, Context.empty())
+  return (nowMillis: number, tookMillis: number) => {
+    const before = limiter.delay
+    limiter.turn(nowMillis, tookMillis)
+    const count = limiter.takeRefused()
+    if (count > 0) refused.updateUnsafe(count, Context.empty())
+    if (limiter.delay !== before) delay.updateUnsafe(limiter.delay / 1000, Context.empty())
+  }
+}
+
+const limiterOf = (
+  { method, url = "" }: IncomingMessage,
+  { calls, creates }: AdmissionService
+): AdmissionLimiter | undefined => {
+  if (method !== "POST") return undefined
+  if (create.test(url)) return creates
+  return url.startsWith("/v1/") || url.startsWith("/vendors/") ? calls : undefined
+}
+
+/** Before it is read, a message of MCP may be a create. */
+const create =
+  /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits))|\/mcp)(?:\?|$)/u
+
+const refusedTotal = Metric.counter("gateway_overload_refused_total", {
+  description: "Requests refused with 503 because the process did not keep up",
+  incremental: true
+})
+
+const delaySeconds = Metric.gauge("gateway_overload_delay_seconds", {
+  description:
+    "Average of a turn of the event loop with new work and of an operation on the store, together"
+})

@@ -1,0 +1,32 @@
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
+import { KnownKeys } from "../../../users/KnownKeys.ts"
+import { clientKeyOf } from "../access/ClientKeys.ts"
+import { makeNetworkOf } from "./ClientAddress.ts"
+
+/** Whose share of the process a request takes. */
+export type RequestCaller = (request: IncomingMessage) => string
+
+/**
+ * The user whose key the request has in a header, if the key was valid before; otherwise its address, IPv6
+ * by /64. Nothing is looked up: it runs before anything of the request is read.
+ * docs/reference/keys-and-limits.md#shares
+ */
+export const makeRequestCaller = Effect.gen(function* () {
+  const known = yield* KnownKeys
+  const networkOf = yield* makeNetworkOf
+  return (request: IncomingMessage): string => {
+    const key = clientKeyOf(request)
+    const owner = key && known.ownerOf(key.digest)
+    return owner ?? networkOf(request.headers, request.socket.remoteAddress)
+  }
+})
+
+/** The same for a request at the routes; those without a connection are one caller. */
+export const makeCallerOfRoute = Effect.map(
+  makeRequestCaller,
+  (callerOf) =>
+    ({ source }: HttpServerRequest.HttpServerRequest): string =>
+      source instanceof IncomingMessage ? callerOf(source) : ""
+)

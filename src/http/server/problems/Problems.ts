@@ -1,0 +1,195 @@
+import { Cause, Context, Effect, Metric, Option } from "effect"
+import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { faultsOf } from "../../../catalog/FieldFaults.ts"
+import {
+  invalid,
+  Problem,
+  problem,
+  problemCodes,
+  statusOf,
+  StoreUnavailable
+} from "../../../domain/Problem.ts"
+import { RequestTrace } from "../listener/RequestTrace.ts"
+import { vendorHeaders, vendorMembers } from "./VendorErrors.ts"
+
+/** The path without its query, for `instance`. */
+export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  request.originalUrl.replace(/^https?:\/\/[^/?]*/iu, "").split("?", 1)[0] ?? "/"
+
+const problemsTotal = Metric.counter("gateway_problems_total", {
+  description: "Responses with a problem, by code",
+  incremental: true
+})
+const none = Context.empty()
+
+const series = new Map<number, Metric.Counter<number>>()
+
+const countProblem = (code: number): void => {
+  const counter = series.get(code) ?? Metric.withAttributes(problemsTotal, { code: String(code) })
+  series.set(code, counter)
+  counter.updateUnsafe(1, none)
+}
+
+/** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
+export const problemBody = (fault: Problem, path: string, traceId: string) => {
+  countProblem(fault.code)
+  const { title } = problemCodes[fault.code]
+  const status = statusOf(fault)
+  const errors = fault.errors === undefined ? {} : { errors: fault.errors }
+  const task = fault.task === undefined ? {} : { task: fault.task }
+  const remaining = fault.remaining === undefined ? {} : { remaining: fault.remaining }
+  return {
+    type: `/docs/errors#${fault.code}`,
+    title,
+    status,
+    detail: fault.detail,
+    instance: path,
+    code: fault.code,
+    ...errors,
+    ...remaining,
+    ...task,
+    ...vendorMembers(fault, path, traceId)
+  }
+}
+
+interface RenderedProblem {
+  readonly status: number
+  /** With `Content-Type` and `Traceparent`, without `Content-Length`. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A problem as it is sent, by a route or by the listener. */
+export const renderProblem = (
+  fault: Problem,
+  path: string,
+  { traceId, traceparent }: RequestTrace["Service"]
+): RenderedProblem => {
+  const body = problemBody(fault, path, traceId)
+  return {
+    status: body.status,
+    headers: {
+      "content-type": "application/problem+json",
+      traceparent,
+      ...headersOf(fault, body.status),
+      ...vendorHeaders(body.status, path, traceId)
+    },
+    body: JSON.stringify(body)
+  }
+}
+
+/** `Retry-After` of an unavailable service when no better time is known, in seconds. */
+const notReadySeconds = 1
+
+/** docs/reference/errors.md#headers-of-errors */
+const headersOf = (fault: Problem, status: number): Record<string, string> => ({
+  ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+  ...(status === 413 || status === 408 || fault.code === 2014 ? { connection: "close" } : {}),
+  // RFC 9110, 15.5.22. No WebSocket client sends a second request on the connection
+  ...(status === 426 ? { upgrade: "HTTP/1.1", connection: "Upgrade, close" } : {}),
+  ...(fault.allow === undefined ? {} : { allow: fault.allow.join(", ") }),
+  ...(status === 429 || status === 503 || fault.retryAfterSeconds !== undefined
+    ? { "retry-after": String(fault.retryAfterSeconds ?? notReadySeconds) }
+    : {})
+})
+
+const toResponse = (
+  fault: Problem,
+  context: Context.Context<never>
+): HttpServerResponse.HttpServerResponse => {
+  const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+  const trace = Context.getUnsafe(context, RequestTrace)
+  const { body, headers, status } = renderProblem(fault, pathOf(request), trace)
+  return HttpServerResponse.text(body, {
+    status,
+    headers,
+    contentType: "application/problem+json"
+  })
+}
+
+/** A problem as the response to the current request. */
+export const problemResponse = (
+  fault: Problem
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  HttpServerRequest.HttpServerRequest | RequestTrace
+> => Effect.withFiber((fiber) => Effect.succeed(toResponse(fault, fiber.context)))
+
+/** The problem of a failure; `None` for a defect of the service, which is logged. */
+export const problemOf = (error: unknown): Option.Option<Problem> => {
+  if (error instanceof Problem) return Option.some(error)
+  if (error instanceof StoreUnavailable) {
+    return Option.some(problem(5003, "The store cannot be reached now: try again shortly"))
+  }
+  if (HttpApiError.HttpApiSchemaError.is(error)) return schemaProblem(error)
+  if (HttpServerError.isHttpServerError(error)) {
+    if (error.reason._tag === "RouteNotFound") {
+      return Option.some(problem(2006, "There is no such route"))
+    }
+    if (error.reason._tag === "RequestParseError") {
+      return Option.some(
+        error.reason.reason === "BodyTooLarge"
+          ? problem(2004, "The body is too large")
+          : problem(2002, "The body could not be read")
+      )
+    }
+  }
+  return Option.none()
+}
+
+const schemaProblem = (error: HttpApiError.HttpApiSchemaError): Option.Option<Problem> => {
+  switch (error.kind) {
+    case "Payload":
+      return Option.some(
+        String(error.cause.message).includes("Expected a valid JSON body")
+          ? problem(2002, "The body is not valid JSON")
+          : invalid(faultsOf(error.cause.issue))
+      )
+    case "Params":
+      return Option.some(problem(2005, "There is no such resource"))
+    case "Query":
+    case "Headers":
+      return Option.some(
+        invalid(
+          faultsOf(error.cause.issue).map(({ detail, pointer }) => ({
+            pointer: pointer.replace(/^#/u, `#/${error.kind.toLowerCase()}`),
+            detail
+          }))
+        )
+      )
+    default:
+      return Option.none()
+  }
+}
+
+/** The problem of a failure. A defect is logged, and its problem has no detail of it. */
+export const faultOf = (
+  cause: Cause.Cause<unknown>,
+  method: string,
+  path: string
+): Effect.Effect<Problem> => {
+  const fault = problemOf(Cause.squash(cause))
+  if (Option.isSome(fault)) return Effect.succeed(fault.value)
+  return Effect.as(Effect.logError(`${method} ${path} failed inside the service`, cause), failed)
+}
+
+const failed = problem(5000, "Something failed inside the service")
+
+/**
+ * Returns any failure of a route as a problem. The types stay, because the router does not allow a middleware
+ * that handles all errors; the request and its trace are in the context of every route.
+ */
+export const renderFailures = <E, R>(
+  self: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  Effect.catchCause(self, (cause) =>
+    Effect.withFiber(({ context }) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+      const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+      return Effect.map(faultOf(cause, request.method, pathOf(request)), (fault) =>
+        toResponse(fault, context)
+      )
+    })
+  )

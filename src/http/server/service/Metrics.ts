@@ -1,0 +1,207 @@
+import { Clock, DateTime, Duration, Effect, Option } from "effect"
+import { PrometheusMetrics } from "effect/observability"
+import { UpstreamCalls } from "../../../passthrough/UpstreamCalls.ts"
+import { Queues } from "../../../tasks/history/Queues.ts"
+import { ConcurrencyLimiter } from "../../../tasks/submission/ConcurrencyLimiter.ts"
+import { Wallet } from "../../../wallet/Wallet.ts"
+import { processMetrics } from "./ProcessMetrics.ts"
+import type { MetricFamily } from "./ProcessMetrics.ts"
+
+/** Labels that name no account and no tenant. */
+const openLabels = new Set([
+  "cause",
+  "code",
+  "kind",
+  "le",
+  "model",
+  "outcome",
+  "quantile",
+  "reason",
+  "state",
+  "vendor"
+])
+
+/** Without the series that have any other label. docs/reference/http.md#metrics */
+const withoutNames = (text: string): string =>
+  text
+    .split("\n")
+    .filter(
+      (line) =>
+        line.startsWith("#") ||
+        [...line.matchAll(/[{,](\w+)="/gu)].every(([, label = ""]) => openLabels.has(label))
+    )
+    .join("\n")
+
+/** How often the rows of unfinished work are counted at most: `/metrics` is open to anybody. */
+const countedEvery = Duration.seconds(5)
+
+/** Half of Prometheus' usual `scrape_timeout`: behind a scrape that fails nobody sees which of the two is away. */
+const storeSilenceMax = Duration.seconds(5)
+
+/**
+ * The text of `/metrics`. What the store tells is left out while it is away, and `gateway_store_up` is 0.
+ * ADR 0223
+ */
+export const makeMetrics = Effect.gen(function* () {
+  const wallet = yield* Wallet
+  const upstream = yield* UpstreamCalls
+  const slots = yield* ConcurrencyLimiter
+  const queues = yield* Effect.cachedWithTTL((yield* Queues).depths, countedEvery)
+  const fromStore = Effect.gen(function* () {
+    const began = yield* Clock.currentTimeMillis
+    const drift = driftGauges(yield* wallet.drift, yield* wallet.budgetDrift)
+    const seconds = ((yield* Clock.currentTimeMillis) - began) / 1000
+    return [
+      ...drift,
+      auditGauge(yield* wallet.auditedAt),
+      ...queueGauges(yield* queues),
+      slotGauge(yield* slots.queues),
+      gauge(
+        "gateway_store_seconds",
+        "How long two small statements take, with their waits.",
+        seconds
+      )
+    ]
+  })
+  // Scrapes at one time share one look, which takes one connection
+  const look = yield* Effect.cachedWithTTL(fromStore, 0)
+  return Effect.fnUntraced(function* (shown: "all" | "unnamed") {
+    const stored = Option.flatten(yield* Effect.timeoutOption(Effect.option(look), storeSilenceMax))
+    const families = [
+      gauge("gateway_store_up", "1: the store responds.", Option.isSome(stored) ? 1 : 0),
+      ...Option.getOrElse(stored, () => []),
+      ...accountGauges(yield* upstream.accounts),
+      ...processMetrics()
+    ]
+    const text = `${yield* PrometheusMetrics.format()}${families.map(textOf).join("")}`
+    return shown === "all" ? text : withoutNames(text)
+  })
+})
+
+const textOf = ({ help, name, samples, type }: MetricFamily): string =>
+  samples.length === 0
+    ? ""
+    : [
+        `# HELP ${name} ${help}`,
+        `# TYPE ${name} ${type}`,
+        ...samples.map(([labels, value]) => {
+          const pairs = Object.entries(labels).map(
+            ([label, text]) => `${label}=${JSON.stringify(text)}`
+          )
+          return pairs.length === 0 ? `${name} ${value}` : `${name}{${pairs.join(",")}} ${value}`
+        }),
+        ""
+      ].join("\n")
+
+const gauge = (name: string, help: string, value: number): MetricFamily => ({
+  name,
+  type: "gauge",
+  help,
+  samples: [[{}, value]]
+})
+
+const byState = (
+  name: string,
+  help: string,
+  states: Readonly<Record<string, number>>
+): MetricFamily => ({
+  name,
+  type: "gauge",
+  help,
+  samples: Object.entries(states).map(([state, value]) => [{ state }, value])
+})
+
+const driftGauges = (wallets: number, budgets: number): ReadonlyArray<MetricFamily> => [
+  gauge(
+    "gateway_wallet_drift",
+    "Wallets that differ from their ledger or holds; must be 0.",
+    wallets
+  ),
+  gauge(
+    "gateway_key_budget_drift",
+    "Spend limits of keys that count what cannot be right; must be 0.",
+    budgets
+  )
+]
+
+/** An old 0 of the drift proves nothing. docs/reference/wallet.md#wallet-audit */
+const auditGauge = (auditedAt: Option.Option<DateTime.Utc>): MetricFamily => ({
+  name: "gateway_wallet_audit_timestamp_seconds",
+  type: "gauge",
+  help: "When every wallet was last compared with its ledger.",
+  samples: Option.match(auditedAt, {
+    onNone: () => [],
+    onSome: (time) => [[{}, DateTime.toEpochMillis(time) / 1000]]
+  })
+})
+
+/** Unfinished work over all processes. docs/reference/http.md#queues */
+const queueGauges = (
+  depths: Effect.Success<Queues["Service"]["depths"]>
+): ReadonlyArray<MetricFamily> => [
+  byState("gateway_tasks", "Unfinished tasks, and those of them in a state; of all processes.", {
+    unfinished: depths.tasks,
+    waiting_for_slot: depths.tasksWaiting,
+    unowned: depths.tasksUnowned,
+    due: depths.tasksDue
+  }),
+  gauge(
+    "gateway_tasks_lateness_seconds",
+    "Of the task whose step has been due for longest; 0: none is.",
+    depths.tasksLatenessMillis / 1000
+  ),
+  byState("gateway_deliveries", "Unfinished deliveries, and those of them in a state.", {
+    unfinished: depths.deliveries,
+    due: depths.deliveriesDue,
+    in_progress: depths.deliveriesClaimed
+  }),
+  gauge(
+    "gateway_deliveries_lateness_seconds",
+    "Of the delivery that has been due for longest; 0: none is.",
+    depths.latenessMillis / 1000
+  ),
+  gauge(
+    "gateway_store_restored_timestamp_seconds",
+    "When the store was last found to have gone back in time; 0: it was not.",
+    depths.restoredAt === null ? 0 : DateTime.toEpochMillis(depths.restoredAt) / 1000
+  ),
+  gauge(
+    "gateway_tasks_in_doubt",
+    "Unfinished tasks whose submit a store that went back in time may have lost.",
+    depths.tasksInDoubt
+  )
+]
+
+/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0132. */
+const accountGauges = (
+  accounts: Effect.Success<UpstreamCalls["Service"]["accounts"]>
+): ReadonlyArray<MetricFamily> => [
+  {
+    name: "gateway_account_circuit",
+    type: "gauge",
+    help: "Circuit of the account: 0 closed, 1 half open, 2 open.",
+    samples: accounts.map(({ circuit, id }) => [
+      { account: id },
+      ["Closed", "HalfOpen", "Open"].indexOf(circuit)
+    ])
+  },
+  {
+    name: "gateway_account_paused_seconds",
+    type: "gauge",
+    help: "Seconds until no model of the account pauses any more.",
+    samples: accounts.map(({ id, pausedMillis }) => [{ account: id }, pausedMillis / 1000])
+  }
+]
+
+/** Tasks that hold a slot at a vendor, and those that wait for one. ADR 0108. */
+const slotGauge = (
+  queues: Effect.Success<ConcurrencyLimiter["Service"]["queues"]>
+): MetricFamily => ({
+  name: "gateway_vendor_slots",
+  type: "gauge",
+  help: "Unfinished tasks by concurrency limit: those that hold a slot, and those that wait.",
+  samples: queues.flatMap(({ held, line, waiting }) => [
+    [{ line, state: "held" }, held] as const,
+    [{ line, state: "waiting" }, waiting] as const
+  ])
+})

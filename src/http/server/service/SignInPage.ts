@@ -1,0 +1,27 @@
+import { HttpServerResponse } from "effect/http"
+import { basePathOf } from "../Paths.ts"
+import { hardened } from "./DocsPage.ts"
+
+/** A link that signs in once. The secret stands in the fragment, which browsers send to nobody. */
+export const signInUrl = (baseUrl: string, token: string): string =>
+  `${baseUrl}/sign-in#token=${token}`
+
+/** Leads on from a page of ours: in a redirect from another site the browser would not send the cookie. */
+export const signedInPage = (baseUrl: string) => {
+  const console = `${basePathOf(baseUrl)}/console`
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Signed in</title>
+<meta http-equiv="refresh" content="0;url=${console}">
+<h1>Signed in</h1>
+<p><a href="${console}">Go on</a></p>
+</html>
+`
+  return HttpServerResponse.setHeader(
+    hardened(HttpServerResponse.html(html)),
+    "cache-control",
+    "no-store"
+  )
+}

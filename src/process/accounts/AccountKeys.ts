@@ -1,0 +1,174 @@
+import { Clock, Context, DateTime, Effect, Layer, Redacted, Schema, Struct } from "effect"
+import { createHash } from "node:crypto"
+import { DatabaseClock } from "../../db/DatabaseClock.ts"
+import {
+  accountForgottenSeconds,
+  accountKeepSeconds,
+  accountLeftSeconds
+} from "../../domain/Limits.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { providerVariables, regions } from "../../domain/Provider.ts"
+import type { AccountSetting, Provider } from "../../domain/Provider.ts"
+import { Accounts } from "../../vendors/accounts/Accounts.ts"
+import { taskProviders } from "../../vendors/Adapters.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
+import * as Duty from "../heartbeat/Duty.ts"
+import { Process } from "../heartbeat/Process.ts"
+import { Secrets } from "../secrets/Secrets.ts"
+import { AccountKeyStore } from "./AccountKeyStore.ts"
+import type { StoredAccount } from "./AccountKeyStore.ts"
+
+/**
+ * Keeps the encrypted keys of the accounts that run tasks, so that a job is finished with the key that
+ * bought it even after its account has left the configuration. docs/reference/vendors.md#accounts-that-leave, ADR 0186.
+ */
+export class AccountKeys extends Context.Service<
+  AccountKeys,
+  {
+    /** The account of a job, as named by its attempt: from the configuration, or one that has left it. */
+    readonly ownerOf: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
+    /** When a process last had these accounts, of those that left this process's configuration. */
+    readonly departed: Effect.Effect<ReadonlyMap<string, DateTime.Utc>, StoreUnavailable>
+  }
+>()("gateway/process/AccountKeys") {
+  /** Stores them before any task can run, and again at an interval, as a duty. ADR 0202 */
+  static readonly layer = Layer.effect(
+    AccountKeys,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const clock = yield* DatabaseClock
+      const secrets = yield* Secrets
+      const store = yield* AccountKeyStore
+      const vendors = yield* VendorClient
+      const { changed, publishChange } = yield* Process
+      const accountsChanged = yield* changed("accounts")
+      const open = makeOpen(secrets)
+      const own = accounts.configured.filter(({ provider }) => taskProviders.has(provider))
+      const ids = accounts.configured.map(({ id }) => id)
+      const sealed = own.map((account) => ({
+        id: account.id,
+        sealed: secrets.encrypt(encode(account))
+      }))
+
+      let seen: string | undefined
+      /** A process that finds different accounts notifies the others. */
+      const look = Effect.gen(function* () {
+        const others = yield* store.others(ids)
+        accounts.setDeparted((yield* Effect.forEach(others, open)).flat())
+        const names = others.map(({ id }) => id).join()
+        if (seen !== undefined && names !== seen) publishChange("accounts")
+        seen = names
+        return new Map(others.map(({ configuredAt, id }) => [id, configuredAt]))
+      })
+
+      let isIdle = false
+      let tendedAt = Number.NEGATIVE_INFINITY
+      const tend = Effect.gen(function* () {
+        const millis = yield* Clock.currentTimeMillis
+        // It has none, and others have left none: they may still leave some
+        if (isIdle && millis - tendedAt < idleMillis) return
+        tendedAt = millis
+        const now = yield* clock.now
+        if (sealed.length > 0) yield* store.keep(sealed, false, now)
+        const known = yield* look
+        isIdle = sealed.length === 0 && known.size === 0
+        const leftSince = DateTime.subtract(now, { seconds: accountLeftSeconds })
+        const left = [...known].filter(([, at]) => DateTime.isLessThan(at, leftSince))
+        const draining = accounts.configured.filter(accounts.isDraining).map(({ id }) => id)
+        const waitedFor = [...left.map(([id]) => id), ...draining]
+        if (waitedFor.length > 0) yield* store.leave(waitedFor, yield* DateTime.now)
+        if (left.length === 0) return
+        yield* store.forget(DateTime.subtract(now, { seconds: accountForgottenSeconds }))
+      })
+
+      if (sealed.length > 0) {
+        yield* store.keep(sealed, true, yield* clock.now)
+        publishChange("accounts")
+      }
+      yield* look
+      // One of the processes with these accounts records them for all
+      const name = `vendor accounts ${createHash("sha256").update(ids.toSorted().join()).digest("hex").slice(0, 16)}`
+      yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
+      yield* accountsChanged.pipe(
+        Effect.andThen(look),
+        Effect.catchCause((cause) => Effect.logDebug("Could not read vendor accounts", cause)),
+        Effect.forever,
+        Effect.forkScoped
+      )
+
+      return AccountKeys.of({
+        // Another process may have started to use it since
+        ownerOf: (accountId) =>
+          Effect.catch(vendors.owner(accountId), () =>
+            Effect.andThen(Effect.ignore(look), vendors.owner(accountId))
+          ),
+        departed: look
+      })
+    })
+  ).pipe(Layer.provide(AccountKeyStore.layer))
+}
+
+const idleMillis = 60_000
+
+/** Part of every text, so that no other ciphertext of the service is accepted. */
+const purpose = "vendor account 1"
+
+const isProvider = (name: string): name is Provider => Object.hasOwn(providerVariables, name)
+
+const Sealed = Schema.fromJsonString(
+  Schema.Struct({
+    purpose: Schema.Literal(purpose),
+    id: Schema.String,
+    provider: Schema.String.pipe(Schema.refine(isProvider)),
+    key: Schema.String,
+    baseUrl: Schema.String,
+    weight: Schema.Int,
+    concurrent: Schema.optionalKey(Schema.Int),
+    polls: Schema.optionalKey(Schema.Int),
+    region: Schema.optionalKey(Schema.Literals(regions)),
+    jwksUrl: Schema.optionalKey(Schema.String)
+  } satisfies Record<keyof AccountSetting | "purpose", Schema.Top>)
+)
+const decode = Schema.decodeUnknownEffect(Sealed)
+
+const encode = ({ key, ...account }: AccountSetting): string =>
+  JSON.stringify({ purpose, ...account, key: Redacted.value(key) })
+
+/** Reads a stored account, once per write; `[]` if it cannot be read, which is logged once. */
+const makeOpen = (secrets: Secrets["Service"]) => {
+  const known = new Map<
+    string,
+    { readonly sealed: string; readonly accounts: ReadonlyArray<AccountSetting> }
+  >()
+  const read = ({ id, sealed }: StoredAccount) =>
+    secrets.decrypt(sealed).pipe(
+      Effect.flatMap(decode),
+      Effect.filterOrFail((account) => account.id === id),
+      Effect.map((account): ReadonlyArray<AccountSetting> => [
+        {
+          ...Struct.omit(account, ["purpose"]),
+          key: Redacted.make(account.key, { label: `${account.provider} key` })
+        }
+      ]),
+      Effect.catch(() =>
+        Effect.as(
+          Effect.logError(
+            `The key of the account ${id}, which left the configuration, cannot be read: its jobs wait. ` +
+              "Remedy: set MASTER_KEY as it was, or put the account back into the configuration"
+          ),
+          []
+        )
+      )
+    )
+  return (stored: StoredAccount) =>
+    Effect.gen(function* () {
+      const sealed = Buffer.from(stored.sealed).toString("hex")
+      const before = known.get(stored.id)
+      if (before?.sealed === sealed) return before.accounts
+      const accounts = yield* read(stored)
+      known.set(stored.id, { sealed, accounts })
+      return accounts
+    })
+}

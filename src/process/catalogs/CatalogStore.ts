@@ -1,0 +1,103 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Schema } from "effect"
+import type { DateTime, Option } from "effect"
+import type { HashedContent } from "../../catalog/CatalogContent.ts"
+import { audited, named } from "../../db/Audited.ts"
+import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** A stored catalog. */
+export interface StoredCatalog {
+  readonly id: number
+  readonly hash: string
+  readonly text: string
+  /** Null if it never was. */
+  readonly adoptedAt: DateTime.Utc | null
+}
+
+/** The catalog for all processes, and since when. */
+export interface Adoption {
+  readonly adoption: number
+  readonly catalog: number
+  readonly hash: string
+  /** Absent for callers that already have it. */
+  readonly text: string | null
+  readonly adoptedAt: DateTime.Utc
+}
+
+/** A process that starts, or was asked to reload its file. */
+export interface AdoptionRequest {
+  readonly catalog: HashedContent
+  readonly processId: string
+  readonly isStart: boolean
+  /** Other processes with a heartbeat since then are alive. */
+  readonly aliveSince: DateTime.Utc
+  readonly now: DateTime.Utc
+}
+
+/** Catalogs by their hash, and which was adopted when. ADR 0156. */
+export class CatalogStore extends Context.Service<
+  CatalogStore,
+  {
+    /** Stores and adopts in one transaction. Returns the latest adoption, which may be of another catalog. */
+    readonly adopt: (request: AdoptionRequest) => Effect.Effect<Adoption, StoreUnavailable>
+    /** The latest adoption; `known` is the number of the caller's catalog. */
+    readonly latest: (known: number) => Effect.Effect<Option.Option<Adoption>, StoreUnavailable>
+    readonly byId: (id: number) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
+    readonly byHash: (hash: string) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
+    /** What was adopted at a time. */
+    readonly at: (
+      time: DateTime.Utc
+    ) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
+  }
+>()("gateway/process/CatalogStore") {
+  static readonly layer = Layer.effect(
+    CatalogStore,
+    Effect.map(PgClient.PgClient, (sql) => {
+      const one = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+        statement.pipe(rowsOf(Stored), Effect.map(Array.head), storeFailures)
+      const stored = sql.literal(
+        "c.id, c.hash, c.text, (SELECT max(a.adopted_at) FROM catalog_adoptions a WHERE a.catalog_id = c.id) " +
+          "AS adopted_at FROM catalogs c"
+      )
+      return CatalogStore.of({
+        adopt: ({ aliveSince, catalog, isStart, now, processId }) =>
+          sql`
+            SELECT * FROM catalog_adopt(${catalog.hash}, ${catalog.text}, ${processId}, ${isStart},
+              ${toDate(aliveSince)}, ${toDate(now)})`.pipe(
+            rowOf(AdoptionRow),
+            audited(sql, named),
+            storeFailures
+          ),
+        latest: (known) =>
+          sql`SELECT * FROM catalog_adopted(${known}) WHERE adoption IS NOT NULL`.pipe(
+            rowsOf(AdoptionRow),
+            Effect.map(Array.head),
+            storeFailures
+          ),
+        byId: (id) => one(sql`SELECT ${stored} WHERE c.id = ${id}`),
+        byHash: (hash) => one(sql`SELECT ${stored} WHERE c.hash = ${hash}`),
+        at: (time) =>
+          one(sql`
+            SELECT c.id, c.hash, c.text, a.adopted_at FROM catalog_adoptions a JOIN catalogs c ON c.id = a.catalog_id
+            WHERE a.adopted_at <= ${toDate(time)} ORDER BY a.adopted_at DESC, a.id DESC LIMIT 1`)
+      })
+    })
+  )
+}
+
+const Stored = Schema.Struct({
+  id: Schema.Int,
+  hash: Schema.String,
+  text: Schema.String,
+  adoptedAt: Schema.NullOr(Time)
+})
+
+const AdoptionRow = Schema.Struct({
+  adoption: Schema.Int,
+  catalog: Schema.Int,
+  hash: Schema.String,
+  text: Schema.NullOr(Schema.String),
+  adoptedAt: Time
+})

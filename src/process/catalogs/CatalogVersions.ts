@@ -1,0 +1,230 @@
+import { Context, DateTime, Effect, Layer, Option, Result } from "effect"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { makeVersion, readStored } from "../../catalog/CatalogContent.ts"
+import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
+import { differenceOf } from "../../catalog/CatalogDifference.ts"
+import type { CatalogDifference } from "../../catalog/CatalogDifference.ts"
+import type { CatalogError } from "../../catalog/CatalogSource.ts"
+import { AppConfig } from "../../config/Config.ts"
+import { DatabaseClock } from "../../db/DatabaseClock.ts"
+import { catalogsKeptMax, ownerDeadSeconds } from "../../domain/Limits.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { Process } from "../heartbeat/Process.ts"
+import { CatalogStore } from "./CatalogStore.ts"
+import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
+
+/** A catalog and its last adoption; null if never adopted. */
+export interface AdoptedCatalog {
+  readonly version: CatalogVersion
+  readonly adoptedAt: DateTime.Utc | null
+}
+
+export interface Reload {
+  readonly hash: string
+  readonly previousHash: string
+  /** False for a dry run, or if it was adopted already. */
+  readonly adopted: boolean
+  readonly difference: CatalogDifference
+}
+
+/** The adopted catalog and its changes over time, the same in all processes. docs/catalog.md#reload */
+export class CatalogVersions extends Context.Service<
+  CatalogVersions,
+  {
+    /**
+     * Reads `CATALOG_FILE` and makes all processes adopt it. On any fault the adopted catalog stays unchanged.
+     * `dryRun` only reports what would change.
+     */
+    readonly reload: (dryRun: boolean) => Effect.Effect<Reload, CatalogError | StoreUnavailable>
+    /**
+     * The catalog of a task, by its number; `null` for the adopted one. This and the next two return `None` if there is
+     * no catalog, or if this release cannot read it, which is logged.
+     */
+    readonly withId: (
+      id: number | null
+    ) => Effect.Effect<Option.Option<CatalogVersion>, StoreUnavailable>
+    readonly withHash: (
+      hash: string
+    ) => Effect.Effect<Option.Option<AdoptedCatalog>, StoreUnavailable>
+    /** The catalog that was adopted at a time. */
+    readonly at: (
+      time: DateTime.Utc
+    ) => Effect.Effect<Option.Option<AdoptedCatalog>, StoreUnavailable>
+    readonly current: () => AdoptedCatalog
+  }
+>()("gateway/process/CatalogVersions") {
+  /** Adopts at startup, and watches for adoptions by other processes. */
+  static readonly layer = Layer.effect(
+    CatalogVersions,
+    Effect.gen(function* () {
+      const catalog = yield* Catalog
+      const store = yield* CatalogStore
+      const { database } = yield* AppConfig
+      const { changed, id: processId, publishChange } = yield* Process
+      const catalogChanged = yield* changed("catalog")
+      const clock = yield* DatabaseClock
+      const adopted = yield* makeAdopted
+
+      const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
+        const next = yield* catalog.read
+        // Compared with the adopted catalog, not with the one this process saw last
+        yield* adopted.look
+        const before = catalog.current()
+        const difference = differenceOf(before.content, next.content)
+        const isSame = next.hash === before.hash
+        if (!dryRun) {
+          const now = yield* clock.now
+          const request = { catalog: next, processId, isStart: false, aliveSince: now, now }
+          yield* adopted.become(yield* store.adopt(request))
+          publishChange("catalog")
+        }
+        return {
+          hash: next.hash,
+          previousHash: before.hash,
+          adopted: !dryRun && !isSame,
+          difference
+        }
+      })
+
+      // Only one process has an embedded store
+      if (database._tag === "Postgres") {
+        yield* adopted.look.pipe(
+          Effect.catchCause((cause) => Effect.logDebug("Could not read the catalog", cause)),
+          (look) => Effect.andThen(catalogChanged, look),
+          Effect.forever,
+          Effect.forkScoped
+        )
+      }
+
+      return CatalogVersions.of({
+        reload: (dryRun) => Effect.uninterruptible(reload(dryRun)),
+        current: () => ({ version: catalog.current(), adoptedAt: adopted.since() }),
+        ...(yield* makeEarlier)
+      })
+    })
+  ).pipe(Layer.provide(CatalogStore.layer))
+}
+
+/** `told`: what has been logged. A job whose catalog is unreadable asks for it every minute. */
+const versionOf = Effect.fnUntraced(function* (
+  { hash, id, text }: StoredCatalog,
+  told = new Set<string>()
+) {
+  const read = readStored(hash, text)
+  if (Result.isSuccess(read)) {
+    told.delete(hash)
+    return Option.some(makeVersion(read.success, id))
+  }
+  if (told.has(hash)) return Option.none<CatalogVersion>()
+  told.add(hash)
+  yield* Effect.logError(
+    `The catalog ${hash} cannot be used: ${read.failure}. Remedy: run the same release everywhere`
+  )
+  return Option.none<CatalogVersion>()
+})
+
+/** Follows adoptions in the store, including this process's own. */
+const makeAdopted = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const store = yield* CatalogStore
+  const { id: processId, publishChange } = yield* Process
+  // The clock of heartbeats, by which all processes date adoptions. ADR 0176
+  const now = yield* (yield* DatabaseClock).now
+  let known = 0
+  let since = now
+
+  /** A catalog that this release cannot read is skipped, and logged once. */
+  const become = Effect.fnUntraced(function* (adoption: Adoption) {
+    const { adoption: number, adoptedAt, catalog: id, hash, text } = adoption
+    if (number <= known) return
+    known = number
+    const before = catalog.current()
+    if (hash === before.hash && id === before.id) {
+      since = adoptedAt
+      return
+    }
+    const next =
+      hash === before.hash
+        ? Option.some(makeVersion(before, id))
+        : yield* versionOf({ id, hash, text: text ?? "", adoptedAt })
+    if (Option.isNone(next)) return
+    catalog.replace(next.value)
+    since = adoptedAt
+    if (hash !== before.hash) yield* Effect.logInfo(`Adopted the catalog ${hash}`)
+  })
+
+  const own = catalog.current()
+  const aliveSince = DateTime.subtract(now, { seconds: ownerDeadSeconds })
+  const latest = yield* store.adopt({ catalog: own, processId, isStart: true, aliveSince, now })
+  if (latest.hash !== own.hash) {
+    yield* Effect.logWarning(
+      `CATALOG_FILE of this process is one that was replaced: the catalog ${latest.hash}, which the other ` +
+        "processes have, is kept. Remedy: give all processes the same file, or reload"
+    )
+    // Until the other one is read, and permanently if it is unreadable
+    const stored = yield* store.byHash(own.hash)
+    catalog.replace(
+      makeVersion(own, Option.match(stored, { onNone: () => null, onSome: ({ id }) => id }))
+    )
+  }
+  yield* become(latest)
+  publishChange("catalog")
+
+  return {
+    become,
+    look: Effect.flatMap(
+      Effect.suspend(() => store.latest(known)),
+      Option.match({ onNone: () => Effect.void, onSome: become })
+    ),
+    since: () => since
+  }
+})
+
+/** Catalogs adopted before. The latest ones are kept. */
+const makeEarlier = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const store = yield* CatalogStore
+  const kept = new Map<number, CatalogVersion>()
+  const unreadable = new Set<string>()
+
+  const keep = (version: CatalogVersion): CatalogVersion => {
+    if (version.id === null) return version
+    kept.delete(version.id)
+    kept.set(version.id, version)
+    const [oldest] = kept.keys()
+    if (kept.size > catalogsKeptMax && oldest !== undefined) kept.delete(oldest)
+    return version
+  }
+  const known = (is: (version: CatalogVersion) => boolean): CatalogVersion | undefined =>
+    [catalog.current(), ...kept.values()].find(is)
+
+  const read = (stored: StoredCatalog) => {
+    const found = known(({ id }) => id === stored.id)
+    return found === undefined
+      ? Effect.map(versionOf(stored, unreadable), Option.map(keep))
+      : Effect.succeedSome(found)
+  }
+  const readSome = (found: Option.Option<StoredCatalog>) =>
+    Option.match(found, { onNone: () => Effect.succeedNone, onSome: read })
+
+  const adopted = Effect.fnUntraced(function* (
+    find: Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
+  ) {
+    const stored = yield* find
+    const version = yield* readSome(stored)
+    return Option.zipWith(stored, version, ({ adoptedAt }, version) => ({ version, adoptedAt }))
+  })
+
+  return {
+    withId: (id: number | null) =>
+      Effect.suspend(() => {
+        if (id === null) return Effect.succeedSome(catalog.current())
+        const found = known((version) => version.id === id)
+        return found === undefined
+          ? Effect.flatMap(store.byId(id), readSome)
+          : Effect.succeedSome(found)
+      }),
+    withHash: (hash: string) => adopted(store.byHash(hash)),
+    at: (time: DateTime.Utc) => adopted(store.at(time))
+  }
+})

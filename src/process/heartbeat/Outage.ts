@@ -1,0 +1,72 @@
+import { Cause, Effect } from "effect"
+import { storeRefusals } from "../../db/StoreFailures.ts"
+import { storeTrouble } from "../../db/StoreTrouble.ts"
+import { problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
+
+const heartbeat = {
+  begins: "The heartbeat of this process cannot be written",
+  ends: "The heartbeat of this process is written again"
+}
+/** A full disk refuses new rows first, and the heartbeat last. */
+const otherWrites = { begins: "The store refuses writes", ends: "The store accepts writes again" }
+
+/** Failed heartbeats and other refused writes: logged once for each reason, and when they succeed again. */
+export const makeOutage = () => {
+  let failure: StoreUnavailable | undefined
+  let what = heartbeat
+  let logged: string | undefined
+  let tried = storeRefusals()
+  const report = (of: typeof heartbeat, error: unknown, cause: Cause.Cause<StoreUnavailable>) => {
+    what = of
+    failure = error instanceof StoreUnavailable ? error : new StoreUnavailable({ cause: error })
+    const trouble = storeTrouble(failure)
+    if (trouble === logged) return Effect.logDebug("The store failed again", cause)
+    logged = trouble
+    return Effect.logError(`${of.begins}: ${trouble}`, cause)
+  }
+  const ended = Effect.suspend(() => {
+    failure = undefined
+    if (logged === undefined) return Effect.void
+    logged = undefined
+    return Effect.logInfo(what.ends)
+  })
+  return {
+    /**
+     * Fails while writes are refused, while the process has been silent for some time after a failed heartbeat, or when
+     * the store does not respond.
+     */
+    readyWith: (
+      ping: Effect.Effect<void, StoreUnavailable>,
+      isSilent: () => boolean
+    ): Effect.Effect<void, Problem> =>
+      Effect.mapError(
+        Effect.suspend(() =>
+          failure !== undefined && (what === otherWrites || isSilent())
+            ? Effect.fail(failure)
+            : ping
+        ),
+        (error) => problem(5003, `The store accepts no writes now: ${storeTrouble(error)}`)
+      ),
+    failed: (cause: Cause.Cause<StoreUnavailable>) => report(heartbeat, Cause.squash(cause), cause),
+    /** The heartbeat is written. After a refused statement, tries to write until the store accepts it. */
+    written: (tryToWrite: Effect.Effect<void, StoreUnavailable>) =>
+      Effect.suspend(() => {
+        const refusals = storeRefusals()
+        if (refusals === tried) return ended
+        return Effect.matchCauseEffect(tryToWrite, {
+          onSuccess: () => {
+            tried = refusals
+            return ended
+          },
+          onFailure: (cause) => {
+            const error = Cause.squash(cause)
+            if (error instanceof StoreUnavailable) return report(otherWrites, error, cause)
+            // A role without the right to temporary tables cannot try
+            tried = refusals
+            return ended
+          }
+        })
+      })
+  }
+}

@@ -1,0 +1,276 @@
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import { fault } from "../../config/Setting.ts"
+import { DatabaseClock } from "../../db/DatabaseClock.ts"
+import { callLeaseSeconds, heartbeatSeconds, ownerDeadSeconds } from "../../domain/Limits.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { Secrets } from "../secrets/Secrets.ts"
+import { Hints } from "../signals/Hints.ts"
+import { makeFiberSlots } from "../SlotArray.ts"
+import { CallLease } from "./CallLease.ts"
+import { makeMeasureSkew } from "./ClockSkew.ts"
+import { makeOutage } from "./Outage.ts"
+import { isReadable, makeProcessId } from "./ProcessId.ts"
+import { ProcessStore } from "./ProcessStore.ts"
+import type { DutyInterval, News } from "./ProcessStore.ts"
+import { compareWith, StoreProgress } from "./StoreProgress.ts"
+
+const dead = { seconds: ownerDeadSeconds }
+
+/**
+ * Writes the first heartbeat. A process with another master key could not sign with the others' secrets, nor they
+ * with its: it is refused while one of them is alive. One whose heartbeat does not return was killed, and this waits
+ * until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0222
+ */
+const enter = Effect.fnUntraced(function* (
+  id: string,
+  secrets: Secrets["Service"],
+  store: ProcessStore["Service"]
+) {
+  const clock = yield* DatabaseClock
+  const now = yield* clock.now
+  const isRefused = (other: string) => !isReadable(secrets, other)
+  const enterBeside = Effect.fnUntraced(function* (since: DateTime.Utc) {
+    const time = yield* clock.asParameter
+    return yield* store.enter(id, Option.getOrNull(time), { since, isRefused })
+  })
+  if ((yield* enterBeside(DateTime.subtract(now, dead))).length === 0) return
+  const soon = DateTime.add(now, { milliseconds: 1 })
+  // The last attempt enters, unless a refused process has appeared
+  const foreign = yield* Effect.repeat(
+    Effect.map(store.alive(soon), (ids) => ids.filter(isRefused)),
+    {
+      until: (ids) => ids.length > 0,
+      schedule: Schedule.spaced("1 second"),
+      times: ownerDeadSeconds
+    }
+  )
+  const refused = foreign.length === 0 ? yield* enterBeside(soon) : foreign
+  if (refused.length === 0) return
+  return yield* fault(
+    "MASTER_KEY",
+    `running processes encrypt under a key that is not among these: ${refused.join(", ")}`,
+    "set the same value as theirs"
+  )
+})
+
+/** Rows of processes are kept this long after their end (ADR 0104). */
+const processRowHours = 24
+
+const newsKinds = ["catalog", "drains", "faults"] as const
+/** Only hints announce added or removed accounts: a process that needs an unknown account reads the store. */
+export type NewsKind = (typeof newsKinds)[number] | "accounts"
+
+/** This process: its id owns tasks and attempts while its heartbeat is recent. */
+export class Process extends Context.Service<
+  Process,
+  {
+    readonly id: string
+    /**
+     * A process with a heartbeat older than this is dead. Returns the epoch, so that no
+     * process counts as dead, until this process has written its own heartbeats without
+     * a gap for as long: after a gap the store or this process was unavailable, and missing
+     * heartbeats of others prove nothing.
+     */
+    readonly aliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
+    /** The same for calls and reservations, whose leases last longer. ADR 0270. */
+    readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
+    /**
+     * Work that one process does for all, once per interval of seconds. Returns the wait for the next turn
+     * of this process, which comes with a heartbeat. ADR 0202.
+     */
+    readonly duty: (duty: DutyInterval) => Effect.Effect<Effect.Effect<void>>
+    /** Waits until another process has become dead; ends in all processes at once. */
+    readonly deaths: Effect.Effect<Effect.Effect<void>>
+    /** Waits until something of this kind has changed, as reported by a hint or a heartbeat. */
+    readonly changed: (kind: NewsKind) => Effect.Effect<Effect.Effect<void>>
+    /** Reports that something of this kind was changed here. */
+    readonly publishChange: (kind: NewsKind) => void
+    /** Called at each heartbeat while tasks wait for their next step. */
+    readonly onWaiting: (handler: () => void) => void
+    /**
+     * Whether this process's last heartbeat is recent enough for it not to count as dead. If it is not, as after a
+     * pause, others free what it claims now.
+     */
+    readonly isAlive: () => boolean
+    /**
+     * Counts the silences after which others may have released the holds of its calls. Cheap. Holds from before the
+     * last silence have to be taken again.
+     */
+    readonly silences: () => number
+    /** Writes a heartbeat, in addition to the regular ones. */
+    readonly confirm: Effect.Effect<void, StoreUnavailable>
+    /**
+     * Now, or a time of this process's clock, converted to the database's clock as of the last heartbeat, in
+     * milliseconds: for times that other processes or the receivers of signatures judge.
+     */
+    readonly databaseMillis: (localMillis?: number) => number
+    /** Whether this process had tasks in hand at the last heartbeat. */
+    readonly ownedTasks: () => boolean
+    /** Succeeds if the store responds and this process's heartbeats are written. For `/readyz`. */
+    readonly ready: Effect.Effect<void, Problem>
+  }
+>()("gateway/process/Process") {
+  /**
+   * Writes a heartbeat every few seconds. At the end of the scope the process is recorded as ended, so
+   * that everything it owned is free at once.
+   */
+  static readonly layer = Layer.effectContext(
+    Effect.gen(function* () {
+      const store = yield* ProcessStore
+      const clock = yield* DatabaseClock
+      const { database } = yield* AppConfig
+      const measureSkew = makeMeasureSkew()
+      const secrets = yield* Secrets
+      const id = makeProcessId(secrets)
+      const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity, aheadMillis: 0 }
+      const progress: StoreProgress = { processId: id, seen: 0 }
+      const compare = compareWith(store, progress)
+      const local = yield* Clock.Clock
+      const lease = new CallLease(local)
+      const fork = yield* makeFiberSlots()
+      const hints = yield* Hints
+      const news = yield* makeNews
+      const outage = makeOutage()
+      const beat = Effect.fnUntraced(function* (takes: boolean) {
+        const sentAt = lease.now()
+        const time = yield* clock.asParameter
+        const { seen } = progress
+        const { news: read, aheadMillis } = yield* measureSkew(
+          store.heartbeat(id, Option.getOrNull(time), takes ? news.duties() : [], seen)
+        )
+        const { at, ...found } = read
+        own.aheadMillis = Option.isSome(time) ? 0 : Math.round(aheadMillis)
+        const millis = DateTime.toEpochMillis(at)
+        yield* compare(found, { id, seen, since: DateTime.makeUnsafe(Math.max(0, own.newest)) })
+        if (!isSteady(own.newest, millis)) own.steadySince = millis
+        own.newest = millis
+        own.begunAt = sentAt.wall
+        lease.confirmed(sentAt)
+        news.read(found)
+        if (found.silent === null) return
+        const untilDeath = DateTime.toEpochMillis(found.silent) + ownerDeadSeconds * 1000 - millis
+        // Otherwise the next heartbeat notices it
+        if (untilDeath < heartbeatSeconds * 1000) {
+          fork(
+            Effect.delay(Effect.sync(news.died), Duration.millis(untilDeath + deathMarginMillis))
+          )
+        }
+      })
+      const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
+      // Before it enters, so that an interrupted startup leaves no row of a live process
+      yield* Effect.addFinalizer(() => Effect.ignore(leave))
+      // Only one process can lock the embedded store's folder, so every earlier process is dead
+      if (database._tag === "Embedded") yield* store.deleteAll
+      else {
+        yield* enter(id, secrets, store)
+        const now = yield* clock.now
+        yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
+      }
+      yield* beat(false)
+      // A process that had no peers sends hints from now on
+      hints.publishUnsafe("begun", id)
+      yield* beat(true).pipe(
+        Effect.andThen(outage.written(store.tryToWrite)),
+        Effect.catchCause(outage.failed),
+        Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
+        Effect.delay(firstTurn),
+        Effect.forkScoped
+      )
+      const since = (leaseSeconds: number) => Effect.map(clock.now, leaseStart(own, leaseSeconds))
+      const service = Process.of({
+        id,
+        aliveSince: since(ownerDeadSeconds),
+        callsAliveSince: since(callLeaseSeconds),
+        ...news.service,
+        isAlive: () =>
+          Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
+        silences: () => lease.silences(),
+        confirm: beat(false),
+        databaseMillis: (localMillis = local.currentTimeMillisUnsafe()) =>
+          localMillis - own.aheadMillis,
+        ready: outage.readyWith(
+          store.ping,
+          () => Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) >= gapMillis
+        )
+      })
+      return Context.make(Process, service).pipe(Context.add(StoreProgress, progress))
+    })
+  )
+}
+
+/** By then the loops of all nouns have started. */
+const firstTurn = Duration.millis(200)
+
+/** A timer may fire this much early. */
+const deathMarginMillis = 20
+
+/** Distributes the news of heartbeats to waiters. */
+const makeNews = Effect.gen(function* () {
+  const hints = yield* Hints
+  const duties: Array<DutyInterval & { readonly turns: Queue.Queue<void> }> = []
+  const deaths: Array<Queue.Queue<void>> = []
+  const changes = new Map<string, { last: string | undefined; waits: Array<Queue.Queue<void>> }>()
+  const changesOf = (kind: string) => {
+    const known = changes.get(kind)
+    if (known !== undefined) return known
+    const made = { last: undefined, waits: [] }
+    changes.set(kind, made)
+    return made
+  }
+  const waiting: Array<() => void> = []
+  let owns = false
+  const offer = (queue: Queue.Queue<void>) => Queue.offerUnsafe(queue, undefined)
+  const tell = (kind: string) => changesOf(kind).waits.forEach(offer)
+  hints.subscribe("news", tell)
+
+  return {
+    duties: () => duties,
+    died: () => deaths.forEach(offer),
+    read: (found: Omit<News, "at">) => {
+      for (const { name, turns } of duties) if (found.duties.includes(name)) offer(turns)
+      for (const kind of newsKinds) {
+        const change = changesOf(kind)
+        if (change.last !== undefined && change.last !== found[kind]) tell(kind)
+        change.last = found[kind]
+      }
+      owns = found.owns
+      if (found.waiting) for (const handle of waiting) handle()
+    },
+    service: {
+      duty: (duty: DutyInterval) =>
+        Effect.map(Queue.sliding<void>(1), (turns) => {
+          duties.push({ ...duty, turns })
+          return Queue.take(turns)
+        }),
+      deaths: Effect.map(Queue.sliding<void>(1), (wait) => {
+        deaths.push(wait)
+        return Queue.take(wait)
+      }),
+      changed: (kind: NewsKind) =>
+        Effect.map(Queue.sliding<void>(1), (wait) => {
+          changesOf(kind).waits.push(wait)
+          return Queue.take(wait)
+        }),
+      publishChange: (kind: NewsKind) => hints.publishUnsafe("news", kind),
+      onWaiting: (handler: () => void) => {
+        waiting.push(handler)
+      },
+      ownedTasks: () => owns
+    }
+  }
+})
+
+/** Two heartbeats further apart than this, or a clock that was set back, are more than a late timer. */
+const gapMillis = (ownerDeadSeconds * 1000) / 2
+
+const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis
+
+/** The start of a lease that ends now; the epoch while this process's own heartbeats have a gap. */
+const leaseStart =
+  (own: { readonly newest: number; readonly steadySince: number }, seconds: number) =>
+  (time: DateTime.Utc): DateTime.Utc => {
+    const now = DateTime.toEpochMillis(time)
+    const isReliable = isSteady(own.newest, now) && own.steadySince <= now - ownerDeadSeconds * 1000
+    return DateTime.makeUnsafe(isReliable ? now - seconds * 1000 : 0)
+  }

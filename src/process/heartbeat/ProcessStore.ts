@@ -1,0 +1,160 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { DirectConnection } from "../../db/DirectConnection.ts"
+import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { markStore } from "../../db/StoreMark.ts"
+import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
+import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** A duty of all processes, and the interval at which one of them does it. */
+export interface DutyInterval {
+  readonly name: string
+  readonly seconds: number
+}
+
+/** The result of a heartbeat, with one-word columns. */
+const News = Schema.Struct({
+  /** Now, by the clock of heartbeats. */
+  at: Time,
+  /** The progress of this process; below what it knew only if the store went back in time. */
+  advance: Schema.Finite,
+  /** Of the server; 0 if unknown. */
+  timeline: Schema.Int,
+  /** This heartbeat is the first that finds the timeline changed. */
+  moved: Schema.Boolean,
+  /** The duties taken by this process. */
+  duties: Schema.Array(Schema.String),
+  /** The oldest heartbeat of another process that is not dead yet. */
+  silent: Schema.NullOr(Time),
+  /** Tasks wait for their next step. */
+  waiting: Schema.Boolean,
+  /** This process has tasks in hand. */
+  owns: Schema.Boolean,
+  catalog: Schema.String,
+  drains: Schema.String,
+  faults: Schema.String
+})
+export type News = typeof News.Type
+
+const heartbeat = `
+  SELECT * FROM process_heartbeat(
+    $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[], $6::float8::bigint)`
+
+/** A number that nothing else in the database uses as an advisory lock. */
+const entranceLock = 7_305_004_119
+
+const Ids = Schema.Struct({ id: Schema.String })
+
+/** Heartbeats of the processes of the service. */
+export class ProcessStore extends Context.Service<
+  ProcessStore,
+  {
+    /**
+     * Takes due duties. The time defaults to the server's. Never waits for other statements of
+     * this process.
+     */
+    readonly heartbeat: (
+      id: string,
+      now: DateTime.Utc | null,
+      duties?: ReadonlyArray<DutyInterval>,
+      /** The highest `advance` known to the process. Default 0. */
+      seen?: number
+    ) => Effect.Effect<News, StoreUnavailable>
+    /** Marks a store that went back in time, unless another process has done so. docs/standbys.md */
+    readonly markRestored: (
+      process: ProcessAhead,
+      now: DateTime.Utc | null
+    ) => Effect.Effect<Option.Option<Mark>, StoreUnavailable>
+    /**
+     * Records that this process has ended; the next rescue frees what it owned. Its row stays, because its attempts
+     * still count in the sliding minute (ADR 0104).
+     */
+    readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Writes the first heartbeat, unless a process with a heartbeat since then is refused: it then returns the ids of
+     * those. One process at a time, so that each sees those that have entered. ADR 0222
+     */
+    readonly enter: (
+      id: string,
+      now: DateTime.Utc | null,
+      others: {
+        readonly since: DateTime.Utc
+        readonly isRefused: (id: string) => boolean
+      }
+    ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    /** The ids of those with a heartbeat at this time or later. */
+    readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    /** Only for a store that only one process can open. */
+    readonly deleteAll: Effect.Effect<void, StoreUnavailable>
+    /** Deletes the processes without a heartbeat since then. */
+    readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    readonly ping: Effect.Effect<void, StoreUnavailable>
+    /** Succeeds when the server has space for new rows. Waits behind no other statement of this process. */
+    readonly tryToWrite: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/process/ProcessStore") {
+  static readonly layer = Layer.effect(
+    ProcessStore,
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const query = Option.match(yield* DirectConnection, {
+        onNone: () => (statement: string, parameters: ReadonlyArray<unknown>) =>
+          storeFailures(sql.unsafe<object>(statement, parameters)),
+        onSome: (direct) => direct.query
+      })
+      const alive = (since: DateTime.Utc) =>
+        sql`SELECT id FROM processes WHERE heartbeat_at >= ${toDate(since)} ORDER BY id`.pipe(
+          rowsOf(Ids),
+          Effect.map((rows) => rows.map(({ id }) => id))
+        )
+      return ProcessStore.of({
+        enter: Effect.fnUntraced(
+          function* (id, now, { isRefused, since }) {
+            yield* sql`SELECT pg_advisory_xact_lock(${entranceLock})`
+            const refused = (yield* alive(since)).filter(isRefused)
+            if (refused.length > 0) return refused
+            const at = now === null ? null : toDate(now)
+            yield* sql`
+              INSERT INTO processes (id, started_at, heartbeat_at)
+              SELECT ${id}, at, at
+              FROM (SELECT coalesce(${at}::timestamptz, clock_timestamp()) AS at) AS x`
+            return []
+          },
+          (self) => storeFailures(sql.withTransaction(self))
+        ),
+        heartbeat: (id, now, duties = [], seen = 0) =>
+          query(heartbeat, [
+            id,
+            now === null ? null : toDate(now),
+            ownerDeadSeconds,
+            duties.map(({ name }) => name),
+            duties.map(({ seconds }) => seconds),
+            seen
+          ]).pipe(rowOf(News), storeFailures),
+        markRestored: (ahead, now) =>
+          markStore({ by: `process ${ahead.id}`, now, ahead }).pipe(
+            Effect.provideService(SqlClient, sql),
+            storeFailures
+          ),
+        leave: (id, now) =>
+          sql`
+            UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
+            WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
+        alive: (since) => storeFailures(alive(since)),
+        deleteAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
+        deleteOld: (since) =>
+          sql`
+            DELETE FROM processes WHERE greatest(heartbeat_at, left_at) < ${toDate(since)}`.pipe(
+            Effect.asVoid,
+            storeFailures
+          ),
+        ping: sql`SELECT 1`.pipe(Effect.asVoid, storeFailures),
+        tryToWrite: query("SELECT store_try_write()", []).pipe(Effect.asVoid, storeFailures)
+      })
+    })
+  )
+}

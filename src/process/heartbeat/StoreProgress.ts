@@ -1,0 +1,53 @@
+import { Context, DateTime, Effect, Option } from "effect"
+import { DatabaseClock } from "../../db/DatabaseClock.ts"
+import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
+import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import type { News, ProcessStore } from "./ProcessStore.ts"
+
+/** The progress of the store known to this process. docs/standbys.md#how-it-is-noticed */
+export interface StoreProgress {
+  /** Null if nobody writes heartbeats, as in tests of a store. */
+  readonly processId: string | null
+  /** The highest committed `advance` reported by the store. */
+  seen: number
+}
+
+export const StoreProgress = Context.Reference<StoreProgress>("gateway/process/StoreProgress", {
+  defaultValue: () => ({ processId: null, seen: 0 })
+})
+
+/**
+ * Compares the result of a heartbeat with what the process knew when it was sent, and marks a store that went back
+ * in time. No submit begins until the mark is written; after a failure the next heartbeat retries.
+ */
+export const compareWith = (store: ProcessStore["Service"], progress: StoreProgress) =>
+  Effect.fnUntraced(function* (found: Omit<News, "at">, ahead: ProcessAhead) {
+    if (found.moved) yield* logTimeline(found.timeline)
+    if (found.advance <= ahead.seen) {
+      const now = yield* (yield* DatabaseClock).asParameter
+      yield* logMark(yield* store.markRestored(ahead, Option.getOrNull(now)))
+    }
+    progress.seen = Math.max(progress.seen, found.advance)
+  })
+
+/** docs/standbys.md#how-it-is-noticed */
+const logMark = Option.match({
+  onNone: () =>
+    Effect.logWarning(
+      "The store has gone back in time, as another process has detected and marked"
+    ),
+  onSome: ({ holdsEnded, tasksInDoubt, trustedUntil }: Mark) => {
+    const until = trustedUntil === null ? "" : ` after ${DateTime.formatIso(trustedUntil)}`
+    return Effect.logError(
+      `The store has gone back in time: what was written${until} is lost. ${tasksInDoubt} unfinished tasks may have ` +
+        `been submitted, and are not submitted again blindly; ${holdsEnded} holds of calls and reservations are ` +
+        "released. Remedy: docs/standbys.md#after-a-step-back"
+    )
+  }
+})
+
+const logTimeline = (timeline: number) =>
+  Effect.logWarning(
+    `The store continues as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
+      `${ownerDeadSeconds} seconds, in which each process compares its progress; see docs/standbys.md`
+  )

@@ -1,0 +1,85 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { rowOf, rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+const Counts = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
+type Counts = typeof Counts.Type
+
+/**
+ * One process at a time maintains the partitions, because all start at the same full hour. Must differ from
+ * the lock of the migrations.
+ */
+const advisoryLock = 7_305_004_118
+
+/** The tables with day partitions, and the columns that give the day. */
+const partitioned = [
+  ["events", "created_at"],
+  ["deliveries", "created_at"],
+  ["delivery_attempts", "started_at"],
+  ["calls", "created_at"]
+] as const
+
+/** The day partitions of events, deliveries, attempts and receipts of calls. ADR 0053. */
+export class PartitionStore extends Context.Service<
+  PartitionStore,
+  {
+    /**
+     * Creates the partitions from today to `daysAhead`, and drops those that ended before
+     * `keepSince`. One transaction per table, so that a writer waits for the lock of one table at most.
+     */
+    readonly maintain: (
+      now: DateTime.Utc,
+      daysAhead: number,
+      keepSince: DateTime.Utc
+    ) => Effect.Effect<Counts, StoreUnavailable>
+    /** The same for the months of the audit log: this one and the next. ADR 0168. */
+    readonly maintainAudit: (
+      now: DateTime.Utc,
+      keepSince: DateTime.Utc
+    ) => Effect.Effect<Counts, StoreUnavailable>
+  }
+>()("gateway/process/PartitionStore") {
+  static readonly layer = Layer.effect(
+    PartitionStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      PartitionStore.of({
+        maintain: Effect.fnUntraced(function* (now, daysAhead, keepSince) {
+          const counts = yield* Effect.forEach(partitioned, ([table, column]) =>
+            sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
+              Effect.andThen(
+                sql`
+                  SELECT made, dropped FROM partitions_maintain(
+                    ${table}, ${column}, ${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
+                  rowsOf(Counts)
+                )
+              ),
+              sql.withTransaction,
+              storeFailures
+            )
+          )
+          yield* storeFailures(sql`SELECT * FROM delivery_queue_prune(${toDate(keepSince)})`)
+          yield* storeFailures(
+            sql`DELETE FROM withheld_alerts WHERE created_at < ${toDate(keepSince)}`
+          )
+          const sum = (key: keyof Counts) => counts.flat().reduce((all, one) => all + one[key], 0)
+          return { made: sum("made"), dropped: sum("dropped") }
+        }),
+        maintainAudit: (now, keepSince) =>
+          sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
+            Effect.andThen(
+              sql`
+                SELECT made, dropped FROM month_partitions_maintain(
+                  'audit_entries', 'created_at', ${toDate(now)}, ${toDate(keepSince)})`.pipe(
+                rowOf(Counts)
+              )
+            ),
+            sql.withTransaction,
+            storeFailures
+          )
+      })
+    )
+  )
+}

@@ -1,0 +1,81 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import { Bytes, rowsOf } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** A column of texts encrypted under the master key, and the primary key of its table. */
+export interface SealedColumn {
+  readonly table: string
+  readonly column: string
+  readonly key: readonly [string, string?]
+}
+
+/**
+ * Every column encrypted under the master key. A secret moves from `secret` to
+ * `previous_secret`, so that a pass in this order misses none.
+ */
+export const sealedColumns: ReadonlyArray<SealedColumn> = [
+  { table: "webhook_endpoints", column: "secret", key: ["id"] },
+  { table: "webhook_endpoints", column: "previous_secret", key: ["id"] },
+  { table: "vendor_accounts", column: "sealed", key: ["id"] },
+  { table: "manage_idempotency_keys", column: "response", key: ["caller", "key"] }
+]
+
+/** One encrypted text; `second` is empty where the primary key is one column. */
+const SealedValue = Schema.Struct({ first: Schema.String, second: Schema.String, sealed: Bytes })
+export type SealedValue = typeof SealedValue.Type
+
+/** The texts in all tables encrypted under the master key. ADR 0222 */
+export class SealedValueStore extends Context.Service<
+  SealedValueStore,
+  {
+    /** The next values after this one, by primary key. */
+    readonly page: (
+      column: SealedColumn,
+      after: Pick<SealedValue, "first" | "second">,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<SealedValue>, StoreUnavailable>
+    /** False if the value has changed since it was read. */
+    readonly replace: (
+      column: SealedColumn,
+      value: SealedValue,
+      sealed: Uint8Array
+    ) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("gateway/process/SealedValueStore") {
+  static readonly layer = Layer.effect(
+    SealedValueStore,
+    Effect.map(PgClient.PgClient, (sql) => {
+      const keyOf = ({ key: [first, second] }: SealedColumn) => ({
+        first: sql(first),
+        second: second === undefined ? sql.literal("''") : sql(second)
+      })
+      return SealedValueStore.of({
+        page: (place, after, limit) => {
+          const key = keyOf(place)
+          const column = sql(place.column)
+          // Values of erased users are empty
+          return sql`
+            SELECT ${key.first} AS first, ${key.second} AS second, ${column} AS sealed
+            FROM ${sql(place.table)}
+            WHERE (${key.first}, ${key.second}) > (${after.first}, ${after.second})
+              AND length(${column}) > 0
+            ORDER BY 1, 2 LIMIT ${limit}`.pipe(rowsOf(SealedValue), storeFailures)
+        },
+        replace: (place, value, sealed) => {
+          const key = keyOf(place)
+          const column = sql(place.column)
+          return sql`
+            UPDATE ${sql(place.table)} SET ${column} = ${Buffer.from(sealed)}
+            WHERE ${key.first} = ${value.first} AND ${key.second} = ${value.second}
+              AND ${column} = ${Buffer.from(value.sealed)}
+            RETURNING true`.pipe(
+            Effect.map((rows) => rows.length > 0),
+            storeFailures
+          )
+        }
+      })
+    })
+  )
+}

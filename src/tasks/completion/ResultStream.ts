@@ -1,0 +1,105 @@
+import { Cause, Effect, Pull, Stream } from "effect"
+import type { Array as Arr, Scope } from "effect"
+import { isServed, mimeOf, sniff } from "../../catalog/media/Formats.ts"
+import type { Format } from "../../catalog/media/Formats.ts"
+import { resultBytesMax } from "../../domain/Limits.ts"
+import type { Download } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+
+/** A result that is being copied. */
+export interface ResultStream {
+  /** By its first bytes if they identify a format, else as declared. */
+  readonly mime: string
+  readonly stream: Stream.Stream<Uint8Array, VendorError>
+}
+
+/**
+ * A download whose first bytes are those of a medium; it fails beyond `resultBytesMax`. Fails as `LOST`
+ * when something else comes (an error page, or nothing).
+ */
+export const resultStream = Effect.fnUntraced(function* ({
+  announced = 0,
+  mime: declared,
+  stream
+}: Download): Effect.fn.Return<ResultStream, VendorError, Scope.Scope> {
+  if (announced > resultBytesMax) return yield* tooLarge
+  const pull = yield* Stream.toPull(stream)
+  const [head, rest] = yield* headOf(pull)
+  const format = sniff(head)
+  if (!isMedium(head, format, declared)) {
+    return yield* lost(head.length === 0 ? "it is empty" : "its host sent something else")
+  }
+  return {
+    mime: (format === undefined ? undefined : mimeOf(format)) ?? declared,
+    stream: bounded(head, rest)
+  }
+})
+
+/** Longer than every signature of a format, in bytes. */
+const headBytes = 16
+
+type ChunkPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, VendorError>
+
+/** The first chunks as one, and what follows them; `undefined` when the stream has ended. */
+const headOf = (
+  pull: ChunkPull
+): Effect.Effect<readonly [Uint8Array, ChunkPull | undefined], VendorError> => {
+  const more = (
+    head: Uint8Array
+  ): Effect.Effect<readonly [Uint8Array, ChunkPull | undefined], VendorError> =>
+    head.length >= headBytes
+      ? Effect.succeed([head, pull])
+      : pull.pipe(
+          Effect.map((chunks) =>
+            head.length === 0 && chunks.length === 1 ? chunks[0] : Buffer.concat([head, ...chunks])
+          ),
+          Effect.flatMap(more),
+          Pull.catchDone(() => Effect.succeed([head, undefined] as const))
+        )
+  return more(new Uint8Array())
+}
+
+/**
+ * A download that is declared as a known image format must have its signature; one that is
+ * declared as another type may be anything but a document.
+ */
+const isMedium = (head: Uint8Array, format: Format | undefined, declared: string): boolean => {
+  if (head.length === 0) return false
+  if (format === "SVG, XML or HTML") return declared === "image/svg+xml"
+  if (format === "PDF" || format === "ZIP") return false
+  if (format !== undefined) return true
+  const isText = head[0] === 0x7b || head[0] === 0x5b
+  return !isText && !(declared.startsWith("image/") && isServed(declared))
+}
+
+const bounded = (
+  head: Uint8Array,
+  rest: ChunkPull | undefined
+): Stream.Stream<Uint8Array, VendorError> => {
+  let size = 0
+  const counted = (chunks: Arr.NonEmptyReadonlyArray<Uint8Array>) => {
+    for (const { length } of chunks) size += length
+    return size > resultBytesMax ? Effect.fail(tooLarge) : Effect.succeed(chunks)
+  }
+  const remaining = rest === undefined ? Cause.done() : Effect.flatMap(rest, counted)
+  return Stream.fromPull(
+    Effect.sync(() => {
+      let next: ChunkPull = counted([head])
+      return Effect.suspend(() => {
+        const pulled = next
+        next = remaining
+        return pulled
+      })
+    })
+  )
+}
+
+/** The result of a job cannot be downloaded. */
+export const lost = (why: string): VendorError =>
+  new VendorError({ class: "LOST", message: `The result could not be copied: ${why}` })
+
+/** Not `LOST`: another download would be as large, so it is not tried again. */
+const tooLarge = new VendorError({
+  class: "FAILED",
+  message: `it is larger than ${resultBytesMax} bytes`
+})

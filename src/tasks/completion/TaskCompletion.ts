@@ -1,0 +1,109 @@
+import { Context, DateTime, Duration, Effect, Layer, Metric } from "effect"
+import type { Option } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import type { TaskView } from "../../db/TaskRow.ts"
+import { modelAt } from "../../domain/Candidate.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import type { TaskError } from "../../domain/Task.ts"
+import { taskResult } from "../../domain/TaskBody.ts"
+import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
+import { balanceLow, taskEvent } from "../../webhooks/Events.ts"
+import { ConcurrencyLimiter } from "../submission/ConcurrencyLimiter.ts"
+import { TaskChanges } from "../TaskChanges.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { Finish } from "../TaskStore.ts"
+
+/**
+ * The only way to end a task: state, money, event and deliveries in one transaction, then the
+ * notifications. `epoch` is the owner's; without it (cancel) the first call wins. Both methods return
+ * whether this call ended the task.
+ */
+export class TaskCompletion extends Context.Service<
+  TaskCompletion,
+  {
+    readonly complete: (
+      task: TaskView,
+      epoch: Option.Option<number>,
+      result: ReadonlyArray<string>,
+      captured: Credits
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    readonly fail: (
+      task: TaskView,
+      epoch: Option.Option<number>,
+      error: TaskError
+    ) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("gateway/tasks/TaskCompletion") {
+  static readonly layer = Layer.effect(
+    TaskCompletion,
+    Effect.gen(function* () {
+      const { balanceAlertThrottle } = yield* AppConfig
+      const changes = yield* TaskChanges
+      const slots = yield* ConcurrencyLimiter
+      const store = yield* TaskStore
+      const notifier = yield* WorkNotifier
+
+      const end = Effect.fnUntraced(function* (
+        task: TaskView,
+        epoch: Option.Option<number>,
+        outcome: Finish["outcome"]
+      ) {
+        const now = yield* DateTime.now
+        const payload = taskResult(
+          {
+            id: task.id,
+            status: outcome.status,
+            createdAt: task.createdAt,
+            updatedAt: now,
+            error: outcome.status === "failed" ? outcome.error : null,
+            result: outcome.status === "completed" ? outcome.result : null,
+            metadata: task.metadata
+          },
+          task.resultKind
+        )
+        const finished = yield* store.finish({
+          taskId: task.id,
+          epoch,
+          outcome,
+          event: taskEvent(modelAt(task), payload, now),
+          alert: (wallet) => balanceLow(wallet, now),
+          throttleSeconds: Duration.toSeconds(balanceAlertThrottle),
+          now
+        })
+        if (finished._tag === "Fenced") return false
+        yield* countEnded(task, outcome)
+        yield* Effect.uninterruptible(
+          Effect.all(
+            [
+              notifier.notifyEndpoints(finished.endpoints),
+              changes.notify(task.id),
+              slots.notifyReleased
+            ],
+            { discard: true }
+          )
+        )
+        return true
+      })
+
+      return TaskCompletion.of({
+        complete: (task, epoch, result, captured) =>
+          end(task, epoch, { status: "completed", result, captured }),
+        fail: (task, epoch, error) => end(task, epoch, { status: "failed", error })
+      })
+    })
+  )
+}
+
+const endedTotal = Metric.counter("gateway_tasks_ended_total", {
+  description: "Tasks that ended, by vendor, model and outcome; cause: the code of a failure",
+  incremental: true
+})
+
+/** Of an alias by the model that the task was at. */
+const countEnded = (task: TaskView, outcome: Finish["outcome"]) => {
+  const { model, vendor } = modelAt(task)
+  const cause = outcome.status === "failed" ? String(outcome.error.code) : ""
+  const labels = { vendor, model, outcome: outcome.status, cause }
+  return Metric.update(Metric.withAttributes(endedTotal, labels), 1)
+}

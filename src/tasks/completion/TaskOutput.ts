@@ -1,0 +1,291 @@
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Metric,
+  Option,
+  Result,
+  Schema,
+  Stream
+} from "effect"
+import type { Scope } from "effect"
+import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { chargeHeld, requestedOf } from "../../catalog/Price.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { modelAt, priceAt } from "../../domain/Candidate.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import { StoreUnavailable } from "../../domain/Problem.ts"
+import {
+  artifactRetries,
+  failingHostRetrySeconds,
+  resultRetrySeconds
+} from "../../domain/Retries.ts"
+import { MediaFetch } from "../../egress/MediaFetch.ts"
+import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
+import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
+import type {
+  Download,
+  ResultItem,
+  UrlItem,
+  VendorAccount,
+  VendorResult
+} from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import { lost, resultStream } from "./ResultStream.ts"
+
+/** The result URLs of a completed task, and its price. */
+export interface PersistedOutput {
+  readonly urls: ReadonlyArray<string>
+  readonly captured: Credits
+}
+
+/** A vendor's result, and the account that made it. */
+export interface JobResult {
+  readonly account: VendorAccount
+  readonly result: VendorResult
+}
+
+type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
+
+/**
+ * Turns a vendor's result into URLs that last 24 hours, and computes
+ * the price of what was produced.
+ */
+export class TaskOutput extends Context.Service<
+  TaskOutput,
+  {
+    /**
+     * Puts inline bytes into the artifact store, so that the result can be recorded. Runs without
+     * interruption: fails when the store is unavailable until `until`.
+     */
+    readonly persistInline: (
+      task: TaskRow,
+      result: VendorResult,
+      until: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
+    /**
+     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the
+     * others if the catalog says so (`artifacts`). Of several those that cannot be copied are left out and not
+     * paid (ADR 0259). Fails when there is no result, as `LOST` when none can be copied.
+     */
+    readonly persistResults: (
+      task: TaskRow,
+      job: JobResult,
+      deadlineAt: DateTime.Utc
+    ) => Effect.Effect<PersistedOutput, VendorError>
+  }
+>()("gateway/tasks/TaskOutput") {
+  static readonly layer = Layer.effect(
+    TaskOutput,
+    Effect.gen(function* () {
+      const artifacts = yield* Artifacts
+      const isCopied = isCopiedWith(yield* CatalogVersions)
+      const open = openWith(yield* MediaFetch)
+
+      const output = (task: TaskRow, mime: string) =>
+        ({ userId: task.userId, taskId: task.id, role: "output", mime }) as const
+
+      const put = (task: TaskRow, bytes: Uint8Array, mime: string, until?: DateTime.Utc) =>
+        Effect.map(
+          retryStoring(artifacts.put({ ...output(task, mime), bytes }), until),
+          artifacts.urlOf
+        )
+
+      const copy = Effect.fnUntraced(function* (
+        task: TaskRow,
+        account: VendorAccount,
+        item: UrlItem
+      ) {
+        const { mime, stream } = yield* resultStream(yield* open(account, item))
+        return yield* artifacts.putStream(output(task, mime), stream)
+      }, Effect.scoped)
+
+      const urlOf = Effect.fnUntraced(function* (
+        task: TaskRow,
+        account: VendorAccount,
+        item: ResultItem,
+        until: DateTime.Utc
+      ) {
+        if (item._tag === "Kept") return item.url
+        if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
+        if (!(yield* isCopied(task, item))) return item.url
+        return artifacts.urlOf(
+          yield* Effect.mapError(
+            retryDownload(retryStoring(copy(task, account, item)), until),
+            resultLost
+          )
+        )
+      })
+
+      return TaskOutput.of({
+        persistInline: Effect.fnUntraced(function* (task, result, until) {
+          return yield* Effect.forEach(yield* quotedItems(task, result), (item) =>
+            item._tag === "Bytes"
+              ? Effect.map(put(task, item.bytes, item.mime, until), (url) => ({
+                  _tag: "Kept" as const,
+                  url
+                }))
+              : Effect.succeed(item)
+          )
+        }),
+        persistResults: Effect.fn("TaskOutput.persistResults")(function* (
+          task,
+          { account, result },
+          deadlineAt
+        ) {
+          const items = yield* quotedItems(task, result)
+          const until = yield* lastTry(deadlineAt)
+          return yield* outputOf(
+            task,
+            ...(yield* Effect.partition(items, (item) => urlOf(task, account, item, until)))
+          )
+        })
+      })
+    })
+  )
+}
+
+/** Of what could be copied; fails when nothing could. ADR 0259. */
+const outputOf = (
+  task: TaskRow,
+  urls: ReadonlyArray<string>,
+  failures: ReadonlyArray<VendorError>
+): Effect.Effect<PersistedOutput, VendorError> => {
+  const [failure = noResult] = failures
+  if (urls.length === 0) return Effect.fail(failure)
+  const captured = chargeHeld(priceAt(task), requestedOf(task.body), urls.length)
+  const lostOnes = `Task ${task.id} lost ${failures.length} results: ${failure.message}`
+  return Effect.as(failures.length === 0 ? Effect.void : Effect.logWarning(lostOnes), {
+    urls,
+    captured
+  })
+}
+
+const noResult = new VendorError({
+  class: "FAILED",
+  message: "The upstream reported success without any result"
+})
+
+/** As the catalog said of the model when the task was accepted. */
+const isCopiedWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* (task: TaskRow, item: UrlItem) {
+    if (item.needsAuth || item.isShortLived === true) return true
+    const { action, catalogId } = task
+    const { model, vendor } = modelAt(task)
+    const catalog = yield* retryStore(versions.withId(catalogId))
+    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+    return !Option.exists(entry, ({ artifacts: policy }) => policy === "vendor-url")
+  })
+
+const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
+  description: "Results beyond the number that was asked and paid for; they were dropped",
+  incremental: true
+})
+
+/** As many results as the price counts. The rest is dropped and counted; what is kept has no rest. */
+const quotedItems = (
+  task: TaskRow,
+  { items }: VendorResult
+): Effect.Effect<ReadonlyArray<ResultItem>> => {
+  const requested = requestedOf(task.body)
+  const surplus = items.length - requested
+  const { vendor } = modelAt(task)
+  return surplus <= 0
+    ? Effect.succeed(items)
+    : Effect.logWarning(`${vendor} made ${items.length} results, ${requested} were ordered`).pipe(
+        Effect.andThen(Metric.update(Metric.withAttributes(surplusTotal, { vendor }), surplus)),
+        Effect.as(items.slice(0, requested))
+      )
+}
+
+/** Retries a few times at once, and `until` then again and again while the host fails temporarily. */
+const retryDownload = Effect.fnUntraced(function* <A>(
+  download: Effect.Effect<A, VendorError>,
+  until: DateTime.Utc
+) {
+  let tries = 0
+  while (true) {
+    const downloaded = yield* Effect.result(download)
+    if (Result.isSuccess(downloaded)) return downloaded.success
+    const error = downloaded.failure
+    if (error.class === "OPERATOR" || error.class === "FAILED") return yield* error
+    const seconds = resultRetrySeconds[tries]
+    if (seconds !== undefined) {
+      tries += 1
+      yield* Effect.sleep(Duration.seconds(seconds))
+      continue
+    }
+    const isLate = DateTime.isGreaterThanOrEqualTo(yield* DateTime.now, until)
+    if (error.class !== "RETRYABLE" || isLate) return yield* error
+    tries = 0
+    yield* Effect.sleep(Duration.seconds(failingHostRetrySeconds))
+  }
+})
+
+/** How long a host may fail temporarily: a restart or a failover takes no longer, and the client waits as long. */
+const failingHostMax = Duration.minutes(1)
+
+/** A minute before the deadline, so that what was copied can still be delivered. */
+const lastTry = (deadlineAt: DateTime.Utc) =>
+  Effect.map(DateTime.now, (now) =>
+    DateTime.min(
+      DateTime.addDuration(now, failingHostMax),
+      DateTime.subtract(deadlineAt, { minutes: 1 })
+    )
+  )
+
+/** A result that cannot be downloaded is `LOST`, whatever the response of its host was. */
+const resultLost = (error: VendorError): VendorError =>
+  error.class === "OPERATOR" || error.class === "LOST" ? error : lost(error.message)
+
+const isStoreUnavailable = Schema.is(StoreUnavailable)
+
+/**
+ * Retries while the artifact store is unavailable, until the deadline of the task interrupts it.
+ * `until` is that deadline for an uninterruptible caller.
+ */
+const retryStoring = <E>(
+  store: Effect.Effect<ArtifactRow, E | StoreUnavailable>,
+  until?: DateTime.Utc
+) =>
+  store.pipe(
+    Effect.tapErrorTag("StoreUnavailable", (error) =>
+      Effect.logWarning("An artifact was not stored", error)
+    ),
+    Effect.retry({
+      schedule: artifactRetries,
+      while: (error) =>
+        Effect.map(
+          DateTime.now,
+          (now) =>
+            isStoreUnavailable(error) && (until === undefined || DateTime.isLessThan(now, until))
+        )
+    }),
+    Effect.catchTag("StoreUnavailable", () =>
+      Effect.fail(lost("the artifact store cannot be reached"))
+    )
+  )
+
+/**
+ * From the account's own base as the operator configured it, from any other
+ * host through the egress guard.
+ */
+const openWith = (web: MediaFetch["Service"]) =>
+  Effect.fnUntraced(function* (
+    account: VendorAccount,
+    item: UrlItem
+  ): Effect.fn.Return<Download, VendorError, Scope.Scope> {
+    const own = yield* account.download?.(item) ?? Effect.succeedNone
+    if (Option.isSome(own)) return own.value
+    if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
+    const from = { url: item.url, schemes: ["https", "http"] } as const
+    const { stream, ...found } = yield* Effect.mapError(web.open(from), notFetched)
+    return { ...found, mime: item.mime, stream: Stream.mapError(stream, notFetched) }
+  })
+
+const notFetched = ({ detail, isTransient }: MediaFetchFailed): VendorError =>
+  isTransient ? new VendorError({ class: "RETRYABLE", message: detail }) : lost(detail)

@@ -1,0 +1,104 @@
+import { Array as Arr, Effect } from "effect"
+import { inOrderOf } from "../../catalog/AliasTargets.ts"
+import type { Body } from "../../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { InlineMedium } from "../../catalog/media/Media.ts"
+import { quote } from "../../catalog/Price.ts"
+import type { PriceRule } from "../../catalog/Price.ts"
+import type { Candidate, SkipReason } from "../../domain/Candidate.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import type { Metadata } from "../../domain/Metadata.ts"
+import { decodeRequest } from "./RequestBody.ts"
+
+/** A model that is sold now, at the price of now. */
+export interface OfferedModel {
+  readonly entry: CatalogEntry
+  readonly price: PriceRule
+  /** In an alias with weights. */
+  readonly weight?: number | undefined
+}
+
+/** A model of an alias that takes no part in a task. */
+export interface LeftOut {
+  readonly entry: CatalogEntry
+  readonly reason: SkipReason
+}
+
+/** What a path stands for: a model, or an alias, whose models have one label. docs/reference/aliases.md */
+export interface Offer {
+  readonly models: Arr.NonEmptyReadonlyArray<OfferedModel>
+  /** Absent: the path is that of the model. */
+  readonly alias?: {
+    readonly leftOut: ReadonlyArray<LeftOut>
+    /** Of all its models: an API key with a list of models has to allow each. */
+    readonly allowedBy: ReadonlyArray<string>
+  }
+  /** The number of the catalog that all of this stands in. */
+  readonly catalogId: number | null
+  readonly sandbox: boolean
+}
+
+/** A model, and what it costs for one body. */
+export interface PricedModel extends OfferedModel {
+  readonly amount: Credits
+}
+
+/** A request, and the models that take its body. */
+export interface PricedRequest {
+  readonly body: Body
+  readonly media: ReadonlyArray<InlineMedium>
+  readonly metadata: Metadata | null
+  readonly models: Arr.NonEmptyReadonlyArray<PricedModel>
+  readonly leftOut: ReadonlyArray<LeftOut>
+  /** The dearest of the models: what is held, and the most that it can cost. */
+  readonly most: Credits
+}
+
+/** Decodes a body for an offer, and prices it by each model. Fails with 2001 when no model takes it. */
+export const priceRequest = Effect.fnUntraced(function* (offer: Offer, given: unknown) {
+  const entries = Arr.map(offer.models, ({ entry }) => entry)
+  const { body, media, metadata, takes } = yield* decodeRequest(entries, given)
+  const [first, ...rest] = offer.models
+    .filter(({ entry }) => takes.includes(entry))
+    .map((model): PricedModel => Object.assign({ amount: quote(model, body) }, model))
+  if (first === undefined) return yield* Effect.die("a body was decoded that no model takes")
+  const others = offer.models.filter(({ entry }) => !takes.includes(entry))
+  return {
+    body,
+    media,
+    metadata,
+    models: [first, ...rest],
+    leftOut: [
+      ...others.map(({ entry }) => ({ entry, reason: "body" as const })),
+      ...(offer.alias?.leftOut ?? [])
+    ],
+    most: rest.reduce((most, { amount }) => (amount > most ? amount : most), first.amount)
+  } satisfies PricedRequest
+})
+
+/**
+ * The models of an alias as a task keeps them: those that may do it in the order in which they are tried, then
+ * those that were left out.
+ */
+export const candidatesOf = (
+  { leftOut, models }: Pick<PricedRequest, "leftOut" | "models">,
+  id: string,
+  at: NonNullable<Candidate["skipped"]>["at"]
+): ReadonlyArray<Candidate> => {
+  const targets = models.map((it) => ({ model: { ...it, ...nameIn(it.entry) }, weight: it.weight }))
+  return [
+    ...inOrderOf(targets, id).map(({ amount, model, vendor }): Candidate => ({
+      vendor,
+      model,
+      price: amount,
+      skipped: null
+    })),
+    ...leftOut.map(({ entry, reason }): Candidate => ({
+      ...nameIn(entry),
+      price: null,
+      skipped: { reason, at, attempt: null }
+    }))
+  ]
+}
+
+const nameIn = ({ model, vendor }: CatalogEntry) => ({ vendor, model })

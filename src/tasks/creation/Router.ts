@@ -1,0 +1,175 @@
+import { Context, Effect, Layer, Option } from "effect"
+import type { JsonSchema } from "effect"
+import { namesIn, shownEntry } from "../../catalog/AliasTargets.ts"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { modelPath } from "../../catalog/CatalogContent.ts"
+import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { endingOf } from "../../catalog/PriceRow.ts"
+import type { Ending } from "../../catalog/PriceRow.ts"
+import type { TaskView } from "../../db/TaskRow.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
+import { bodySchemaOf, bodySchemaOfAll } from "../../vendors/BodyFaults.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
+import { TaskCompletion } from "../completion/TaskCompletion.ts"
+import { TaskStore } from "../TaskStore.ts"
+import { priceRequest } from "./Offer.ts"
+import type { PricedRequest } from "./Offer.ts"
+import { noModel, Offers } from "./Offers.ts"
+import { TaskCreation } from "./TaskCreation.ts"
+import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
+
+export type { ModelPath } from "./TaskCreation.ts"
+
+/** A task of a path, and what its vendor has announced of the model. */
+export interface FoundTask {
+  readonly task: TaskView
+  readonly ending: Ending | undefined
+}
+
+/** The price of a request, and what its vendor has announced of the model. */
+export interface Quote {
+  /** Of an alias the price of the dearest model: what would be held. */
+  readonly amount: Credits
+  readonly ending: Ending | undefined
+  /** Of an alias. */
+  readonly alias?: Pick<PricedRequest, "models" | "leftOut">
+}
+
+/** A model of the catalog as clients may call it. */
+export interface RoutedModel {
+  readonly entry: CatalogEntry
+  /** Without fields that its upstream model does not take. */
+  readonly bodySchema: JsonSchema.JsonSchema
+  readonly sandbox: boolean
+  /** Of an alias the models that it names. */
+  readonly candidates?: ReturnType<typeof namesIn>
+}
+
+type Failure = Problem | StoreUnavailable
+
+/** The entry point: resolves the model, decodes the body, prices, accepts; finds and cancels tasks. */
+export class Router extends Context.Service<
+  Router,
+  {
+    /** Every model and alias of the catalog. */
+    readonly models: () => ReadonlyArray<RoutedModel>
+    /** The models that a request at this path may use: an API key with a list has to allow each. */
+    readonly modelsAt: (path: ModelPath) => ReadonlyArray<string>
+    readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
+    /** Validates the request and returns the price: no task, no hold, no event. */
+    readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
+    /** Fails with 2005 unless the vendor, the model and the owner are the task's. */
+    readonly find: (
+      userId: UserId,
+      path: ModelPath,
+      id: TaskId
+    ) => Effect.Effect<FoundTask, Failure>
+    /** The same for a task of the caller that was read before. */
+    readonly matchPath: (
+      path: ModelPath,
+      id: TaskId,
+      task: Option.Option<TaskView>
+    ) => Effect.Effect<FoundTask, Problem>
+    /** Fails the task with 4004 and releases its hold; 2010 when it has ended. */
+    readonly cancel: (
+      userId: UserId,
+      path: ModelPath,
+      id: TaskId
+    ) => Effect.Effect<FoundTask, Failure>
+  }
+>()("gateway/tasks/Router") {
+  static readonly layer = Layer.effect(
+    Router,
+    Effect.gen(function* () {
+      const catalog = yield* Catalog
+      const offers = yield* Offers
+      const creation = yield* TaskCreation
+      const tasks = yield* TaskStore
+      const completion = yield* TaskCompletion
+      const vendors = yield* VendorClient
+      const notifier = yield* WorkNotifier
+
+      // A model may leave the catalog, its tasks stay
+      const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
+        const { find, findAlias } = catalog.current()
+        const entry = find(path.vendor, path.model, path.action)
+        if (Option.isSome(found) && isAt(found.value, path)) {
+          const ending = Option.getOrUndefined(Option.map(entry, endingOf))
+          return Effect.succeed({ task: found.value, ending })
+        }
+        return Effect.fail(
+          Option.isNone(entry) && Option.isNone(findAlias(path.vendor, path.model, path.action))
+            ? noModel(path)
+            : problem(2005, `There is no task ${id} at ${modelPath(path)}`)
+        )
+      }
+
+      const find = Effect.fnUntraced(function* (userId: UserId, path: ModelPath, id: TaskId) {
+        const found = yield* tasks.view(id)
+        return yield* matchPath(
+          path,
+          id,
+          Option.filter(found, (row) => row.userId === userId)
+        )
+      })
+
+      return Router.of({
+        models: () => routedModels(catalog.current(), vendors),
+        modelsAt: ({ action, model, vendor }) =>
+          Option.match(catalog.current().findAlias(vendor, model, action), {
+            onNone: () => [model],
+            onSome: ({ targets }) => targets.map((it) => it.model.model)
+          }),
+        create: (request) => creation.create(offers.at(request.path), request),
+        quote: Effect.fn("Router.quote")(function* (path, body) {
+          const offer = yield* offers.at(path)
+          const { leftOut, models, most } = yield* priceRequest(offer, body)
+          return offer.alias === undefined
+            ? { amount: most, ending: endingOf(offer.models[0].entry) }
+            : { amount: most, ending: undefined, alias: { models, leftOut } }
+        }),
+        find,
+        matchPath,
+        cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
+          const { task } = yield* find(userId, path, id)
+          const cancelled = yield* completion.fail(task, Option.none(), {
+            code: 4004,
+            title: "Cancelled",
+            detail: "The task was cancelled by its owner"
+          })
+          if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
+          yield* notifier.stopTask(id)
+          return yield* find(userId, path, id)
+        })
+      })
+    })
+  )
+}
+
+const isAt = (task: TaskView, path: ModelPath): boolean =>
+  task.vendor === path.vendor && task.model === path.model && task.action === path.action
+
+const routedModels = (
+  { aliases, all }: CatalogVersion,
+  vendors: VendorClient["Service"]
+): ReadonlyArray<RoutedModel> => {
+  const isSandbox = ({ adapter }: CatalogEntry) => vendors.isSandbox(adapter)
+  return [
+    ...all.map((entry) => ({
+      entry,
+      bodySchema: bodySchemaOf(entry),
+      sandbox: isSandbox(entry)
+    })),
+    ...aliases.map((alias) => ({
+      entry: shownEntry(alias),
+      bodySchema: bodySchemaOfAll(alias.targets.map(({ model }) => model)),
+      sandbox: alias.targets.every(({ model }) => isSandbox(model)),
+      candidates: namesIn(alias.targets)
+    }))
+  ]
+}

@@ -1,0 +1,131 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Array, DateTime, Effect, Option, Schema } from "effect"
+import { Batcher } from "../../db/Batcher.ts"
+import { groupCommit, hex, outcomes, retryDeadlock } from "../../db/BatchWrites.ts"
+import { Bytes, Micro, rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { encodeCandidates } from "../../domain/Candidate.ts"
+import { EndpointId } from "../../domain/Ids.ts"
+import { overSpendLimit, SpendRefusal } from "../../domain/SpendLimit.ts"
+import type { Acceptance, AcceptOutcome, TaskStore } from "../TaskStore.ts"
+
+const Row = Schema.Struct({
+  n: Schema.Int,
+  outcome: Schema.Literals([
+    "accepted",
+    "replayed",
+    "balance_too_low",
+    "too_many_running",
+    "too_many_running_of_user",
+    "key",
+    "model",
+    ...SpendRefusal.literals
+  ]),
+  requestHash: Schema.NullOr(Bytes),
+  status: Schema.NullOr(Schema.Int),
+  body: Schema.NullOr(Schema.String),
+  cost: Schema.NullOr(Micro),
+  balance: Schema.NullOr(Micro),
+  endpoints: Schema.NullOr(Schema.Array(EndpointId))
+})
+
+/** `TaskStore.accept`: acceptances that arrive together are committed together. */
+export const makeAccept = (sql: PgClient.PgClient) =>
+  Batcher.make({
+    ...groupCommit,
+    run: (acceptances: ReadonlyArray<Acceptance>) =>
+      sql`SELECT * FROM task_accept_many(${sql.json(acceptances.map(toCall))})`.pipe(
+        rowsOf(Row),
+        Effect.map((rows) => outcomes(acceptances, rows, outcomeOf)),
+        retryDeadlock,
+        storeFailures
+      )
+  }).pipe(Effect.map(({ call }) => call))
+
+const ReplayRow = Schema.Struct({
+  requestHash: Bytes,
+  status: Schema.Int,
+  body: Schema.String,
+  cost: Micro,
+  balance: Micro
+})
+
+/** `TaskStore.findReplay`. A key that has ended is shown nothing. */
+export const makeFindReplay =
+  (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
+  ({ apiKeyId, key, now, since, userId }) =>
+    sql`
+      SELECT request_hash, status, body, cost, balance FROM idempotency_keys
+      WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}
+        AND EXISTS (
+          SELECT FROM api_keys WHERE id = ${apiKeyId} AND revoked_at IS NULL AND disabled_at IS NULL
+            AND (expires_at IS NULL OR expires_at > ${toDate(now)}))`.pipe(
+      rowsOf(ReplayRow),
+      Effect.map((rows) =>
+        Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))
+      ),
+      storeFailures
+    )
+
+const toCall = (a: Acceptance, n: number) => ({
+  n,
+  task: a.taskId,
+  user_id: a.userId,
+  api_key: a.apiKeyId,
+  vendor: a.vendor,
+  model: a.model,
+  action: a.action,
+  kind: a.resultKind,
+  body: a.body,
+  // As text: `jsonb` would change the order of its members
+  metadata: a.metadata == null ? null : JSON.stringify(a.metadata),
+  sandbox: a.sandbox,
+  price: String(a.price),
+  deadline: DateTime.formatIso(a.deadlineAt),
+  trace: a.traceId,
+  now: DateTime.formatIso(a.now),
+  event: a.event.id,
+  event_body: hex(a.event.body),
+  running_max: a.runningMax,
+  user_running_max: a.userRunningMax,
+  owner: a.owner,
+  queue: a.queue,
+  catalog: a.catalogId,
+  ...(a.candidates === undefined
+    ? {}
+    : { candidates: encodeCandidates(a.candidates), candidate: 0, models: a.allowedBy }),
+  ...Option.match(a.idempotency, {
+    onNone: () => ({}),
+    onSome: ({ key, requestHash, responseBody, since }) => ({
+      key,
+      request_hash: hex(requestHash),
+      answer: responseBody,
+      key_since: DateTime.formatIso(since)
+    })
+  })
+})
+
+const isOverSpendLimit = Schema.is(SpendRefusal)
+
+const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): AcceptOutcome => {
+  if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
+  if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
+  if (row?.outcome === "key") return { _tag: "KeyRefused" }
+  if (row?.outcome === "model") return { _tag: "ModelNotAllowed" }
+  if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
+  if (row.outcome === "accepted") {
+    const { balance, cost: left, endpoints } = row
+    return { _tag: "Accepted", balance, endpoints: endpoints ?? [], left }
+  }
+  if (isOverSpendLimit(row.outcome)) return overSpendLimit(row.outcome, row.balance, now)
+  return row.requestHash !== null && row.status !== null && row.body !== null && row.cost !== null
+    ? {
+        _tag: "Replayed",
+        requestHash: row.requestHash,
+        status: row.status,
+        body: row.body,
+        cost: row.cost,
+        balance: row.balance
+      }
+    : { _tag: "BalanceTooLow" }
+}

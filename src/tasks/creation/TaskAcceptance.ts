@@ -1,0 +1,146 @@
+import { DateTime, Duration, Effect, Option, Schema } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import { TaskRow } from "../../db/TaskRow.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import type { TaskId } from "../../domain/Ids.ts"
+import { idempotencyHours } from "../../domain/Limits.ts"
+import type { RequestHash } from "../../domain/RequestHash.ts"
+import { createdBody, taskResult } from "../../domain/TaskBody.ts"
+import type { TaskFacts } from "../../domain/TaskBody.ts"
+import { Drain } from "../../process/Drain.ts"
+import { Process } from "../../process/heartbeat/Process.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { taskEvent } from "../../webhooks/Events.ts"
+import type { OwnedTask } from "../running/OwnedTask.ts"
+import { TaskInbox } from "../running/TaskInbox.ts"
+import { submitQueue } from "../running/TaskQueue.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { Acceptance } from "../TaskStore.ts"
+import { candidatesOf } from "./Offer.ts"
+import type { Offer, PricedRequest } from "./Offer.ts"
+
+/** The path of a model: `/vendors/{vendor}/v1/{model}/{action}`. */
+export interface ModelPath {
+  readonly vendor: string
+  readonly model: string
+  readonly action: "generation" | "edit"
+}
+
+export interface CreateRequest {
+  readonly principal: Principal
+  readonly path: ModelPath
+  /** The parsed JSON body. */
+  readonly body: unknown
+  readonly traceId: string
+  readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
+  /** The most that the client lets it cost. */
+  readonly maxCost: Credits | undefined
+}
+
+/** Idempotency keys from before this time have expired. */
+export const idempotencySince = (now: DateTime.Utc) =>
+  DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
+
+/** One transaction: idempotency record, task, hold, event and deliveries. */
+export const makeAccept = Effect.gen(function* () {
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
+  const drain = yield* Drain
+  const inbox = yield* TaskInbox
+  const process = yield* Process
+  const tasks = yield* TaskStore
+
+  return Effect.fnUntraced(function* (
+    request: CreateRequest,
+    offer: Offer,
+    taskId: TaskId,
+    priced: Pick<PricedRequest, "body" | "metadata" | "models" | "leftOut" | "most">
+  ) {
+    const { path, principal } = request
+    const { alias, catalogId, models, sandbox } = offer
+    const { body, metadata, most } = priced
+    const kind = models[0].entry.result
+    const now = yield* DateTime.now
+    const aliased =
+      alias === undefined
+        ? undefined
+        : { candidates: candidatesOf(priced, taskId, now), allowedBy: alias.allowedBy }
+    const task: TaskFacts = {
+      id: taskId,
+      status: "pending",
+      createdAt: now,
+      updatedAt: now,
+      error: null,
+      result: null,
+      metadata
+    }
+    const responseBody = createdBody(task, path.action)
+    const acceptance = {
+      ...path,
+      resultKind: kind,
+      taskId,
+      userId: principal.userId,
+      apiKeyId: principal.apiKeyId,
+      body: yield* Effect.orDie(decodeJson(body)),
+      metadata,
+      sandbox,
+      price: most,
+      ...aliased,
+      catalogId,
+      deadlineAt: DateTime.addDuration(now, taskDeadline),
+      traceId: request.traceId,
+      now,
+      queue: submitQueue(aliased?.candidates[0] ?? path).name
+    }
+    // What this process has no capacity for, or accepts while it drains or has no heartbeat, waits for any process
+    const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
+    const outcome = yield* tasks.accept({
+      ...acceptance,
+      ...(isTaken ? { owner: process.id } : {}),
+      runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
+      event: taskEvent(path, taskResult(task, kind), now),
+      idempotency: Option.map(request.idempotency, (it) => ({
+        ...it,
+        responseBody,
+        since: idempotencySince(now)
+      }))
+    })
+    const owned = isTaken ? acceptedTask(acceptance) : undefined
+    return { outcome, owned, price: most, queue: acceptance.queue, responseBody }
+  })
+})
+
+type Accepting = Omit<
+  Acceptance,
+  "event" | "idempotency" | "owner" | "runningMax" | "userRunningMax"
+>
+
+/** The task as the store has it after it was accepted with an owner. */
+const acceptedTask = (task: Accepting): OwnedTask => ({
+  task: new TaskRow({
+    ...task,
+    id: task.taskId,
+    status: "pending",
+    catalogId: task.catalogId ?? null,
+    candidates: task.candidates ?? null,
+    candidate: task.candidates === undefined ? null : 0,
+    metadata: task.metadata ?? null,
+    captured: null,
+    result: null,
+    error: null,
+    createdAt: task.now,
+    startedAt: null,
+    updatedAt: task.now
+  }),
+  epoch: 1,
+  deadlineAt: task.deadlineAt,
+  attempt: Option.none(),
+  queue: task.queue,
+  startsAt: task.now,
+  accountId: null,
+  slotHeld: false,
+  inputs: {},
+  inDoubt: false
+})
+
+const decodeJson = Schema.decodeUnknownEffect(Schema.Json)

@@ -1,0 +1,264 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import type { Body } from "../../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { endingOf } from "../../catalog/PriceRow.ts"
+import type { Ending } from "../../catalog/PriceRow.ts"
+import { format } from "../../domain/Credits.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import { makeTaskId, TaskId } from "../../domain/Ids.ts"
+import { Problem, problem } from "../../domain/Problem.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { isRepeat } from "../../domain/RequestHash.ts"
+import { spendLimitProblem } from "../../domain/SpendLimit.ts"
+import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
+import { modelNotAllowed } from "../../users/ApiKeys.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
+import { storeInputs, withReferences } from "../InputMedia.ts"
+import { TaskInbox } from "../running/TaskInbox.ts"
+import { OperatorFaults } from "../submission/OperatorFaults.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { AcceptOutcome } from "../TaskStore.ts"
+import { priceRequest } from "./Offer.ts"
+import type { Offer, PricedRequest } from "./Offer.ts"
+import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
+import type { CreateRequest, ModelPath } from "./TaskAcceptance.ts"
+
+export type { CreateRequest, ModelPath }
+
+/** An accepted task, or the first response again for a repeated request. */
+export interface Created {
+  /** JSON text of the 202. */
+  readonly body: string
+  readonly cost: Credits
+  readonly balance: Credits
+  /** What the spend limit of the API key leaves; `null`: it has none, or the response is a repeated one. */
+  readonly left: Credits | null
+  readonly sandbox: boolean
+  /** What the vendor has announced of the model. */
+  readonly ending: Ending | undefined
+  readonly replayed: boolean
+}
+
+const decodeCreated = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
+)
+
+/** The id in the body of the 202. */
+export const createdId = ({ body }: Pick<Created, "body">): Effect.Effect<TaskId> =>
+  Effect.orDie(Effect.map(decodeCreated(body), ({ task_info }) => task_info.id))
+
+/**
+ * Accepts a task: decodes and prices the body, stores its media, commits, notifies.
+ * docs/reference/tasks.md#create
+ */
+export class TaskCreation extends Context.Service<
+  TaskCreation,
+  {
+    /**
+     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 1101 (balance), 1102 (spend limit of the
+     * key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault);
+     * then nothing is stored. What is not offered fails as `offered` does.
+     */
+    readonly create: (
+      offered: Effect.Effect<Offer, Problem>,
+      request: CreateRequest
+    ) => Effect.Effect<Created, Problem | StoreUnavailable>
+  }
+>()("gateway/tasks/TaskCreation") {
+  static readonly layer = Layer.effect(
+    TaskCreation,
+    Effect.gen(function* () {
+      const notifier = yield* WorkNotifier
+      const inbox = yield* TaskInbox
+      const acceptStored = yield* makeAcceptStored
+      const check = yield* makeCheck
+      const { replayForRemovedModel, replayOr } = replaysWith(yield* TaskStore)
+
+      const create = Effect.fnUntraced(function* (
+        offered: Effect.Effect<Offer, Problem>,
+        request: CreateRequest
+      ) {
+        const sold = yield* Effect.result(offered)
+        if (Result.isFailure(sold)) return yield* replayForRemovedModel(request, sold.failure)
+        const offer = sold.success
+        const { entry } = offer.models[0]
+        // An alias outlives its models
+        const ending = offer.alias === undefined ? endingOf(entry) : undefined
+        const { sandbox } = offer
+        const found = yield* priceRequest(offer, request.body).pipe(
+          Effect.tap((priced) => check(priced, request.maxCost)),
+          Effect.result
+        )
+        if (Result.isFailure(found)) {
+          return { ...(yield* replayOr(request, found.failure)), sandbox, ending }
+        }
+        const priced = found.success
+        const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
+        const accepted = yield* Effect.result(acceptStored(request, offer, taskId, priced))
+        if (Result.isFailure(accepted)) {
+          if (accepted.failure._tag === "StoreUnavailable") return yield* accepted.failure
+          return { ...(yield* replayOr(request, accepted.failure)), sandbox, ending }
+        }
+        const { outcome, owned, price, queue, responseBody } = accepted.success
+        if (outcome._tag !== "Accepted") {
+          return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
+        }
+        if (owned === undefined) {
+          yield* notifier.offerTask(taskId)
+          if (inbox.capacity(queue) > 0) inbox.wake()
+        }
+        yield* notifier.notifyEndpoints(outcome.endpoints)
+        return {
+          body: responseBody,
+          cost: price,
+          balance: outcome.balance,
+          left: outcome.left,
+          sandbox,
+          ending,
+          replayed: false
+        }
+      })
+
+      return TaskCreation.of({ create })
+    })
+  )
+}
+
+/** Stores the inline media and accepts the task. Fails with 1202 when the user keeps too many inputs. */
+const makeAcceptStored = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const inbox = yield* TaskInbox
+  const accept = yield* makeAccept
+  return (request: CreateRequest, offer: Offer, taskId: TaskId, priced: PricedRequest) => {
+    // True from when the task may be committed until it is known that it was not
+    let isAccepted = false
+    const acceptOnce = (body: Body) =>
+      Effect.suspend(() => {
+        isAccepted = true
+        return Effect.tap(
+          accept(request, offer, taskId, { ...priced, body }),
+          ({ outcome, owned }) =>
+            Effect.sync(() => {
+              isAccepted = outcome._tag === "Accepted"
+              if (isAccepted && owned !== undefined) inbox.start(owned)
+            })
+        )
+      })
+    return Effect.acquireUseRelease(
+      storeInputs(artifacts, request.principal.userId, taskId, priced.media),
+      (inputs) =>
+        Effect.flatMap(withReferences(offer.models[0].entry, priced.body, inputs), (stored) =>
+          Effect.uninterruptible(acceptOnce(stored))
+        ),
+      // Stored inputs belong to an accepted task; those of any other create are removed
+      (inputs) =>
+        isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+    )
+  }
+})
+
+/**
+ * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), of an alias at all
+ * its models, and with 1103 when the price is above what the request allows.
+ */
+const makeCheck = Effect.gen(function* () {
+  const faults = yield* OperatorFaults
+  const vendors = yield* VendorClient
+
+  /** How long the fault of the account that is next stays open. */
+  const faultLeft = Effect.fnUntraced(function* (entry: CatalogEntry) {
+    if (!vendors.isServed(entry)) return Option.some(unservedRetryAfter)
+    if (!faults.hasOpen()) return Option.none()
+    const account = yield* Effect.option(vendors.choose(entry))
+    return Option.isNone(account)
+      ? Option.none()
+      : yield* faults.remaining(account.value.accountId, entry.upstreamModel)
+  })
+
+  return Effect.fnUntraced(function* (
+    { models, most }: PricedRequest,
+    maxCost: Credits | undefined
+  ) {
+    const left = yield* Effect.forEach(models, ({ entry }) => faultLeft(entry))
+    const open = left.flatMap(Option.toArray)
+    if (open.length === left.length) {
+      const soonest = Math.min(...open.map(Duration.toSeconds))
+      return yield* new Problem({
+        code: 5003,
+        detail: "The service cannot reach this model now. The operator has been notified",
+        retryAfterSeconds: Math.ceil(soonest)
+      })
+    }
+    if (maxCost !== undefined && most > maxCost) {
+      const atMost = models.length > 1 ? "up to " : ""
+      return yield* problem(1103, `This task costs ${atMost}${format(most)} credits`)
+    }
+  })
+})
+
+/** A refused request may repeat one that was accepted before. */
+const replaysWith = (tasks: TaskStore["Service"]) => {
+  const replayOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+    if (Option.isNone(request.idempotency)) return yield* refusal
+    const { key } = request.idempotency.value
+    const now = yield* DateTime.now
+    const since = idempotencySince(now)
+    const earlier = yield* tasks.findReplay({ ...request.principal, key, since, now })
+    return yield* Option.isNone(earlier) ? refusal : replayOrFail(request, earlier.value)
+  })
+  return {
+    replayOr,
+    /** For a model that has left the catalog or has no price now. */
+    replayForRemovedModel: Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+      const earlier = yield* replayOr(request, refusal)
+      const task = yield* tasks.view(yield* createdId(earlier))
+      return {
+        ...earlier,
+        sandbox: Option.exists(task, ({ sandbox }) => sandbox),
+        ending: undefined
+      }
+    })
+  }
+}
+
+/** The operator has to change the configuration first. */
+const unservedRetryAfter = Duration.hours(1)
+
+/** A running task may have ended by then: the interval that clients are told to poll at. */
+const runningRetryAfterSeconds = 2
+
+/**
+ * The first response again for a repeated request, 2008 for another
+ * one; else the reason of refusal.
+ */
+const replayOrFail = Effect.fnUntraced(function* (
+  request: CreateRequest,
+  outcome: Exclude<AcceptOutcome, { readonly _tag: "Accepted" }>
+) {
+  if (outcome._tag === "BalanceTooLow") {
+    return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
+  }
+  if (outcome._tag === "KeyRefused") {
+    return yield* problem(1003, "This API key was revoked or has expired")
+  }
+  if (outcome._tag === "ModelNotAllowed") return yield* modelNotAllowed(request.path.model)
+  if (outcome._tag === "OverSpendLimit") return yield* spendLimitProblem(outcome)
+  if (outcome._tag === "TooManyRunning") {
+    return yield* new Problem({
+      code: 1202,
+      detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
+      retryAfterSeconds: runningRetryAfterSeconds
+    })
+  }
+  if (!Option.exists(request.idempotency, (hash) => isRepeat(outcome.requestHash, hash))) {
+    return yield* problem(2008, "This Idempotency-Key was used before with another request")
+  }
+  return {
+    body: outcome.body,
+    cost: outcome.cost,
+    balance: outcome.balance,
+    left: null,
+    replayed: true
+  }
+})

@@ -1,0 +1,75 @@
+import { Context, DateTime, Effect, Exit, Layer } from "effect"
+import { heartbeatSeconds } from "../../domain/Limits.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import * as Duty from "../../process/heartbeat/Duty.ts"
+import { Process } from "../../process/heartbeat/Process.ts"
+import { Hints } from "../../process/signals/Hints.ts"
+import { DeliveryScheduler } from "../../webhooks/DeliveryScheduler.ts"
+import { TaskStore } from "../TaskStore.ts"
+import { TaskInbox } from "./TaskInbox.ts"
+
+/** Tasks that one statement frees. */
+const orphansMax = 5000
+
+/** Finds the work that a dead process left behind. ARCHITECTURE.md#rules-of-safety */
+export class Rescuer extends Context.Service<
+  Rescuer,
+  {
+    /**
+     * Frees what dead processes had in hand: it is due again at once. Tasks a heartbeat later than deliveries,
+     * because each process takes its share of them first.
+     */
+    readonly rescue: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/tasks/Rescuer") {
+  static readonly layer = Layer.effect(
+    Rescuer,
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const deliveries = yield* DeliveryScheduler
+      const process = yield* Process
+      const inbox = yield* TaskInbox
+      const hints = yield* Hints
+      /** In batches, so that the first are taken while the last are freed. */
+      const release = Effect.gen(function* () {
+        const since = DateTime.subtract(yield* process.aliveSince, { seconds: heartbeatSeconds })
+        const freed = yield* tasks.releaseOrphans(since, orphansMax)
+        if (freed === 0) return freed
+        inbox.wake()
+        hints.publishUnsafe("run", "")
+        return freed
+      }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
+      return Rescuer.of({ rescue: together(release, deliveries.requeueLost) })
+    })
+  )
+
+  /** Deliveries are freed when a process has become dead; at the interval of heartbeats one process looks for the rest. */
+  static readonly layerLoop = Layer.merge(
+    Layer.effectDiscard(
+      Effect.gen(function* () {
+        const death = yield* (yield* Process).deaths
+        const { requeueLost } = yield* DeliveryScheduler
+        yield* Effect.andThen(death, requeueLost).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
+          Effect.forever,
+          Effect.forkScoped
+        )
+      })
+    ),
+    Duty.layer(
+      { name: "rescue", seconds: heartbeatSeconds },
+      Effect.flatMap(Rescuer, ({ rescue }) => rescue)
+    )
+  )
+}
+
+/** A failure of one interrupts no other. */
+const together = <E, R>(
+  ...all: ReadonlyArray<Effect.Effect<unknown, E, R>>
+): Effect.Effect<void, E, R> =>
+  Effect.forEach(all, Effect.exit, { concurrency: "unbounded" }).pipe(
+    Effect.map((exits) => exits.find(Exit.isFailure)),
+    Effect.flatMap((failed) =>
+      failed === undefined ? Effect.void : Effect.failCause(failed.cause)
+    )
+  )

@@ -1,0 +1,196 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { inspectMedia, mediaIn, referenceIn, referenceTo } from "../../catalog/media/Media.ts"
+import type { MediaText } from "../../catalog/media/Media.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { ShareExhausted } from "../../domain/FairShares.ts"
+import { ArtifactId } from "../../domain/Ids.ts"
+import { taskDownloadsMax } from "../../domain/Limits.ts"
+import { MediaFetch } from "../../egress/MediaFetch.ts"
+import { mediumFault } from "../../vendors/BodyFaults.ts"
+import type { SubmitMedium } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import type { OwnedTask, StoredInputs } from "./OwnedTask.ts"
+
+/** The media of a submit, and the artifacts of those that were fetched. */
+export interface ResolvedMedia {
+  readonly media: ReadonlyArray<SubmitMedium>
+  readonly inputs: StoredInputs
+}
+
+/**
+ * Prepares the input media of a task before it is submitted: media by URL are downloaded, checked
+ * and stored; inline media are read from the artifact store.
+ * docs/reference/models.md#media-by-url, ADR 0040.
+ */
+export class TaskMedia extends Context.Service<
+  TaskMedia,
+  {
+    /**
+     * All media of the task's body in their order, `taskDownloadsMax` at a time; what an earlier step
+     * has fetched is read from the artifact store. Fails as
+     * `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model, as `MEDIA`
+     * (4002) when it cannot be fetched, and as `ShareExhausted`, before it fetches anything, when too many
+     * downloads of the user wait.
+     */
+    readonly resolve: (
+      owned: Pick<OwnedTask, "task" | "inputs">,
+      entry: CatalogEntry
+    ) => Effect.Effect<ResolvedMedia, VendorError | ShareExhausted>
+  }
+>()("gateway/tasks/TaskMedia") {
+  static readonly layer = Layer.effect(
+    TaskMedia,
+    Effect.gen(function* () {
+      const readStored = readStoredWith(yield* Artifacts)
+      const download = yield* makeDownload
+      const { mayWait } = yield* MediaFetch
+
+      /** With the artifact's id if it came from a URL of the client. */
+      const resolveOne = Effect.fnUntraced(function* (
+        { inputs, task }: Pick<OwnedTask, "task" | "inputs">,
+        entry: CatalogEntry,
+        medium: MediaText
+      ) {
+        const inline = Option.flatMap(referenceIn(medium.text), decodeId)
+        if (Option.isSome(inline)) {
+          return { id: undefined, medium: yield* readStored(medium, inline.value, {}) }
+        }
+        const fetched = fetchedIn(inputs, medium)
+        if (Option.isNone(fetched)) return yield* download(task, entry, medium)
+        const { from, id, stored } = fetched.value
+        return { id: stored, medium: yield* readStored(medium, id, from) }
+      })
+
+      return TaskMedia.of({
+        resolve: Effect.fn("TaskMedia.resolve")(function* (owned, entry) {
+          const media = mediaIn(entry.label, owned.task.body)
+          const isFetched = media.some((medium) => isToFetch(owned, medium))
+          if (isFetched && !mayWait(owned.task.userId, taskDownloadsMax)) {
+            return yield* new ShareExhausted()
+          }
+          const resolved = yield* Effect.forEach(
+            media,
+            (medium) => resolveOne(owned, entry, medium),
+            { concurrency: taskDownloadsMax }
+          )
+          return {
+            media: resolved.map(({ medium }) => medium),
+            inputs: Object.fromEntries(
+              resolved.flatMap(({ id, medium }) =>
+                id === undefined ? [] : [[medium.pointer, id] as const]
+              )
+            )
+          }
+        })
+      })
+    })
+  )
+}
+
+/** It is a URL, and no earlier step of the task has fetched it. */
+const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, medium: MediaText): boolean =>
+  Option.isNone(Option.flatMap(referenceIn(medium.text), decodeId)) &&
+  Option.isNone(fetchedIn(inputs, medium))
+
+type FromUrl = Pick<SubmitMedium, "sourceUrl">
+
+/** What an earlier step has fetched and stored. */
+const fetchedIn = (inputs: StoredInputs, { pointer, text }: MediaText) => {
+  const stored = inputs[pointer] ?? ""
+  const cut = Option.flatMap(referenceIn(stored), decodeId)
+  const from: FromUrl = Option.isSome(cut) ? {} : { sourceUrl: text }
+  return Option.map(
+    Option.orElse(cut, () => decodeId(stored)),
+    (id) => ({ stored, id, from })
+  )
+}
+
+const mediumOf = (
+  artifacts: Artifacts["Service"],
+  row: ArtifactRow,
+  medium: MediaText,
+  from: FromUrl
+): SubmitMedium => ({
+  pointer: medium.pointer,
+  mime: row.mime,
+  size: Number(row.bytes),
+  artifactUrl: artifacts.urlOf(row),
+  bytes: readBack(artifacts, row, medium),
+  ...from
+})
+
+const readStoredWith = (artifacts: Artifacts["Service"]) =>
+  Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId, from: FromUrl) {
+    const row = yield* retryStore(artifacts.find(id))
+    return Option.isSome(row)
+      ? mediumOf(artifacts, row.value, medium, from)
+      : yield* expired(medium)
+  })
+
+/** Fetches, checks and stores a medium: at once, so that memory holds its bytes no longer. */
+const makeDownload = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const web = yield* MediaFetch
+  return Effect.fnUntraced(function* (task: TaskRow, entry: CatalogEntry, medium: MediaText) {
+    const { pointer, rules, text: url } = medium
+    const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
+    const bytes = yield* web
+      .fetch({ url, schemes, bytesMax: rules.bytesMax, caller: task.userId })
+      .pipe(
+        Effect.catchTag("MediaFetchFailed", ({ detail, reason }) =>
+          mediaError(reason === "too-large" ? "FATAL_CLIENT" : "MEDIA", pointer, detail)
+        )
+      )
+    const info = yield* inspectMedia(bytes, rules).pipe(
+      Effect.mapError(({ detail }) => mediaError("FATAL_CLIENT", pointer, detail))
+    )
+    const fault = mediumFault(entry, task.body, info)
+    if (fault !== undefined) {
+      return yield* new VendorError({
+        class: "FATAL_CLIENT",
+        message: `${pointer}: ${fault}`,
+        vendorCode: mediumNotTaken
+      })
+    }
+    const { content, mime } = info
+    const row = yield* retryStore(
+      artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes: content })
+    )
+    // A vendor that reads the URL would get what follows the end of the file, too
+    return content.length < bytes.length
+      ? { id: referenceTo(row.id), medium: mediumOf(artifacts, row, medium, {}) }
+      : { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
+  })
+})
+
+/** The medium keeps the rules of its label, and this model does not take it. */
+export const mediumNotTaken = "medium_not_taken"
+
+const decodeId = Schema.decodeUnknownOption(ArtifactId)
+
+const mediaError = (kind: "FATAL_CLIENT" | "MEDIA", pointer: string, detail: string): VendorError =>
+  new VendorError({ class: kind, message: `${pointer}: ${detail}` })
+
+const expired = (medium: MediaText) =>
+  mediaError("MEDIA", medium.pointer, "The medium is no longer kept: it expired before it was used")
+
+const readBack = (
+  artifacts: Artifacts["Service"],
+  row: ArtifactRow,
+  medium: MediaText
+): SubmitMedium["bytes"] =>
+  artifacts.read(row.id).pipe(
+    Effect.mapError(
+      () => new VendorError({ class: "RETRYABLE", message: "The artifact store cannot be reached" })
+    ),
+    Effect.flatMap(
+      Option.match({
+        onNone: () => Effect.fail(expired(medium)),
+        onSome: (bytes) => Effect.succeed(bytes)
+      })
+    )
+  )

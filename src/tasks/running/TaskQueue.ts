@@ -1,0 +1,41 @@
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+
+/** Tasks whose next steps are claimed together, oldest due first. ADR 0149. */
+export interface TaskQueue {
+  readonly name: string
+  /** Under a rate limit of the vendor: the time between two claims, over all processes. */
+  readonly spacingMillis?: number
+}
+
+/** Submits of a model whose account is still to be chosen, or that wait before they are repeated. */
+export const submitQueue = (of: {
+  readonly vendor: string
+  readonly model: string
+}): TaskQueue => ({
+  name: `${of.vendor}/${of.model}/submits`
+})
+
+/** Submits or polls under the vendor's rate limit, if it has one. */
+export const ratedQueue = (
+  account: VendorAccount,
+  act: "submit" | "poll",
+  upstreamModel: string
+): TaskQueue | undefined => {
+  const rate = account.rateOf?.(act, upstreamModel)
+  return rate === undefined
+    ? undefined
+    : { name: rate.key, spacingMillis: rate.perMillis / rate.calls }
+}
+
+/** Submits to an account whose outcome is unknown: one list looks for the jobs of all. ADR 0194. */
+export const listQueue = ({ accountId }: VendorAccount): TaskQueue => ({
+  name: `${accountId}/lists`,
+  spacingMillis: betweenListsMillis
+})
+
+/** Over all processes. */
+export const betweenListsMillis = 5000
+
+/** Polls of an account. */
+export const pollQueue = (account: VendorAccount, upstreamModel: string): TaskQueue =>
+  ratedQueue(account, "poll", upstreamModel) ?? { name: `${account.accountId}/polls` }

@@ -1,0 +1,193 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Tracer } from "effect"
+import { retryStore } from "../../db/StoreFailures.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { modelAt } from "../../domain/Candidate.ts"
+import type { TaskId } from "../../domain/Ids.ts"
+import type { TaskError } from "../../domain/Task.ts"
+import { Hints } from "../../process/signals/Hints.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
+import { TaskCompletion } from "../completion/TaskCompletion.ts"
+import { TaskOutput } from "../completion/TaskOutput.ts"
+import type { JobResult } from "../completion/TaskOutput.ts"
+import { Fenced } from "../submission/PaidSubmit.ts"
+import type { VendorStep } from "../submission/SubmitStep.ts"
+import { taskErrorOf } from "../submission/VendorFailure.ts"
+import { VendorWork } from "../submission/VendorWork.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { Owned } from "./OwnedTask.ts"
+import { RunningTasks } from "./RunningTasks.ts"
+import { TaskInbox } from "./TaskInbox.ts"
+
+/**
+ * Takes one step of a task: from its claim to its end, or to the time when it is due again. ADR 0149,
+ * docs/reference/tasks.md#execution
+ */
+export class TaskRunner extends Context.Service<
+  TaskRunner,
+  {
+    /**
+     * Never fails. When it is interrupted or the process drains, it releases the task, so that the next
+     * owner goes on at once.
+     */
+    readonly step: (owned: Owned) => Effect.Effect<void>
+    /**
+     * Of a task that was ended from outside: interrupts the step in hand here, and asks the vendor to
+     * cancel the job, best effort. Called by the process that has ended it, so that the vendor is asked
+     * once. docs/reference/tasks.md#cancel
+     */
+    readonly stop: (id: TaskId) => Effect.Effect<void>
+  }
+>()("gateway/tasks/TaskRunner") {
+  static readonly layer = Layer.effect(
+    TaskRunner,
+    Effect.gen(function* () {
+      const hints = yield* Hints
+      const store = yield* TaskStore
+      const running = yield* RunningTasks
+      const advance = yield* makeAdvance
+      const work = yield* VendorWork
+      const isTraced = (yield* Effect.tracer) !== Tracer.Tracer.defaultValue()
+      const release = Effect.fnUntraced(
+        function* ({ epoch, task }: Owned) {
+          yield* store.handOver(task.id, epoch)
+          hints.publishUnsafe("left", "")
+        },
+        (given) => Effect.ignore(given)
+      )
+      const step = (owned: Owned) =>
+        running.whileOwned(
+          owned,
+          advance(owned),
+          Effect.suspend(() => release(owned))
+        )
+      return TaskRunner.of({
+        // The request that created the task is over: its trace is a link
+        step: (owned) =>
+          isTraced
+            ? Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) })
+            : step(owned),
+        stop: Effect.fn("TaskRunner.stop")(function* (id) {
+          yield* retryStore(running.check(id))
+          yield* work.cancel(id)
+        })
+      })
+    })
+  )
+}
+
+/** The trace of the create. A link names a span, and none was stored: the trace's own first half stands for it. */
+const linksOf = ({ task: { traceId } }: Owned): Array<Tracer.SpanLink> =>
+  traceId === null
+    ? []
+    : [{ span: Tracer.externalSpan({ traceId, spanId: traceId.slice(0, 16) }), attributes: {} }]
+
+class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
+
+/** After its deadline a task submits nothing. */
+const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(DateTime.now, (now): Effect.Effect<A, E | DeadlinePassed, R> => {
+    const left = DateTime.distance(now, deadlineAt)
+    const passed = Effect.fail(new DeadlinePassed())
+    return Duration.isPositive(left)
+      ? Effect.timeoutOrElse(effect, { duration: left, orElse: () => passed })
+      : passed
+  })
+
+/** Longer than the queries of a poll together. */
+const farDeadlineMillis = Duration.toMillis(Duration.minutes(5))
+
+/** Takes the step, and says when the next one is due, if there is one. */
+const makeAdvance = Effect.gen(function* () {
+  const completion = yield* TaskCompletion
+  const inbox = yield* TaskInbox
+  const output = yield* TaskOutput
+  const store = yield* TaskStore
+  const work = yield* VendorWork
+
+  /** A task that is gone, or that this program cannot read, is not this process's. */
+  const rowOf = (owned: Owned): Effect.Effect<TaskRow, Fenced> =>
+    owned.job === undefined
+      ? Effect.succeed(owned.task)
+      : Effect.flatMap(retryStore(store.ofJob(owned.task.id)), (row) =>
+          Effect.mapError(Effect.fromOption(row), () => new Fenced())
+        )
+
+  const fail = (owned: Owned, error: TaskError) =>
+    Effect.flatMap(rowOf(owned), (row) =>
+      retryStore(completion.fail(row, Option.some(owned.epoch), error))
+    ).pipe(Effect.catchTag("Fenced", () => Effect.succeed(false)))
+
+  const complete = (owned: Owned, job: JobResult) =>
+    Effect.flatMap(rowOf(owned), (row) =>
+      Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), ({ captured, urls }) =>
+        retryStore(completion.complete(row, Option.some(owned.epoch), urls, captured))
+      )
+    )
+
+  /** The step has failed. */
+  const endWith = (
+    owned: Owned,
+    error: DeadlinePassed | Fenced | VendorError
+  ): Effect.Effect<void> => {
+    switch (error._tag) {
+      case "DeadlinePassed":
+        return Effect.flatMap(fail(owned, deadlinePassed), (ended) =>
+          ended ? work.cancel(owned.task.id) : Effect.void
+        )
+      // Another process owns the task or has ended it: this step only stops
+      case "Fenced":
+        return Effect.void
+      case "VendorError":
+        return Effect.logWarning(
+          `Task ${owned.task.id} was failed by ${modelAt(owned.task).vendor}: ${error.message}`
+        ).pipe(
+          Effect.annotateLogs({ class: error.class, vendorCode: error.vendorCode ?? null }),
+          Effect.annotateLogs({ requestId: error.requestId ?? null }),
+          Effect.andThen(fail(owned, taskErrorOf(error))),
+          Effect.asVoid
+        )
+    }
+  }
+
+  const nextOf = (owned: Owned, now: DateTime.Utc) => {
+    const { deadlineAt, job, startsAt } = owned
+    // Under a rate limit the claim came before its permit
+    const next = DateTime.isGreaterThan(startsAt, now)
+      ? Effect.delay(work.next(owned), DateTime.distance(now, startsAt))
+      : work.next(owned)
+    // A poll ends by itself, long before that
+    const left = DateTime.toEpochMillis(deadlineAt) - DateTime.toEpochMillis(now)
+    return left > farDeadlineMillis && job !== undefined ? next : before(deadlineAt, next)
+  }
+
+  const endStep = (owned: Owned, next: VendorStep) =>
+    next._tag === "Waits"
+      ? Effect.sync(() => inbox.wake(DateTime.toEpochMillis(next.until)))
+      : Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job)))
+
+  // A poll has neither a generator nor functions that it does not call: they would live as long as it. ADR 0149
+  return (owned: Owned): Effect.Effect<void> =>
+    Effect.flatMap(DateTime.now, (now) => nextOf(owned, now)).pipe(
+      Effect.flatMap((next) => endStep(owned, next)),
+      Effect.catch((error) => endWith(owned, error)),
+      Effect.catchDefect((defect) =>
+        Effect.logError(`Task ${owned.task.id} failed inside the service`, defect).pipe(
+          Effect.andThen(fail(owned, internalError)),
+          Effect.asVoid
+        )
+      )
+    )
+})
+
+/** docs/reference/errors.md#task-error-codes */
+const deadlinePassed: TaskError = {
+  code: 4005,
+  title: "Deadline Passed",
+  detail: "The task did not end before its deadline"
+}
+
+const internalError: TaskError = {
+  code: 3005,
+  title: "Internal Error",
+  detail: "The service failed while running this task"
+}

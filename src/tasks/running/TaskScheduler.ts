@@ -1,0 +1,206 @@
+import { Array, Clock, DateTime, Duration, Effect, Exit, Layer, Queue } from "effect"
+import type { TaskId } from "../../domain/Ids.ts"
+import { slotRecheckSeconds } from "../../domain/Limits.ts"
+import { afterMillis } from "../../domain/RealTime.ts"
+import { dueWorkRetryMillis } from "../../domain/Retries.ts"
+import { Drain } from "../../process/Drain.ts"
+import { Process } from "../../process/heartbeat/Process.ts"
+import { Hints } from "../../process/signals/Hints.ts"
+import { makeFiberSlots } from "../../process/SlotArray.ts"
+import { ConcurrencyLimiter } from "../submission/ConcurrencyLimiter.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { Owned } from "./OwnedTask.ts"
+import { TaskInbox } from "./TaskInbox.ts"
+import { TaskRunner } from "./TaskRunner.ts"
+
+/** Tasks of one claim: a statement returns them with their bodies. */
+const claimMax = 100
+
+/** While tasks wait, the first heartbeat after this time looks for what other processes left: 5 s at most. */
+const lookMillis = 3000
+
+/**
+ * Tasks that fall due within this time are claimed together; the more were claimed at once, the longer it is.
+ * In real time, because it only spares work.
+ */
+const gatherMillis = (claimed: number): number => Math.min(25, 5 + claimed)
+
+/**
+ * How long running steps may continue when the process ends. If a submit takes longer, the next owner of its
+ * task finds it unrecorded.
+ */
+const closeTimeout = Duration.millis(500)
+
+/**
+ * Claims due tasks and runs their steps, each in its own fiber. The fiber has the context of this layer and
+ * nothing of the request that created the task. ADR 0149.
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const drain = yield* Drain
+    const process = yield* Process
+    const inbox = yield* TaskInbox
+    const runner = yield* TaskRunner
+    const slots = yield* ConcurrencyLimiter
+    const fork = yield* makeFiberSlots({ closeTimeout })
+
+    let claimed = 0
+    const begin = (owned: Owned) => {
+      fork(runner.step(owned), () => {
+        inbox.count(owned.queue, -1)
+        // Its queue was full, and may have due tasks
+        if (inbox.capacity(owned.queue) === 1) inbox.wake()
+      })
+    }
+    inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
+    const { claimDue, claimShare } = yield* makeClaims((owned) => {
+      claimed += 1
+      inbox.count(owned.queue, 1)
+      begin(owned)
+    })
+    yield* whenProcessesLeave(claimShare)
+
+    let scannedAt = Number.NEGATIVE_INFINITY
+    const clock = yield* Clock.Clock
+    process.onWaiting(() => {
+      if (Math.abs(clock.currentTimeMillisUnsafe() - scannedAt) >= lookMillis) inbox.wake()
+    })
+
+    /** Returns when to scan again. */
+    const scan = Effect.gen(function* () {
+      claimed = 0
+      // Other processes take what is due
+      if (drain.isDraining()) return Number.POSITIVE_INFINITY
+      // The next heartbeat says that tasks wait
+      if (!process.isAlive()) return Number.POSITIVE_INFINITY
+      const areWaiting = yield* slots.serve
+      const next = yield* claimDue
+      const now = yield* Clock.currentTimeMillis
+      scannedAt = now
+      return areWaiting ? Math.min(now + slotRecheckSeconds * 1000, next) : next
+    })
+
+    yield* Effect.forkScoped(
+      inbox.run({
+        scan,
+        rest: makeRest(() => gatherMillis(claimed)),
+        failed: "Due tasks were not read",
+        retryMillis: dueWorkRetryMillis
+      })
+    )
+  })
+)
+
+/** Leaves at least `millis` between scans. */
+const makeRest = (millis: () => number): Effect.Effect<void> => {
+  let restedAt = Number.NEGATIVE_INFINITY
+  return Effect.callback((resume) => {
+    const left = Math.max(0, restedAt + millis() - performance.now())
+    return Effect.sync(
+      afterMillis(left, () => {
+        restedAt = performance.now()
+        resume(Effect.void)
+      })
+    )
+  })
+}
+
+/** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */
+const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
+  claimShare: Effect.Effect<void, E, R>
+) {
+  const hints = yield* Hints
+  const death = yield* (yield* Process).deaths
+  const signals = yield* Queue.sliding<void>(1)
+  const signal = () => Queue.offerUnsafe(signals, undefined)
+  signal()
+  hints.subscribe("left", signal)
+  yield* Effect.forkScoped(Effect.forever(Effect.map(death, signal)))
+  yield* Effect.andThen(Queue.take(signals), claimShare).pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Tasks were not taken over", cause)),
+    Effect.forever,
+    Effect.forkScoped
+  )
+})
+
+/** Tasks of one earlier owner that one process takes over at once; the rescue frees what is left. */
+const shareMax = 5000
+
+/**
+ * `claimDue` claims what is due in all queues, as much as this process takes, and returns when the next task is due.
+ * `claimShare` claims this process's share of what others have left. ADR 0020.
+ */
+const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
+  const drain = yield* Drain
+  const inbox = yield* TaskInbox
+  const store = yield* TaskStore
+  const process = yield* Process
+  const { id } = process
+
+  const claimFrom = Effect.fnUntraced(function* (queue: string) {
+    for (;;) {
+      const limit = Math.min(claimMax, inbox.capacity(queue))
+      if (limit <= 0) return inbox.setBehind(queue, true)
+      // What was claimed before is released, and due again
+      if (drain.isDraining()) return
+      const now = yield* DateTime.now
+      const claimed = yield* store.claim({ queue, limit, owner: id, now })
+      for (const owned of claimed) begin(owned)
+      if (claimed.length < limit) return inbox.setBehind(queue, false)
+    }
+  })
+
+  /** A full queue is looked at again when it has capacity. */
+  const open = Effect.gen(function* () {
+    const queues = yield* store.queues(yield* DateTime.now)
+    return queues.filter(({ queue }) => inbox.capacity(queue) > 0)
+  })
+  const next = (queues: Effect.Success<typeof open>): number =>
+    Math.min(...queues.map(({ dueAt }) => DateTime.toEpochMillis(dueAt)))
+
+  const claimDue = Effect.gen(function* () {
+    const now = yield* DateTime.now
+    const queues = yield* open
+    const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
+    if (due.length === 0) return next(queues)
+    yield* eachToItsEnd(due, ({ queue }) => claimFrom(queue))
+    // The next scan finds what is due then
+    return DateTime.toEpochMillis(now)
+  })
+
+  const claimFromShare = Effect.fnUntraced(function* (
+    { queue, tasks }: { readonly queue: string; readonly tasks: ReadonlyArray<TaskId> },
+    aliveSince: DateTime.Utc
+  ) {
+    for (const some of Array.chunksOf(tasks, claimMax)) {
+      const limit = Math.min(some.length, inbox.capacity(queue))
+      if (limit <= 0 || drain.isDraining()) return
+      const now = yield* DateTime.now
+      const share = { tasks: some, aliveSince }
+      for (const owned of yield* store.claim({ queue, limit, owner: id, now, share })) begin(owned)
+    }
+  })
+
+  const claimShare = Effect.gen(function* () {
+    if (drain.isDraining() || !process.isAlive()) return
+    const aliveSince = yield* process.aliveSince
+    const queues = yield* store.share(aliveSince, id, shareMax)
+    yield* eachToItsEnd(queues, (queue) => claimFromShare(queue, aliveSince))
+  })
+  return { claimDue, claimShare }
+})
+
+/** Some at once. The others go on when one fails: a claim that is interrupted may have been committed. */
+const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
+  queues: ReadonlyArray<A>,
+  run: (queue: A) => Effect.Effect<void, E, R>
+) {
+  const exits = yield* Effect.forEach(queues, (queue) => Effect.exit(run(queue)), {
+    concurrency: claimsMax
+  })
+  const failed = exits.find(Exit.isFailure)
+  if (failed !== undefined) return yield* Effect.failCause(failed.cause)
+})
+
+/** Queues that are claimed from at once. */
+const claimsMax = 4
