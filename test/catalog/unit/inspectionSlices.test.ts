@@ -99,7 +99,7 @@ const hostile: Readonly<Record<string, readonly [() => Uint8Array, ImageRules | 
  */
 const longestTurn = async (run: () => Promise<unknown>): Promise<number> => {
   let best = Infinity
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     let longest = 0
     let isOver = false
     let before = process.threadCpuUsage()

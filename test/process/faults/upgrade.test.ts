@@ -8,7 +8,7 @@ import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { projectFolder } from "../../support/spawnService.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
-import { until } from "../../support/until.ts"
+import { pause, until } from "../../support/until.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -57,8 +57,10 @@ const upgrade = async (databaseUrl: string) => {
     command: [process.execPath, ...shortLived]
   })
   const started = starting.then(() => true)
-  // Creates go on while the migration waits for their transactions and they for its locks
-  while (!(await Promise.race([started, create(old).then(() => false)])));
+  // Creates continue while the migration waits for their transactions and they for its locks. A slow start must not
+  // spend all credits
+  const createSome = () => (ids.length < 100 ? create(old) : pause(50))
+  while (!(await Promise.race([started, createSome().then(() => false)])));
   await using next = await starting
   next.useKey(key)
   for (let n = 0; n < 5; n += 1) await Promise.all([create(old), create(next)])

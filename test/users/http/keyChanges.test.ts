@@ -336,7 +336,7 @@ describeStores("a change of an API key", (database) => {
         const refused = yield* call("POST", image, body)
         assert.deepStrictEqual([refused.status, refused.json.code], [402, 1102])
         assert.strictEqual(refused.json.remaining, "5.00")
-        assert.include(refused.json.detail, "5.00 credits")
+        assert.include(refused.json.detail, "5.00 more credits")
         assert.strictEqual(refused.headers.get("retry-after"), yield* secondsUntil("1970-01-02"))
         // Another key of the same user has the whole wallet
         assert.strictEqual((yield* owner.call("POST", image, body)).status, 202)
