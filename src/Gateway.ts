@@ -33,6 +33,7 @@ import { PartitionStore } from "./process/retention/PartitionStore.ts"
 import * as Retention from "./process/retention/Retention.ts"
 import { Secrets } from "./process/secrets/Secrets.ts"
 import * as SharedDatabase from "./process/SharedDatabase.ts"
+import { make as makeSimulator } from "./sandbox/Simulator.ts"
 import { Bills } from "./tasks/bills/Bills.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
@@ -162,7 +163,7 @@ export const adapters = Layer.unwrap(
         : S3Blobs.layer(config.artifactStore),
       Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
       LiveVendors.layer({
-        delay: config.simulatorDelay,
+        simulator: makeSimulator({ delay: config.simulatorDelay }),
         mayDisableInspection: config.dashScopeInspectionOptOut
       }).pipe(Layer.provide(namedHosts), Layer.provideMerge(Accounts.layer(config.accounts)))
     ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))

@@ -1,10 +1,12 @@
 import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { randomUUID } from "node:crypto"
+import { Catalog } from "../catalog/Catalog.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Hints } from "../process/signals/Hints.ts"
+import { makeSimulator } from "../sandbox/UpstreamSimulator.ts"
 import { accountRefusal } from "../vendors/accounts/AccountRefusal.ts"
 import type { AccountRefusal } from "../vendors/accounts/AccountRefusal.ts"
 import { Accounts } from "../vendors/accounts/Accounts.ts"
@@ -50,10 +52,12 @@ export class UpstreamCalls extends Context.Service<
       const clock = yield* Clock.Clock
       const affinity = yield* AccountAffinity
       const upstream = yield* Upstream
+      const catalog = yield* Catalog
+      const simulate = makeSimulator(() => catalog.current().upstream)
       shareChanges(accounts, yield* Hints, clock)
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
-        reach: reachWith({ accounts, affinity, clock, upstream }),
+        reach: reachWith({ accounts, affinity, clock, simulate, upstream }),
         accounts: accounts.states
       })
     })
@@ -64,17 +68,19 @@ interface Services {
   readonly accounts: Accounts["Service"]
   readonly affinity: AccountAffinity["Service"]
   readonly clock: Clock.Clock
+  /** A response in the vendor's format, without an account. docs/reference/vendors.md#sandbox */
+  readonly simulate: ReturnType<typeof makeSimulator>
   readonly upstream: Upstream["Service"]
 }
 
 /** Sends to the first account that admits the call, and to the next one while nothing was executed. */
-const reachWith = ({ accounts, affinity, clock, upstream }: Services) =>
+const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) =>
   Effect.fnUntraced(function* (
     provider: Provider,
     request: UpstreamRequest
   ): Effect.fn.Return<Reached, Problem | StoreUnavailable> {
     if (!accounts.isConfigured(provider)) {
-      return { response: yield* upstream.simulate(provider, request), accountId: null }
+      return { response: yield* simulate(provider, request), accountId: null }
     }
     const among = yield* affinity.accountsFor(provider, request)
     let now = clock.currentTimeMillisUnsafe()

@@ -1,7 +1,5 @@
 import { Clock, Effect, Layer, Option, Redacted, Result } from "effect"
 import type { AccountSetting } from "../domain/Provider.ts"
-import { make as makeSimulator } from "../sandbox/Simulator.ts"
-import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./accounts/Accounts.ts"
 import type { NoAccountFree } from "./accounts/Accounts.ts"
 import { accountsWith, adapterOf } from "./Adapters.ts"
@@ -18,7 +16,9 @@ import * as VendorHttp from "./VendorHttp.ts"
 /** Between adapter and account id, in the account id of an attempt. */
 const separator = "@"
 
-export interface VendorOptions extends SimulatorOptions {
+export interface VendorOptions {
+  /** Serves vendors without a key. */
+  readonly simulator: Effect.Effect<{ readonly account: VendorAccount }>
   /** `DASHSCOPE_INSPECTION_OPT_OUT`. */
   readonly mayDisableInspection?: boolean
 }
@@ -28,13 +28,13 @@ export interface VendorOptions extends SimulatorOptions {
  * without a key. An attempt is stored with `<adapter>@<account id>`, so that its account is found again
  * after a restart. docs/reference/vendors.md#accounts
  */
-export const layer = (options: VendorOptions = {}) =>
+export const layer = (options: VendorOptions) =>
   Layer.effect(
     VendorClient,
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const makeAccount = yield* makeAccountFactory(options)
-      const simulator = (yield* makeSimulator(options)).account
+      const { account: simulator } = yield* options.simulator
       const made = new Map<string, readonly [AccountSetting, VendorAccount]>()
 
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {

@@ -2,10 +2,8 @@ import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
 import { Readable } from "node:stream"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
-import { Catalog } from "../../catalog/Catalog.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import { sliceBytes } from "../../domain/Slices.ts"
-import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
 import { SecretMask } from "./SecretMask.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
@@ -26,23 +24,14 @@ export class Upstream extends Context.Service<
       account: AccountSetting,
       request: UpstreamRequest
     ) => Effect.Effect<UpstreamResponse, UpstreamFailure>
-    /** A simulated response in the vendor's format, without an account. docs/reference/vendors.md#sandbox */
-    readonly simulate: (
-      provider: AccountSetting["provider"],
-      request: UpstreamRequest
-    ) => Effect.Effect<UpstreamResponse>
   }
 >()("gateway/vendors/Upstream") {
   static readonly layer = (options: { readonly timeout: Duration.Duration }) =>
     Layer.effect(
       Upstream,
       Effect.gen(function* () {
-        const catalog = yield* Catalog
         const origins = yield* makeOrigins(Duration.toMillis(options.timeout))
-        return Upstream.of({
-          send: sendWith(origins),
-          simulate: makeSimulator(() => catalog.current().upstream)
-        })
+        return Upstream.of({ send: sendWith(origins) })
       })
     )
 }

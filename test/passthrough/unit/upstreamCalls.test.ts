@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { Catalog } from "../../../src/catalog/Catalog.ts"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import { AccountAffinity } from "../../../src/passthrough/AccountAffinity.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
@@ -50,8 +51,7 @@ describe("an account whose rate limit is used up", () => {
       const upstream = Layer.succeed(
         Upstream,
         Upstream.of({
-          send: () => Effect.delay(Effect.succeed(answer), "30 seconds"),
-          simulate: () => Effect.succeed(answer)
+          send: () => Effect.delay(Effect.succeed(answer), "30 seconds")
         })
       )
       yield* Effect.gen(function* () {
@@ -66,7 +66,9 @@ describe("an account whose rate limit is used up", () => {
         )
       }).pipe(
         Effect.provide(
-          UpstreamCalls.layer.pipe(Layer.provide([upstream, anyAccount, Accounts.layer([account])]))
+          UpstreamCalls.layer.pipe(
+            Layer.provide([upstream, anyAccount, Accounts.layer([account]), Catalog.layer])
+          )
         )
       )
     })
@@ -84,8 +86,7 @@ describe("a call that one account refuses for its rate, while the other cannot b
       const upstream = Layer.succeed(
         Upstream,
         Upstream.of({
-          send,
-          simulate: () => Effect.succeed(answer)
+          send
         })
       )
       yield* Effect.gen(function* () {
@@ -101,7 +102,8 @@ describe("a call that one account refuses for its rate, while the other cannot b
               Accounts.layer([
                 { ...account, weight: 2 },
                 { ...account, id: "openai:two" }
-              ])
+              ]),
+              Catalog.layer
             ])
           )
         )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { Provider } from "../../../src/domain/Provider.ts"
+import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import { layer as liveVendors } from "../../../src/vendors/LiveVendors.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
@@ -128,6 +129,11 @@ describe("the account of a new job", () => {
       yield* TestClock.adjust("10 seconds")
       // Its response has the wait
       assert.strictEqual(yield* chosen("gpt-image-2"), "openai-image@openai:a")
-    }).pipe(Effect.provide(liveVendors().pipe(Layer.provideMerge(withAccounts))), Effect.scoped)
+    }).pipe(
+      Effect.provide(
+        liveVendors({ simulator: makeSimulator() }).pipe(Layer.provideMerge(withAccounts))
+      ),
+      Effect.scoped
+    )
   )
 })

@@ -3,6 +3,7 @@ import { Clock, Effect, Layer, Redacted } from "effect"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { providerBases } from "../../../src/domain/Provider.ts"
 import type { AccountSetting, Region } from "../../../src/domain/Provider.ts"
+import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import { hasModel, modelIdAt, regionOf } from "../../../src/vendors/dashscope/DashScopeModels.ts"
 import { rateOf, slotsOf } from "../../../src/vendors/dashscope/DashScopeRates.ts"
@@ -132,7 +133,9 @@ describe("the account of a new job", () => {
   const us = named("us", virginia)
   const sg = named("sg", singapore)
   const job = { adapter: "dashscope-async", upstreamModel: "wan2.5-t2v-preview" }
-  const vendors = LiveVendors.layer().pipe(Layer.provideMerge(Accounts.layer([us, sg])))
+  const vendors = LiveVendors.layer({ simulator: makeSimulator() }).pipe(
+    Layer.provideMerge(Accounts.layer([us, sg]))
+  )
 
   it.effect("has the model, though it is at its limit and another account is free", () =>
     Effect.gen(function* () {
@@ -160,6 +163,12 @@ describe("the account of a new job", () => {
       assert.isFalse(client.isServed(job))
       assert.strictEqual((yield* Effect.flip(client.choose(job))).class, "OPERATOR")
       assert.isTrue(client.isServed({ adapter: "fal-queue", upstreamModel: "fal-ai/flux/dev" }))
-    }).pipe(Effect.provide(LiveVendors.layer().pipe(Layer.provideMerge(Accounts.layer([us])))))
+    }).pipe(
+      Effect.provide(
+        LiveVendors.layer({ simulator: makeSimulator() }).pipe(
+          Layer.provideMerge(Accounts.layer([us]))
+        )
+      )
+    )
   )
 })

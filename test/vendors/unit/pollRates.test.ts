@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Redacted } from "effect"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
+import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import { adapters } from "../../../src/vendors/Adapters.ts"
 import * as LiveVendors from "../../../src/vendors/LiveVendors.ts"
@@ -26,7 +27,9 @@ const pollRate = (adapter: AdapterName, more?: Partial<AccountSetting>) =>
     return account.rateOf?.("poll", "wan2.5-t2i-preview")
   }).pipe(
     Effect.provide(
-      LiveVendors.layer().pipe(Layer.provideMerge(Accounts.layer([accountOf(adapter, more)])))
+      LiveVendors.layer({ simulator: makeSimulator() }).pipe(
+        Layer.provideMerge(Accounts.layer([accountOf(adapter, more)]))
+      )
     )
   )
 

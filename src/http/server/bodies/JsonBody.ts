@@ -3,11 +3,14 @@ import { Headers, HttpServerRequest } from "effect/http"
 import { parseDocument, valueWithTexts } from "../../../domain/JsonDocument.ts"
 import { JsonScanner } from "../../../domain/JsonScanner.ts"
 import { problem } from "../../../domain/Problem.ts"
+import { heavyBodyBytesMin } from "../../../domain/ShareLimits.ts"
 import { inSlices } from "../../../domain/Slices.ts"
+import { readKey } from "../access/ClientKeys.ts"
 import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 import { readBytes } from "./BodyReader.ts"
 import type { BodyWatch } from "./BodyReader.ts"
+import { CurrentBodyTurns } from "./BodyTurns.ts"
 
 /** A JSON body. Its long strings are `LongText`. */
 export interface JsonBody {
@@ -50,7 +53,12 @@ export const notJson = problem(
  */
 export const readJsonBody = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const { document } = yield* readDocumentOf({ headers, read: readBytes })
+  const scanned = yield* readScanned({ headers, read: readBytes })
+  if (scanned.bytes.length >= heavyBodyBytesMin) {
+    const turns = yield* CurrentBodyTurns
+    yield* turns.take(readKey(headers)?.digest ?? "", scanned.bytes.length)
+  }
+  const { document } = yield* parseScanned(scanned)
   return { value: yield* inSlices(() => valueWithTexts(document)) } satisfies JsonBody
 })
 
@@ -68,8 +76,15 @@ export const readScanned = Effect.fnUntraced(function* <E, R>(source: BodySource
 })
 
 /** The bytes of a JSON body and what is in them, its long strings apart. */
-export const readDocumentOf = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
-  const { bytes, scanner } = yield* readScanned(source)
+export const readDocumentOf = <E, R>(source: BodySource<E, R>) =>
+  Effect.flatMap(readScanned(source), parseScanned)
+
+interface ScannedBody {
+  readonly bytes: Uint8Array
+  readonly scanner: JsonScanner
+}
+
+const parseScanned = Effect.fnUntraced(function* ({ bytes, scanner }: ScannedBody) {
   const parsed = yield* inSlices(() => parseDocument(bytes, scanner))
   return Result.isFailure(parsed)
     ? yield* problem(2002, parsed.failure)
