@@ -47,6 +47,13 @@ const repaired = Effect.flatMap(
 const readiness = Effect.andThen(TestClock.adjust("1 second"), operator("GET", "/readyz"))
 const becomes = (status: number) => eventually(readiness, (answer) => answer.status === status)
 
+/** Readiness may return before the line is written. */
+const isLogged = (lines: ReadonlyArray<string>, line: string) =>
+  eventually(
+    Effect.sync(() => lines.includes(line)),
+    (is) => is
+  )
+
 const outage = (lines: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     assert.strictEqual((yield* operator("GET", "/readyz")).status, 200)
@@ -63,6 +70,7 @@ const outage = (lines: ReadonlyArray<string>) =>
     yield* eventually(readiness, ({ json }) => /read-only/u.test(json.detail))
     yield* repaired
     yield* becomes(200)
+    yield* isLogged(lines, "The heartbeat of this process is written again")
     assert.deepStrictEqual(
       lines.filter((line) => line.includes("heartbeat of this process")),
       [
@@ -87,6 +95,7 @@ const refusedRows = (lines: ReadonlyArray<string>) =>
     for (let n = 0; n < 5; n += 1) assert.strictEqual((yield* readiness).status, 503)
     yield* takeRows
     yield* becomes(200)
+    yield* isLogged(lines, "The store accepts writes again")
     assert.strictEqual((yield* create).status, 201)
     assert.deepStrictEqual(
       lines.filter((line) => line.startsWith("The store ")),
