@@ -191,7 +191,7 @@ const makeServer = (bounds: ListenerBounds): Server => {
 
 /**
  * A malformed request never reaches the routes, but gets a problem too: after the responses to the
- * complete requests before it on the connection, or in place of the response to its own. ADR 0043.
+ * complete requests before it on the connection, or instead of the response to its own. ADR 0043.
  */
 const respondToMalformedRequests = (server: Server, last: LastResponses): void => {
   const handled = new WeakSet<Duplex>()
@@ -235,7 +235,7 @@ const faultOf = (code: string | undefined): Problem => {
   }
 }
 
-/** In place of the responses that the end of the process cuts off; what has begun is broken off. */
+/** Replaces the responses that the end of the process cuts off; responses that have begun are destroyed. */
 export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
   for (const response of open) {
     if (response.headersSent) {
