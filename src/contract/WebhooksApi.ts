@@ -5,12 +5,19 @@ import { documented } from "./Documented.ts"
 
 const part = Schema.String.annotate({ description: "See the section on signatures" })
 
+const standardPart = Schema.optionalKey(
+  Schema.String.annotate({ description: "See the section on Standard Webhooks" })
+)
+
 const receive = <const Type extends string, S extends Schema.Top>(type: Type, payload: S) =>
   HttpApiEndpoint.post(`receive_${type.replace(".", "_")}`, `/${type}`, {
     headers: {
       "X-Service-Webhook-Id": part,
       "X-Service-Webhook-Timestamp": part,
-      "X-Service-Webhook-Signature": part
+      "X-Service-Webhook-Signature": part,
+      "webhook-id": standardPart,
+      "webhook-timestamp": standardPart,
+      "webhook-signature": standardPart
     },
     payload,
     success: HttpApiSchema.NoContent

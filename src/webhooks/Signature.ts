@@ -1,5 +1,5 @@
 import { SecureRandom } from "effect/crypto"
-import { Base64Url } from "effect/encoding"
+import { Base64 } from "effect/encoding"
 import { createHmac } from "node:crypto"
 
 /**
@@ -37,6 +37,39 @@ export const sign = (secret: string, parts: SignedParts): string => {
   return `${signatureVersion}=${hex}`
 }
 
+/** `whsec_` and Base64 with padding: the form of secrets that Standard Webhooks defines. */
+const standardSecret = /^whsec_(?<key>[A-Za-z0-9+/]{43}=)$/u
+
+/**
+ * One signature of `webhook-signature`: the same content, signed by the decoded key, in Base64. `undefined` for
+ * a secret of the old form, which is no Base64. docs/reference/webhooks.md#standard-webhooks
+ */
+export const standardSign = (secret: string, parts: SignedParts): string | undefined => {
+  const key = standardSecret.exec(secret)?.groups?.["key"]
+  if (key === undefined) return undefined
+  const signature = createHmac("sha256", Buffer.from(key, "base64"))
+    .update(`${parts.deliveryId}.${parts.timestampSeconds}.`)
+    .update(parts.body)
+    .digest("base64")
+  return `${signatureVersion},${signature}`
+}
+
+/** The headers of Standard Webhooks, when the current secret is of its form. */
+const standardHeaders = (
+  parts: SignedParts,
+  secret: string,
+  previousSecret: string | undefined
+): Record<string, string> => {
+  const signature = standardSign(secret, parts)
+  if (signature === undefined) return {}
+  const previous = previousSecret === undefined ? undefined : standardSign(previousSecret, parts)
+  return {
+    "webhook-id": parts.deliveryId,
+    "webhook-timestamp": String(parts.timestampSeconds),
+    "webhook-signature": previous === undefined ? signature : `${signature} ${previous}`
+  }
+}
+
 /**
  * Headers of a delivery request, in the documented order. `previousSecret` adds a second signature, for
  * 24 hours after a rotation. docs/reference/webhooks.md#delivery-request
@@ -56,7 +89,7 @@ export const deliveryHeaders = (
     [names.signature]: sign(secret, parts)
   }
   if (previousSecret !== undefined) headers[names.previous] = sign(previousSecret, parts)
-  return headers
+  return Object.assign(headers, standardHeaders(parts, secret, previousSecret))
 }
 
 const namesFor = (serviceName: string) => ({
@@ -79,6 +112,6 @@ const namesOf = (serviceName: string) => {
   return cachedNames
 }
 
-/** A new signing secret: `whsec_` and 32 random bytes as Base64url. */
+/** A new signing secret: `whsec_` and 32 random bytes as Base64. */
 export const generateSecret = (): string =>
-  `${secretPrefix}${Base64Url.encode(SecureRandom.randomBytesUnsafe(secretBytes))}`
+  `${secretPrefix}${Base64.encode(SecureRandom.randomBytesUnsafe(secretBytes))}`

@@ -148,7 +148,7 @@ const status =
 layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real HTTPS", (it) => {
   /** docs/reference/webhooks.md#delivery-request */
   describe("the request", () => {
-    it.effect("carries exactly the five headers, the stored bytes, and a valid signature", () =>
+    it.effect("carries exactly these headers, the stored bytes, and a valid signature", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(204))
         const send = yield* sender()
@@ -173,7 +173,10 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           "User-Agent",
           "X-Service-Webhook-Id",
           "X-Service-Webhook-Timestamp",
-          "X-Service-Webhook-Signature"
+          "X-Service-Webhook-Signature",
+          "webhook-id",
+          "webhook-timestamp",
+          "webhook-signature"
         ])
         assert.strictEqual(request.headers["content-type"], "application/json")
         assert.strictEqual(request.headers["user-agent"], "Service-Webhook/1.0")

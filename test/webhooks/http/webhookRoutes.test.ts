@@ -102,7 +102,7 @@ describe("webhook endpoints", () => {
       const sql = yield* SqlClient.SqlClient
       const user = yield* makeUser()
       const { id, secret } = yield* makeEndpoint(user)
-      assert.match(secret, /^whsec_.{43}$/u)
+      assert.match(secret, /^whsec_.{44}$/u)
       const shown = yield* user.call("GET", `${endpoints}/${id}`)
       assert.strictEqual(shown.json.secret_preview, `whsec_...${secret.slice(-4)}`)
       assert.notInclude(shown.text, secret)

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { createHmac } from "node:crypto"
 import { deliveryHeaders, generateSecret, sign } from "../../../src/webhooks/Signature.ts"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
 import type { VerifyFailure, VerifyResult } from "../../../src/webhooks/verifyWebhook.ts"
@@ -75,7 +76,48 @@ describe("a new secret", () => {
   it("is whsec_ and at least 32 random bytes, never the same twice", () => {
     const secrets = Array.from({ length: 1000 }, generateSecret)
     assert.strictEqual(new Set(secrets).size, 1000)
-    for (const made of secrets) assert.match(made, /^whsec_[A-Za-z0-9_-]{43}$/u)
+    for (const made of secrets) {
+      assert.match(made, /^whsec_[A-Za-z0-9+/]{43}=$/u)
+      assert.strictEqual(Buffer.from(made.slice(6), "base64").length, 32)
+    }
+  })
+})
+
+/** docs/reference/webhooks.md#standard-webhooks */
+describe("the headers of Standard Webhooks", () => {
+  const [first, second] = [generateSecret(), generateSecret()]
+  const signed = (secret: string) => {
+    const key = Buffer.from(secret.slice("whsec_".length), "base64")
+    const content = Buffer.concat([utf8.encode(`whd_1.${at}.`), parts.body])
+    return `v1,${createHmac("sha256", key).update(content).digest("base64")}`
+  }
+  const standardOf = (secret: string, previous?: string) =>
+    Object.fromEntries(
+      Object.entries(deliveryHeaders("Acme", parts, secret, previous)).filter(([name]) =>
+        name.startsWith("webhook-")
+      )
+    )
+
+  it("sign the same content by the decoded key, beside unchanged headers", async () => {
+    assert.deepStrictEqual(standardOf(first), {
+      "webhook-id": "whd_1",
+      "webhook-timestamp": String(at),
+      "webhook-signature": signed(first)
+    })
+    const headers = deliveryHeaders("Service", parts, first)
+    assert.strictEqual(headers["X-Service-Webhook-Signature"], sign(first, parts))
+    assert.deepStrictEqual(await verify({ headers, secret: first }), { valid: true })
+  })
+
+  it("have both signatures after a rotation, and only the new one after a secret of the old form", () => {
+    const both = standardOf(second, first)["webhook-signature"]
+    assert.strictEqual(both, `${signed(second)} ${signed(first)}`)
+    assert.strictEqual(standardOf(second, secret)["webhook-signature"], signed(second))
+  })
+
+  it("are absent while the secret has the old form", () => {
+    assert.deepStrictEqual(standardOf(secret), {})
+    assert.deepStrictEqual(standardOf(secret, first), {})
   })
 })
 
