@@ -6,6 +6,7 @@ import type { TaskAlias } from "./AliasTargets.ts"
 import { CatalogEntry } from "./CatalogEntry.ts"
 import type { Action } from "./CatalogEntry.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+import { taskRouteOf } from "./OtherRoute.ts"
 import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
@@ -84,6 +85,21 @@ export const pathKey = ({ action, model, vendor }: PathParts): string =>
 /** The path of its creates. */
 export const modelPath = (parts: PathParts): `/${string}` => `/vendors/${pathKey(parts)}`
 
+/** Where each model and alias of tasks is served. */
+const taskModelsOf = (
+  models: ReadonlyArray<CatalogEntry>,
+  aliases: ReadonlyArray<TaskAlias>
+): ReadonlyMap<string, string> =>
+  new Map(
+    [
+      ...aliases.map(({ alias, first, vendor }) => ({ entry: first, model: alias, vendor })),
+      ...models.map((entry) => ({ entry, model: entry.model, vendor: entry.vendor }))
+    ].map(({ entry, model, vendor }) => {
+      const path = modelPath({ vendor, model, action: entry.action })
+      return [model, taskRouteOf(entry, model, path)] as const
+    })
+  )
+
 export const makeVersion = (source: HashedContent, id: number | null): CatalogVersion => {
   const { aliases = [], models, routes, tokenModels } = source.content
   const { calls, tasks } = resolveAliases(aliases, { models, tokenModels })
@@ -92,7 +108,10 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
     ...source,
     id,
     all: models,
-    upstream: makeUpstreamCatalog({ routes, tokenModels, aliases: calls }, id),
+    upstream: makeUpstreamCatalog(
+      { routes, tokenModels, aliases: calls, taskModels: taskModelsOf(models, tasks) },
+      id
+    ),
     aliases: tasks,
     findAlias: (vendor, model, action) =>
       Option.fromUndefinedOr(

@@ -1,6 +1,7 @@
 import type { CallAlias } from "./AliasTargets.ts"
 import { builtInRoutes } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+import { dialectOf } from "./OtherRoute.ts"
 import { builtInTokenModels } from "./TokenModels.ts"
 import { unsoldModels } from "./UnsoldModels.ts"
 
@@ -30,6 +31,8 @@ export interface UpstreamCatalog {
   readonly aliases: ReadonlyArray<CallAlias>
   /** The alias of a name that has no price. */
   readonly aliasOf: (vendor: string, name: string) => CallAlias | undefined
+  /** Which route serves a model that a vendor does not have, as a sentence; `undefined` if none does. */
+  readonly elsewhere: (vendor: string, name: string) => string | undefined
   /** Why a model of a vendor has no price; `undefined` if it has one or is unknown. */
   readonly unsold: (vendor: string, model: string) => string | undefined
 }
@@ -157,8 +160,13 @@ export const makeUpstreamCatalog = (
   {
     aliases = [],
     routes,
+    taskModels = new Map(),
     tokenModels
-  }: UpstreamRows & { readonly aliases?: ReadonlyArray<CallAlias> } = withBuiltIn(),
+  }: UpstreamRows & {
+    readonly aliases?: ReadonlyArray<CallAlias>
+    /** Models and aliases of tasks by name, each with the sentence that says where it is served. */
+    readonly taskModels?: ReadonlyMap<string, string>
+  } = withBuiltIn(),
   id: number | null = null
 ): UpstreamCatalog => {
   const byVendor = Map.groupBy(
@@ -179,6 +187,8 @@ export const makeUpstreamCatalog = (
     const base = model.replace(versionSuffix, "")
     return base === model || unsoldBecause(vendor, model) !== undefined ? undefined : own.get(base)
   }
+  const aliasOf = (vendor: string, name: string): CallAlias | undefined =>
+    aliases.find((it) => it.alias === name && it.vendor === vendor)
   const catalog: UpstreamCatalog = {
     id,
     routes,
@@ -197,7 +207,16 @@ export const makeUpstreamCatalog = (
     }),
     priced,
     aliases,
-    aliasOf: (vendor, name) => aliases.find((it) => it.alias === name && it.vendor === vendor),
+    aliasOf,
+    elsewhere: (vendor, name) => {
+      for (const other of modelsOf.keys()) {
+        if (other === vendor) continue
+        const model = priced(other, name) ?? aliasOf(other, name)?.targets[0]?.model
+        const sentence = model && dialectOf(routes, model, name)
+        if (sentence !== undefined) return sentence
+      }
+      return taskModels.get(name)
+    },
     unsold: (vendor, model) =>
       priced(vendor, model) === undefined
         ? (unsoldBecause(vendor, model) ?? unsoldBecause(vendor, model.replace(versionSuffix, "")))

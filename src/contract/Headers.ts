@@ -28,6 +28,11 @@ export const requestHeaders = {
   "Content-Type": given(
     Schema.Literal("application/json").annotate({ description: "The type of the body" })
   ),
+  "Anthropic-Version": given(
+    Schema.String.annotate({
+      description: "Clients of Anthropic send it: they get Anthropic's models in Anthropic's shape"
+    })
+  ),
   "If-None-Match": given(
     Schema.String.annotate({ description: "The `ETag` of an earlier response" })
   )

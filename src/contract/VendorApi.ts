@@ -98,6 +98,9 @@ const endpointOf = (route: OpenRoute, path: string, name: string) => {
   return HttpApiEndpoint.make(method)(name, `/${path.slice(1).replace("{model}", ":model")}`, {
     ...(path.includes("{model}") ? { params: { model: VendorModel } } : {}),
     headers: {
+      ...(path.startsWith("/v1/models")
+        ? { "Anthropic-Version": requestHeaders["Anthropic-Version"] }
+        : {}),
       ...(isMetered ? { "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"] } : {}),
       ...(isPost ? { "Content-Type": requestHeaders["Content-Type"] } : {})
     },

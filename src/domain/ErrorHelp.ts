@@ -102,7 +102,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   2006: help(
     "The path names a vendor, model or route that the service does not have.",
-    "GET /manage/v1/models lists every model with its path and price."
+    "Use the route that the detail names, if it names one. GET /manage/v1/models lists every model with its path and price."
   ),
   2007: help("The path does not support this method.", "Use a method listed in the Allow header."),
   2008: help(

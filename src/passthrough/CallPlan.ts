@@ -24,6 +24,7 @@ import { hiddenInputOf } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
+import { notOffered } from "./NotOffered.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
 import { readsToolResults, surchargesOf } from "./Surcharges.ts"
@@ -153,7 +154,7 @@ const candidatesOfAlias = (
   const isMixed = planned.some(ofSimulator) && !planned.every(ofSimulator)
   const [first, ...rest] = isMixed ? planned.filter((it) => !ofSimulator(it)) : planned
   if (isMixed) for (const it of planned.filter(ofSimulator)) skip(modelOf(it), "sandbox")
-  if (first === undefined) return Result.fail(failure ?? notOffered(alias))
+  if (first === undefined) return Result.fail(failure ?? noModelOffered(alias))
   const hold = rest.reduce(
     (most, { plan }) => (plan.hold > most ? plan.hold : most),
     first.plan.hold
@@ -163,7 +164,7 @@ const candidatesOfAlias = (
   return Result.succeed({ alias, candidates: [first, ...rest], skipped, hold })
 }
 
-const notOffered = ({ alias, vendor }: CallAlias): Problem =>
+const noModelOffered = ({ alias, vendor }: CallAlias): Problem =>
   problem(2006, `No model of ${nameOf({ vendor, model: alias })} is offered at this route`)
 
 /**
@@ -298,13 +299,7 @@ const soldModel = (
   const model = catalog.priced(vendor, name)
   const price = model && priceAt(model, nowMillis)
   if (model !== undefined && price !== undefined) return Result.succeed({ model, price })
-  const because =
-    model === undefined
-      ? (catalog.unsold(vendor, name) ?? "it has no price")
-      : "it has no price on this day"
-  return Result.fail(
-    problem(2006, `The model ${name.slice(0, 100)} is not offered here: ${because}`)
-  )
+  return Result.fail(notOffered(catalog, vendor, name))
 }
 
 const planTokens = ({

@@ -7,6 +7,7 @@ import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import { format } from "../domain/Credits.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { problem } from "../domain/Problem.ts"
+import { notOffered } from "./NotOffered.ts"
 import { unmetered } from "./PassthroughCall.ts"
 import type { OpenPath, Relayed } from "./PassthroughCall.ts"
 
@@ -54,6 +55,19 @@ const aliasMember = (route: OpenRoute, alias: CallAlias): Member => {
       return { id, object: "model", created: 0, owned_by: "alias", ...price }
   }
 }
+
+/** A single model that another route serves: asking the vendor would not say so. */
+export const refuseOtherModel = ({
+  catalog,
+  model,
+  route
+}: OpenPath): Effect.Effect<void, Problem> =>
+  model !== undefined &&
+  isModelRoute(route) &&
+  catalog.priced(route.vendor, model) === undefined &&
+  catalog.elsewhere(route.vendor, model) !== undefined
+    ? Effect.fail(notOffered(catalog, route.vendor, model))
+    : Effect.void
 
 /** A single alias, which no vendor knows. */
 export const aliasAt = (
@@ -105,7 +119,7 @@ export const soldModels = (
     const [one] = sold(modelOf(answer) === "" ? { ...answer, id: model } : answer)
     const found = catalog.priced(route.vendor, model)
     return one === undefined
-      ? notSold(model)
+      ? Effect.fail(notOffered(catalog, route.vendor, model))
       : Effect.map(send(one), (one) => ({ ...one, ending: found && endingOf(found) }))
   }
   const aliases = catalog.aliases
@@ -121,6 +135,3 @@ export const soldModels = (
 }
 
 const unreadable = Effect.fail(problem(5002, "The vendor's list of models cannot be read"))
-
-const notSold = (model: string) =>
-  Effect.fail(problem(2006, `The model ${model} is not offered here: it has no price`))

@@ -20,7 +20,7 @@ import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./Ca
 import { closedRoute } from "./ClosedRoute.ts"
 import { Metering } from "./Metering.ts"
 import type { CallStart, HeldCall } from "./Metering.ts"
-import { aliasAt, soldModels } from "./ModelList.ts"
+import { aliasAt, refuseOtherModel, soldModels } from "./ModelList.ts"
 import { dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { CallRequest, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { skipReasonOf, UpstreamCalls } from "./UpstreamCalls.ts"
@@ -119,6 +119,7 @@ const relayFree = Effect.fnUntraced(function* (
   const { body } = yield* Effect.fromResult(planOf(call, now))
   const alias = aliasAt(call.to, upstream.isSandbox(route.provider))
   if (alias !== undefined) return alias
+  yield* refuseOtherModel(call.to)
   // The vendor counts it by its route
   const request = requestOf(call, body, routeName(route), undefined)
   const reached = yield* upstream.reach(route.provider, request)

@@ -285,8 +285,10 @@ describe("the MCP server", () => {
           "explain_delivery"
         ])
         for (const tool of tools) {
-          assert.deepInclude(tool.inputSchema, { type: "object" }, tool.name)
-          assert.deepInclude(tool.outputSchema, { type: "object" }, tool.name)
+          const closed = { type: "object", additionalProperties: false }
+          assert.deepInclude(tool.inputSchema, closed, tool.name)
+          const open = { type: "object", additionalProperties: true }
+          assert.deepInclude(tool.outputSchema, open, tool.name)
           assert.isString(tool.title)
           assert.isAbove(tool.description.length, 40)
         }
@@ -390,6 +392,7 @@ describe("the MCP server", () => {
         assert.deepInclude(model, { model: "alibaba/text-to-image-max", result: "images" })
         assert.deepStrictEqual(model.price, { per: "image", amount: "7.50" })
         assert.include(model.input_schema.required, "prompt")
+        assert.isFalse(model.input_schema.additionalProperties)
         const videos = yield* useTool(user, "list_models", { result: "videos", limit: 50 })
         assert.isAbove(videos.structuredContent.models.length, 0)
         assert.strictEqual((yield* failTool(user, "list_models", { cursor: "x" })).code, 2001)

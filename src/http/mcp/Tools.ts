@@ -108,8 +108,8 @@ const listedOf = <Args, Value>({
     name,
     title,
     description,
-    inputSchema: Tool.getJsonSchemaFromSchema(parametersSchema),
-    outputSchema: Tool.getJsonSchemaFromSchema(successSchema),
+    inputSchema: jsonSchemaOf(parametersSchema, "error"),
+    outputSchema: jsonSchemaOf(successSchema, "ignore"),
     annotations: {
       title,
       readOnlyHint: Context.get(annotations, Tool.Readonly),
@@ -119,6 +119,16 @@ const listedOf = <Args, Value>({
     }
   }
 }
+
+/** Unknown arguments are refused; a result may gain members. */
+const jsonSchemaOf = (schema: Schema.Constraint, onExcessProperty: "error" | "ignore") => {
+  const { definitions: $defs, schema: own } = Schema.toJsonSchemaDocument(schema, {
+    onExcessProperty
+  })
+  return Object.keys($defs).length === 0 ? own : { ...own, $defs }
+}
+
+const mcp = { path: "/mcp", vendor: "" }
 
 /** The result of a call. Clients that do not read `structuredContent` find its JSON in the text. */
 export const resultOfAnswer = ({ content = [], value }: Answer<JsonObject>): JsonObject => ({
@@ -142,7 +152,7 @@ export const resultOfFailure = (
     const fault = Option.getOrElse(known, () =>
       problem(5000, "Something failed inside the service")
     )
-    const { instance: _, ...body } = problemBody(fault, "/mcp", traceId)
+    const { instance: _, ...body } = problemBody(fault, mcp, traceId)
     const shown = {
       ...body,
       remedy: problemHelp[fault.code].remedy,

@@ -37,7 +37,7 @@ const exampleOf = (code: ProblemCode, { meaning }: ErrorHelp) =>
     code === 2001
       ? invalid([{ pointer: "#/prompt", detail: "Expected a text, got nothing" }])
       : problem(code, meaning),
-    path,
+    { path, vendor: "" },
     ""
   )
 

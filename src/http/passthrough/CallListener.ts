@@ -37,7 +37,7 @@ import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { faultOf, renderProblem } from "../server/problems/Problems.ts"
 import { defaultContentType, headerNames, responseHeaders } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { isPassthroughPath, targetOf } from "./PassthroughTarget.ts"
+import { isPassthroughPath, placeOf, targetOf } from "./PassthroughTarget.ts"
 import type { Target } from "./PassthroughTarget.ts"
 
 /**
@@ -76,7 +76,7 @@ const clientLeft = HttpServerError.ClientAbort.annotation
 interface Services {
   readonly callOf: ClientCallOf
   readonly passthrough: Passthrough["Service"]
-  readonly isSandbox: (path: string, model: string | undefined) => boolean
+  readonly isSandbox: (path: string, headers: HeaderValues, model: string | undefined) => boolean
   readonly names: HeaderNames
   readonly maxBodyBytes: number
 }
@@ -201,14 +201,15 @@ const sendFault = (
     ? Effect.succeed(stopping)
     : faultOf(cause, response.req.method ?? "", path)
   return Effect.flatMap(fault, (fault) => {
-    const { body, headers, status } = renderProblem(fault, path, trace)
+    const place = placeOf(path, response.req.headers)
+    const { body, headers, status } = renderProblem(fault, place, trace)
     return sendWhole(
       response,
       status,
       {
         ...headers,
         ...call?.rateHeaders,
-        ...(isSandbox(path, undefined) ? { [names.sandbox]: "true" } : {})
+        ...(isSandbox(path, response.req.headers, undefined) ? { [names.sandbox]: "true" } : {})
       },
       body
     )
@@ -267,7 +268,7 @@ export const makeClientCallOf = Effect.gen(function* () {
     maxCostName: maxCostHeader(serviceName)
   }
   return (request: ClientRequest, traceId: string): ClientCall | undefined => {
-    const target = targetOf(request.url)
+    const target = targetOf(request.url, request.headers)
     return target && new ClientCall(services, request, target, traceId)
   }
 })

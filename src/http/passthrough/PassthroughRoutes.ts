@@ -1,5 +1,6 @@
 import { Effect, Option } from "effect"
 import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { routeAliases } from "../../catalog/RouteAliases.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
@@ -12,7 +13,7 @@ import { makeClientCallOf, noRoute } from "./CallListener.ts"
 import type { ClientRequest } from "./CallListener.ts"
 import { defaultContentType, headerNames, responseHeaders } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { aliases, taskShapes } from "./PassthroughTarget.ts"
+import { taskShapes } from "./PassthroughTarget.ts"
 
 /**
  * The same calls for requests that no listener takes: those of a test's own process, those of a service with a
@@ -24,7 +25,7 @@ export const layer = HttpRouter.use(
     const handle = yield* makeHandle
     yield* router.addAll([
       HttpRouter.route("*", "/vendors/*", handle),
-      ...aliases.keys().map((path) => HttpRouter.route("*", `/${path.slice(1)}`, handle)),
+      ...routeAliases.keys().map((path) => HttpRouter.route("*", `/${path.slice(1)}`, handle)),
       // Also /v1/models itself
       HttpRouter.route("*", "/v1/models/*", handle),
       HttpRouter.route("*", "/v1/*", noAlias)
@@ -35,7 +36,7 @@ export const layer = HttpRouter.use(
 const noAlias = Effect.fail(
   problem(
     2006,
-    `There is no such route. At /v1 are: ${[...aliases.keys(), "/v1/models", ...taskShapes].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
+    `There is no such route. At /v1 are: ${[...routeAliases.keys(), "/v1/models", ...taskShapes].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
   )
 )
 

@@ -1,14 +1,7 @@
+import { routeAliases } from "../../catalog/RouteAliases.ts"
 import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
+import type { HeaderValues } from "../server/HeaderText.ts"
 import { isTaskPath } from "../server/Paths.ts"
-
-/** The vendor of each alias, beside `/v1/models`. docs/reference/passthrough.md#aliases */
-export const aliases: ReadonlyMap<string, string> = new Map([
-  ["/v1/chat/completions", "openai"],
-  ["/v1/responses", "openai"],
-  ["/v1/embeddings", "openai"],
-  ["/v1/messages", "anthropic"],
-  ["/v1/messages/count_tokens", "anthropic"]
-])
 
 /** Paths of OpenAI's that are served by tasks. docs/reference/shapes.md */
 export const taskShapes: ReadonlyArray<string> = [
@@ -17,16 +10,36 @@ export const taskShapes: ReadonlyArray<string> = [
   "/v1/videos"
 ]
 
-export const aliasVendorOf = (path: string): string => aliases.get(path) ?? "openai"
+const isModelList = (path: string): boolean =>
+  path === "/v1/models" || path.startsWith("/v1/models/")
 
-/** The vendor whose routes a path belongs to; none: an empty text. */
-export const vendorOf = (path: string): string =>
-  path.startsWith("/v1/") ? aliasVendorOf(path) : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
+/** Clients of Anthropic, which all send their version, get Anthropic's list of models. */
+const aliasVendorOf = (path: string, headers: HeaderValues): string =>
+  isModelList(path) && headers["anthropic-version"] !== undefined
+    ? "anthropic"
+    : (routeAliases.get(path) ?? "openai")
+
+/** The vendor whose routes a request is for; none: an empty text. */
+export const vendorOf = (path: string, headers: HeaderValues): string =>
+  path.startsWith("/v1/")
+    ? aliasVendorOf(path, headers)
+    : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
+
+/** What a problem says of the route: its path, and the vendor whose clients read it. */
+export interface Place {
+  readonly path: string
+  readonly vendor: string
+}
+
+export const placeOf = (path: string, headers: HeaderValues): Place => ({
+  path,
+  vendor: vendorOf(path, headers)
+})
 
 /** Whether the path of a request, without its query, is one of the passthrough. */
 export const isPassthroughPath = (path: string): boolean =>
   path.startsWith("/v1/")
-    ? aliases.has(path) || path === "/v1/models" || path.startsWith("/v1/models/")
+    ? routeAliases.has(path) || isModelList(path)
     : path.startsWith("/vendors/") && !isTaskPath(path)
 
 /** The vendor, the path and the query of a passthrough call. */
@@ -36,11 +49,11 @@ export interface Target extends CallTarget {
 }
 
 /** Splits the raw request target; nothing is decoded here. */
-export const targetOf = (url: string): Target | undefined => {
+export const targetOf = (url: string, headers: HeaderValues): Target | undefined => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
   const { key, query } = mark < 0 ? noQuery : splitKey(url.slice(mark))
-  if (path.startsWith("/v1/")) return { vendor: aliasVendorOf(path), path, query, key }
+  if (path.startsWith("/v1/")) return { vendor: aliasVendorOf(path, headers), path, query, key }
   const match = /^\/vendors\/([A-Za-z0-9._-]+)(\/.*)$/u.exec(path)
   return match?.[1] === undefined || match[2] === undefined
     ? undefined

@@ -43,7 +43,7 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
           Effect.succeed(
             HttpServerResponse.setHeaders(response, {
               traceparent: trace.traceparent,
-              ...(isSandbox(path, response.headers[names.model])
+              ...(isSandbox(path, request.headers, response.headers[names.model])
                 ? { [names.sandbox]: "true" }
                 : {}),
               ...(isCutOff(request.source) ? { connection: "close" } : {})
@@ -71,11 +71,11 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
  */
 export const makeIsSandbox = Effect.gen(function* () {
   const vendorModes = yield* makeVendorModes
-  return (path: string, model: string | undefined): boolean => {
+  return (path: string, headers: HeaderValues, model: string | undefined): boolean => {
     const { live, simulated } = vendorModes()
     if (live.size === 0) return true
     if (model !== undefined || isTaskShape(path)) return false
-    return simulated.has(vendorOf(path))
+    return simulated.has(vendorOf(path, headers))
   }
 })
 

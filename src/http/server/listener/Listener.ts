@@ -8,6 +8,7 @@ import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { Admission, makeAdmission } from "../../../process/admission/Admission.ts"
 import type { AdmissionService } from "../../../process/admission/Admission.ts"
+import { placeOf } from "../../passthrough/PassthroughTarget.ts"
 import { renderProblem } from "../problems/Problems.ts"
 import { addAcceptors, backlogMax, isFree, sharesPorts } from "./Acceptors.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
@@ -253,7 +254,8 @@ export const stopping = problem(5003, "The process stops: try again")
 /** 503 without a route. docs/reference/errors.md#headers-of-errors */
 const refuse = (response: ServerResponse, fault: Problem): void => {
   const { req } = response
-  const { body, headers, status } = renderProblem(fault, pathOfUrl(req), traceOf(req.headers))
+  const place = placeOf(pathOfUrl(req), req.headers)
+  const { body, headers, status } = renderProblem(fault, place, traceOf(req.headers))
   response.writeHead(status, {
     ...headers,
     "content-length": Buffer.byteLength(body),
@@ -275,7 +277,8 @@ export const pathOfUrl = ({ url = "/" }: IncomingMessage): string => {
 /** The whole response, as it is written to the socket; `request`: the one that is broken, if its headers are not. */
 const problemText = (fault: Problem, request: IncomingMessage | undefined): string => {
   const path = request === undefined ? "/" : pathOfUrl(request)
-  const rendered = renderProblem(fault, path, traceOf(request?.headers ?? {}))
+  const given = request?.headers ?? {}
+  const rendered = renderProblem(fault, placeOf(path, given), traceOf(given))
   const { body, status } = rendered
   const headers = {
     ...rendered.headers,

@@ -10,6 +10,8 @@ import {
   statusOf,
   StoreUnavailable
 } from "../../../domain/Problem.ts"
+import { placeOf } from "../../passthrough/PassthroughTarget.ts"
+import type { Place } from "../../passthrough/PassthroughTarget.ts"
 import { RequestTrace } from "../listener/RequestTrace.ts"
 import { vendorHeaders, vendorMembers } from "./VendorErrors.ts"
 
@@ -32,7 +34,7 @@ const countProblem = (code: number): void => {
 }
 
 /** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
-export const problemBody = (fault: Problem, path: string, traceId: string) => {
+export const problemBody = (fault: Problem, place: Place, traceId: string) => {
   countProblem(fault.code)
   const { title } = problemCodes[fault.code]
   const status = statusOf(fault)
@@ -44,12 +46,12 @@ export const problemBody = (fault: Problem, path: string, traceId: string) => {
     title,
     status,
     detail: fault.detail,
-    instance: path,
+    instance: place.path,
     code: fault.code,
     ...errors,
     ...remaining,
     ...task,
-    ...vendorMembers(fault, path, traceId)
+    ...vendorMembers(fault, place, traceId)
   }
 }
 
@@ -63,17 +65,17 @@ interface RenderedProblem {
 /** A problem as it is sent, by a route or by the listener. */
 export const renderProblem = (
   fault: Problem,
-  path: string,
+  place: Place,
   { traceId, traceparent }: RequestTrace["Service"]
 ): RenderedProblem => {
-  const body = problemBody(fault, path, traceId)
+  const body = problemBody(fault, place, traceId)
   return {
     status: body.status,
     headers: {
       "content-type": "application/problem+json",
       traceparent,
       ...headersOf(fault, body.status),
-      ...vendorHeaders(body.status, path, traceId)
+      ...vendorHeaders(body.status, place, traceId)
     },
     body: JSON.stringify(body)
   }
@@ -100,7 +102,8 @@ const toResponse = (
 ): HttpServerResponse.HttpServerResponse => {
   const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
   const trace = Context.getUnsafe(context, RequestTrace)
-  const { body, headers, status } = renderProblem(fault, pathOf(request), trace)
+  const place = placeOf(pathOf(request), request.headers)
+  const { body, headers, status } = renderProblem(fault, place, trace)
   return HttpServerResponse.text(body, {
     status,
     headers,

@@ -1,6 +1,6 @@
 import { isFinal, statusOf } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
-import { vendorOf } from "../../passthrough/PassthroughTarget.ts"
+import type { Place } from "../../passthrough/PassthroughTarget.ts"
 
 /** OpenAI's `type`. */
 const openAiType = (status: number): string => {
@@ -44,10 +44,10 @@ const googleStatus = (status: number): string =>
  * The members of a problem that the vendor's own clients read, on the routes of that vendor. Anthropic's also
  * need `type` to be `error`, which is a valid URI reference. docs/reference/errors.md#error-members-of-the-vendors
  */
-export const vendorMembers = (fault: Problem, path: string, traceId: string): object => {
+export const vendorMembers = (fault: Problem, { vendor }: Place, traceId: string): object => {
   const status = statusOf(fault)
   const message = fault.detail
-  switch (vendorOf(path)) {
+  switch (vendor) {
     case "openai": {
       const param = fault.errors?.[0]?.pointer ?? null
       return { error: { message, type: openAiType(status), param, code: String(fault.code) } }
@@ -68,12 +68,9 @@ const shapes: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 /** The headers of a problem that the vendor's own clients read. docs/reference/errors.md#headers-of-errors */
 export const vendorHeaders = (
   status: number,
-  path: string,
+  { vendor }: Place,
   traceId: string
-): Record<string, string> => {
-  const vendor = vendorOf(path)
-  return {
-    ...(shapes.has(vendor) && isFinal(status) ? { "x-should-retry": "false" } : {}),
-    ...(vendor === "anthropic" ? { "request-id": traceId } : {})
-  }
-}
+): Record<string, string> => ({
+  ...(shapes.has(vendor) && isFinal(status) ? { "x-should-retry": "false" } : {}),
+  ...(vendor === "anthropic" ? { "request-id": traceId } : {})
+})

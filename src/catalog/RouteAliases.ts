@@ -1,0 +1,10 @@
+/**
+ * Paths that lead to the same path of a vendor, beside `/v1/models`. docs/reference/passthrough.md#aliases
+ */
+export const routeAliases: ReadonlyMap<string, string> = new Map([
+  ["/v1/chat/completions", "openai"],
+  ["/v1/responses", "openai"],
+  ["/v1/embeddings", "openai"],
+  ["/v1/messages", "anthropic"],
+  ["/v1/messages/count_tokens", "anthropic"]
+])
