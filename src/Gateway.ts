@@ -34,6 +34,8 @@ import * as Retention from "./process/retention/Retention.ts"
 import { Secrets } from "./process/secrets/Secrets.ts"
 import * as SharedDatabase from "./process/SharedDatabase.ts"
 import { make as makeSimulator } from "./sandbox/Simulator.ts"
+import { TaskBatches } from "./tasks/batches/TaskBatches.ts"
+import { TaskBatchStore } from "./tasks/batches/TaskBatchStore.ts"
 import { Bills } from "./tasks/bills/Bills.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
@@ -114,6 +116,7 @@ export const stores = Layer.mergeAll(
   TaskHistoryStore.layer,
   PrivacyLayers.stores,
   VideoStore.layer,
+  TaskBatchStore.layer,
   QueueStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
@@ -188,7 +191,9 @@ export const services = Layer.mergeAll(
   Queues.layer,
   TaskRunner.layer,
   TaskWatch.layer,
-  Videos.layer.pipe(Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer)))
+  Layer.merge(Videos.layer, TaskBatches.layer).pipe(
+    Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer))
+  )
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
   Layer.provideMerge(Layer.merge(Endpoints.layer, EventLog.layer)),

@@ -143,13 +143,18 @@ returns setof uuid language sql stable as $$
   order by t.id limit p_limit
 $$;
 
--- Deletes old tasks with their attempts; returns how many.
+-- Deletes old tasks with their attempts, and batches without a task; returns how many tasks.
 create or replace function tasks_delete_before(p_before uuid, p_limit integer) returns integer language plpgsql as $$
 declare ids uuid[];
 begin
   ids := array(select tasks_finished_before('00000000-0000-0000-0000-000000000000', p_before, p_limit));
   delete from vendor_attempts where task_id = any (ids);
-  delete from tasks where id = any (ids);
+  with deleted as (
+    delete from tasks where id = any (ids) returning id, batch_id
+  )
+  delete from task_batches b
+    where b.id = any (array(select d.batch_id from deleted d where d.batch_id is not null))
+      and not exists (select from tasks t where t.batch_id = b.id and t.id <> all (ids));
   return cardinality(ids);
 end $$;
 

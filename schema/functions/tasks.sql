@@ -189,7 +189,7 @@ begin
     cross join lateral jsonb_to_record(p_calls -> a.n) as x (
       task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, trace text, now timestamptz, event text, event_body bytea, catalog integer,
-      key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer)
+      key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer, batch text)
   ), opened as (
     insert into holds (id, user_id, kind, amount, created_at, api_key_id, budget_epoch)
     select c.task, c.user_id, 'task', c.price, c.now, case when c.epoch is not null then c.api_key end, c.epoch from c
@@ -207,9 +207,9 @@ begin
   ), made as (
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
-       created_at, updated_at, catalog_id, metadata, candidates, candidate)
+       created_at, updated_at, catalog_id, metadata, candidates, candidate, batch_id)
     select c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
-      c.trace, c.now, c.now, c.catalog, c.metadata::json, c.candidates, c.candidate
+      c.trace, c.now, c.now, c.catalog, c.metadata::json, c.candidates, c.candidate, c.batch
     from c
   ), remembered as (
     insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
@@ -229,11 +229,54 @@ begin
   join c on c.task = e.task_id;
 end $$;
 
+-- Accepts the tasks of a batch, all or none (docs/reference/batches.md). Returns one row: that of the first refused task,
+-- or the sums of all. Only the first call has the idempotency key, so that a repeat is recognized before anything else
+-- is checked. Each task counts in the request rates of the key and of its user: what a batch takes beyond the one
+-- request that was admitted is a debt, which fills first.
+create or replace function task_batch_accept(p_batch text, p_calls jsonb) returns setof task_accept_result
+language plpgsql as $$
+declare
+  results task_accept_result[];
+  refused task_accept_result;
+  first record;
+  sums record;
+begin
+  select * into first from jsonb_to_record(p_calls -> 0) as x (
+    user_id uuid, api_key text, key text, trace text, now timestamptz);
+  begin
+    select array_agg(a) into results from task_accept_many(p_calls) a;
+    select * into refused from unnest(results) r where r.outcome <> 'accepted' order by r.n limit 1;
+    if refused.n is not null then raise exception 'task % was refused', refused.n using errcode = 'GW409'; end if;
+  exception when sqlstate 'GW409' then
+    -- Undone what was accepted before it.
+    return next refused;
+    return;
+  end;
+  select min(r.balance) as balance, min(r.cost) as cost,
+    coalesce((select array_agg(distinct e) from unnest(results) o, unnest(o.endpoints) e), '{}') as endpoints
+    into sums from unnest(results) r;
+  insert into task_batches (id, user_id, tasks, open, trace_id, created_at)
+    values (p_batch, first.user_id, cardinality(results), cardinality(results), first.trace, first.now)
+    on conflict do nothing;
+  -- Otherwise it was committed before, and the caller did not receive the result.
+  if found then
+    update idempotency_keys k set balance = sums.balance,
+        cost = (select sum(x.price) from jsonb_to_recordset(p_calls) as x (price bigint))
+      where k.user_id = first.user_id and k.key = first.key;
+    -- In the order of inference_admit.
+    update request_buckets b set tokens = b.tokens - cardinality(results) + 1 where b.api_key_id = first.api_key;
+    update request_buckets b set tokens = b.tokens - cardinality(results) + 1
+      where b.api_key_id = 'user:' || first.user_id;
+  end if;
+  return next (0, 'accepted', null, null, null, sums.cost, sums.balance, sums.endpoints)::task_accept_result;
+end $$;
+
 -- Completes or fails tasks: the caller that deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
 -- epoch comes from the owner, and does nothing if the task has a newer owner; a call without one is a cancellation.
--- A call without a row changed nothing: another owner has the task, or it had ended.
+-- A call without a row changed nothing: another owner has the task, or it had ended. `batch`: the batch whose last task
+-- ended in this transaction.
 create or replace function task_finish_many(p_calls jsonb) returns table (
-  n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
+  n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[], batch text
 ) language plpgsql
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -288,7 +331,7 @@ create or replace function tasks_end(
   p_calls jsonb, p_ended integer[], p_users uuid[], p_amounts bigint[], p_entries bigint[], p_settled bigint[],
   p_held bigint[], p_alerts boolean[], p_thresholds bigint[]
 ) returns table (
-  n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
+  n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[], batch text
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -308,14 +351,14 @@ begin
       set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
       from called c
       where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
-    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind,
+    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id, c.now,
       -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
       -- Of each video; 5 if the body has none, as in the price.
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
   ), c as materialized (
-    select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.vendor, w.model, w.seconds,
+    select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.batch_id, w.vendor, w.model, w.seconds,
       jsonb_array_length(coalesce(c.result, '[]')) as made
     from called c left join written w on w.id = c.task
   ), entered as (
@@ -337,6 +380,15 @@ begin
     ) l
     left join entered e on e.user_id = l.user_id and e.seq = l.seq
     where w.user_id = l.user_id and w.user_id = any (array(select user_id from called))
+  ), batched as (
+    update task_batches b
+      set open = b.open - o.ended, ended_at = case when b.open = o.ended then o.now end
+      from (
+        select w.batch_id, count(*)::integer as ended, max(w.now) as now from written w
+        where w.batch_id is not null group by w.batch_id
+      ) o
+      where b.id = o.batch_id and b.id = any (array(select batch_id from written where batch_id is not null))
+    returning b.id, b.open
   ), cancelled as (
     -- The process may die during the submit; otherwise it records the outcome
     update vendor_attempts v set state = 'ambiguous'
@@ -349,7 +401,7 @@ begin
         case c.result_kind when 'videos' then c.made * c.seconds else 0 end, c.captured, 1)::usage_days)) end
     from c where c.status = 'completed' or c.captured > 0
   )
-  select c.n, c.user_id, c.alert, c.settled - c.held, c.threshold, e.endpoints
+  select c.n, c.user_id, c.alert, c.settled - c.held, c.threshold, e.endpoints, b.id
   from (
     select array_agg(c.event) as ids, array_agg(c.user_id) as users,
       array_agg(case c.status when 'completed' then 'task.succeeded' else 'task.failed' end) as types,
@@ -359,7 +411,8 @@ begin
   ) p
   cross join used
   cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times) e
-  join c on c.task = e.task_id;
+  join c on c.task = e.task_id
+  left join batched b on b.id = c.batch_id and b.open = 0;
   select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged
   from unnest(p_ended) as e (n)
   cross join lateral jsonb_to_record(p_calls -> e.n) as c (task uuid, captured bigint, now timestamptz)

@@ -393,11 +393,14 @@ create table tasks (
   updated_at timestamptz not null,
   -- When the client deleted a video (docs/reference/shapes.md#videos): its media are gone, and no list in OpenAI's
   -- shape contains it. The task and what was charged for it stay.
-  deleted_at timestamptz
+  deleted_at timestamptz,
+  -- The batch that created it (docs/reference/batches.md).
+  batch_id text
 -- Half of each page is left free for the updates of its tasks (begun, ended, body removed), which then write no index
 -- (ADR 0112).
 ) with (fillfactor = 50);
 create index tasks_user on tasks (user_id, id desc);
+create index tasks_batch on tasks (batch_id, id) where batch_id is not null;
 -- Failed tasks: `error` is written once, where `status` changes twice.
 create index tasks_failed on tasks (user_id, id desc) where error is not null;
 create index tasks_videos on tasks (user_id, id desc) where result_kind = 'videos' and deleted_at is null;
@@ -409,6 +412,21 @@ create index tasks_model_hash on tasks (hashtextextended(model, uuid_hash_extend
 -- trace: entries of new tasks lie on the pages of their period (ADR 0165).
 create index tasks_trace_period
   on tasks ((('x' || left(id::text, 6))::bit(22)::integer), hashtext(trace_id)) where trace_id is not null;
+
+-- Tasks that one request created together (docs/reference/batches.md).
+create table task_batches (
+  id text primary key,
+  user_id uuid not null,
+  tasks integer not null check (tasks > 0),
+  -- Tasks that have not ended; the transaction that takes the last one publishes task_batch.completed.
+  open integer not null check (open between 0 and tasks),
+  trace_id text,
+  created_at timestamptz not null,
+  -- When its last task ended.
+  ended_at timestamptz,
+  constraint task_batches_end check ((open = 0) = (ended_at is not null))
+);
+create index task_batches_user on task_batches (user_id, id desc);
 
 -- Unfinished tasks only, so that the cost of this table does not grow with history. Whoever ends the task
 -- deletes its row (ARCHITECTURE.md#rules-of-safety).

@@ -37,6 +37,7 @@ const allTypes: ReadonlyArray<EventType> = [
   "task.created",
   "task.succeeded",
   "task.failed",
+  "task_batch.completed",
   "balance.low"
 ]
 

@@ -14,6 +14,15 @@ export interface Page<T> {
   readonly next_cursor: string | null
 }
 
+export interface TaskBatch {
+  readonly id: string
+  readonly status: "in_progress" | "completed"
+  readonly counts: { readonly total: number; readonly pending: number; readonly processing: number; readonly completed: number; readonly failed: number }
+  readonly receipt: { readonly held: string; readonly captured: string; readonly released: string; readonly currency: "credits" }
+  readonly created_at: string
+  readonly ended_at: string | null
+}
+
 export interface TaskResult {
   readonly task_info: TaskInfo
   readonly images?: ReadonlyArray<string>
@@ -97,7 +106,7 @@ export interface WebhookDelivery {
   readonly id: string
   readonly endpoint_id: string
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "balance.low"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -120,7 +129,7 @@ export interface RedeliverWebhookDeliveries {
 export interface RedeliveryFilter {
   readonly endpoint_id?: string
   readonly status?: "succeeded" | "failed" | "skipped"
-  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "balance.low"
+  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
   readonly since?: string
   readonly until?: string
 }
@@ -129,7 +138,7 @@ export interface WebhookDeliveryWithAttempts {
   readonly id: string
   readonly endpoint_id: string
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "balance.low"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -431,7 +440,7 @@ export interface RecoverWebhookDeliveries {
 export interface WebhookEndpointWithSecret {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "balance.low">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
   readonly description: string | null
   readonly enabled: boolean
   readonly secret: string
@@ -444,7 +453,7 @@ export interface WebhookEndpointWithSecret {
 export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "balance.low">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
   readonly description: string | null
   readonly enabled: boolean
   readonly secret_preview: string
@@ -462,14 +471,14 @@ export interface WebhookEndpointHealth {
 
 export interface WebhookEndpointChange {
   readonly url?: string
-  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "balance.low">
+  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
   readonly description?: string | null
   readonly enabled?: boolean
 }
 
 export interface NewWebhookEndpoint {
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "balance.low">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
   readonly description?: string | null
   readonly enabled?: boolean
 }
@@ -671,6 +680,39 @@ export interface Problem {
   readonly error?: { readonly message: string; readonly type?: string; readonly param?: string | null; readonly code?: string | number; readonly status?: string }
   /** On Anthropic's routes only: the trace id of the request */
   readonly request_id?: string
+}
+
+export interface TaskBatchPage {
+  readonly id: string
+  readonly status: "in_progress" | "completed"
+  readonly counts: { readonly total: number; readonly pending: number; readonly processing: number; readonly completed: number; readonly failed: number }
+  readonly receipt: { readonly held: string; readonly captured: string; readonly released: string; readonly currency: "credits" }
+  readonly created_at: string
+  readonly ended_at: string | null
+  /** In the order of the request */
+  readonly data: ReadonlyArray<TaskListItem>
+  readonly next_cursor: string | null
+}
+
+export interface CreatedTaskBatch {
+  readonly id: string
+  readonly status: "in_progress" | "completed"
+  readonly counts: { readonly total: number; readonly pending: number; readonly processing: number; readonly completed: number; readonly failed: number }
+  readonly receipt: { readonly held: string; readonly captured: string; readonly released: string; readonly currency: "credits" }
+  readonly created_at: string
+  readonly ended_at: string | null
+  readonly task_ids: ReadonlyArray<string>
+}
+
+export interface NewTaskBatch {
+  readonly tasks: ReadonlyArray<TaskBatchItem>
+}
+
+export interface TaskBatchItem {
+  readonly vendor: string
+  readonly model: string
+  readonly action?: "generation" | "edit"
+  readonly body: ReadonlyArray<unknown> | Readonly<Record<string, unknown>>
 }
 
 export interface CreatedTask {
@@ -903,6 +945,7 @@ export interface TextToVideoSpark {
 
 /** All of the above, by name. */
 export interface Schemas {
+  readonly TaskBatch: TaskBatch
   readonly TaskResult: TaskResult
   readonly Metadata: Metadata
   readonly TaskInfo: TaskInfo
@@ -965,6 +1008,10 @@ export interface Schemas {
   readonly User: User
   readonly UserChange: UserChange
   readonly Problem: Problem
+  readonly TaskBatchPage: TaskBatchPage
+  readonly CreatedTaskBatch: CreatedTaskBatch
+  readonly NewTaskBatch: NewTaskBatch
+  readonly TaskBatchItem: TaskBatchItem
   readonly CreatedTask: CreatedTask
   readonly Quote: Quote
   readonly ImageEditPro: ImageEditPro
@@ -1011,6 +1058,27 @@ export const builtInModels: {
 
 /** The management API. docs/reference/http.md#management-api */
 export interface Operations {
+  /** List batches, newest first */
+  readonly "GET /manage/v1/task-batches": {
+    readonly query?: { readonly cursor?: string; readonly limit?: number }
+    readonly response: Page<TaskBatch>
+  }
+  /** Create up to 1,000 tasks of any models: all, or none */
+  readonly "POST /manage/v1/task-batches": {
+    readonly body: NewTaskBatch
+    readonly response: CreatedTaskBatch
+  }
+  /** Get a batch: its counts, its money and a page of its tasks */
+  readonly "GET /manage/v1/task-batches/{id}": {
+    readonly path: { readonly id: string }
+    readonly query?: { readonly cursor?: string; readonly limit?: number }
+    readonly response: TaskBatchPage
+  }
+  /** Cancel the tasks of a batch that have not ended */
+  readonly "POST /manage/v1/task-batches/{id}/cancel": {
+    readonly path: { readonly id: string }
+    readonly response: TaskBatch
+  }
   /** List users */
   readonly "GET /manage/v1/users": {
     readonly query?: { readonly cursor?: string; readonly limit?: number }
@@ -1236,7 +1304,7 @@ export interface Operations {
   }
   /** List webhook deliveries */
   readonly "GET /manage/v1/webhook-deliveries": {
-    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "balance.low"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
+    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
     readonly response: Page<WebhookDelivery>
   }
   /** Get webhook delivery */

@@ -7,6 +7,7 @@ import { generationGroups } from "./GenerationApi.ts"
 import { ImagesApi } from "./ImagesApi.ts"
 import { McpApi } from "./McpApi.ts"
 import { ServiceApi } from "./ServiceApi.ts"
+import { TaskBatchesApi } from "./TaskBatchesApi.ts"
 import { aliasGroups, vendorGroups } from "./VendorApi.ts"
 import { VideosApi } from "./VideosApi.ts"
 import { WebhooksApi } from "./WebhooksApi.ts"
@@ -32,6 +33,7 @@ export const gatewayApi = ({ aliases: models, all, upstream }: CatalogVersion) =
     .add(...Arr.append(ofCatalog, VideosApi.annotateMerge(aliases)))
     .add(ImagesApi.annotateMerge(aliases))
     .add(McpApi.annotateMerge(gateway))
+    .add(TaskBatchesApi.annotateMerge(gateway))
     .add(ServiceApi.annotateMerge(gateway))
     .addHttpApi(Api)
     .add(

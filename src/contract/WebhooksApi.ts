@@ -1,6 +1,12 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { BalanceLow, TaskCreated, TaskFailed, TaskSucceeded } from "../domain/Event.ts"
+import {
+  BalanceLow,
+  TaskBatchCompleted,
+  TaskCreated,
+  TaskFailed,
+  TaskSucceeded
+} from "../domain/Event.ts"
 import { documented } from "./Documented.ts"
 
 const part = Schema.String.annotate({ description: "See the section on signatures" })
@@ -36,5 +42,6 @@ export class WebhooksApi extends HttpApiGroup.make("Webhooks", { topLevel: true 
   receive("task.created", TaskCreated),
   receive("task.succeeded", TaskSucceeded),
   receive("task.failed", TaskFailed),
+  receive("task_batch.completed", TaskBatchCompleted),
   receive("balance.low", BalanceLow)
 ) {}

@@ -3,9 +3,9 @@ import { Effect, Option, Schema } from "effect"
 import type * as DateTime from "effect/DateTime"
 import { SqlError } from "effect/sql"
 import type { Credits } from "../domain/Credits.ts"
-import type { EventBody } from "../domain/Event.ts"
+import type { EventBody, EventType } from "../domain/Event.ts"
 import { EndpointId } from "../domain/Ids.ts"
-import type { UserId } from "../domain/Ids.ts"
+import type { TaskId, UserId } from "../domain/Ids.ts"
 import { deadlockRetries } from "../domain/Retries.ts"
 import { rowsOf, toDate } from "./Rows.ts"
 import { sqlState, storeFailures } from "./StoreFailures.ts"
@@ -39,19 +39,34 @@ const isDeadlock = (error: unknown): boolean =>
 
 const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
 
-/** Writes a `balance.low` event and its deliveries into the transaction of the charge. */
+interface UserEvent {
+  readonly type: EventType
+  readonly userId: UserId
+  /** Whose entry in the ledger the event follows. */
+  readonly taskId: TaskId | null
+  readonly event: EventBody
+  readonly now: DateTime.Utc
+}
+
+/** Writes an event and its deliveries into the transaction of a charge; returns the endpoints to notify. */
+export const publishEvent = (
+  sql: PgClient.PgClient,
+  { event, now, taskId, type, userId }: UserEvent
+) =>
+  sql`
+    SELECT * FROM event_publish(
+      ${event.id}, ${userId}, ${type}, ${taskId}::uuid, ${event.body}, NULL, ${toDate(now)})`.pipe(
+    rowsOf(Published),
+    Effect.map((rows) => rows.flatMap((row) => row.endpoints))
+  )
+
+/** Writes a `balance.low` event into the transaction of the charge. */
 export const publishAlert = (
   sql: PgClient.PgClient,
   userId: UserId,
   event: EventBody,
   now: DateTime.Utc
-) =>
-  sql`
-    SELECT * FROM event_publish(
-      ${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})`.pipe(
-    rowsOf(Published),
-    Effect.map((rows) => rows.flatMap((row) => row.endpoints))
-  )
+) => publishEvent(sql, { type: "balance.low", userId, taskId: null, event, now })
 
 /** How the alerts of a batch are published. */
 export interface Alerting {

@@ -1,12 +1,14 @@
 import { Schema } from "effect"
 import { EventId, UserId } from "./Ids.ts"
 import { TaskResult, Timestamp } from "./Task.ts"
+import { TaskBatch } from "./TaskBatch.ts"
 
 /** docs/reference/webhooks.md#events */
 export const EventType = Schema.Literals([
   "task.created",
   "task.succeeded",
   "task.failed",
+  "task_batch.completed",
   "balance.low"
 ])
 export type EventType = typeof EventType.Type
@@ -45,8 +47,22 @@ export const BalanceLow = Schema.Struct({
   })
 }).annotate({ identifier: "BalanceLow" })
 
+/** All tasks of a batch have ended; `payload` equals its GET without the tasks. docs/reference/batches.md#event */
+export const TaskBatchCompleted = Schema.Struct({
+  id: EventId,
+  type: Schema.Literal("task_batch.completed"),
+  created_at: Timestamp,
+  data: Schema.Struct({ user_id: UserId, payload: TaskBatch })
+}).annotate({ identifier: "TaskBatchCompleted" })
+
 /** The body of a delivery, signed byte for byte. docs/reference/webhooks.md#envelope */
-export const EventEnvelope = Schema.Union([TaskCreated, TaskSucceeded, TaskFailed, BalanceLow])
+export const EventEnvelope = Schema.Union([
+  TaskCreated,
+  TaskSucceeded,
+  TaskFailed,
+  TaskBatchCompleted,
+  BalanceLow
+])
 export type EventEnvelope = typeof EventEnvelope.Type
 
 /** An event to store: its id and the bytes to send. */

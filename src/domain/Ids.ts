@@ -49,6 +49,12 @@ export const AuditId = Schema.String.check(
 ).pipe(Schema.brand("AuditId"))
 export type AuditId = typeof AuditId.Type
 
+/** The id of tasks that one request created. docs/reference/batches.md */
+export const TaskBatchId = Schema.String.check(
+  Schema.isPattern(/^tb_[0-9a-f]{32}$/u, { expected: "an id that begins with tb_" })
+).pipe(Schema.brand("TaskBatchId"))
+export type TaskBatchId = typeof TaskBatchId.Type
+
 let lastMillis = -1
 let lastHex = ""
 
@@ -107,6 +113,8 @@ export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
 export const makeAuditId = (nowMillis: number): AuditId =>
   AuditId.make(`aud_${timeSorted(nowMillis)}`)
+export const makeTaskBatchId = (nowMillis: number): TaskBatchId =>
+  TaskBatchId.make(`tb_${timeSorted(nowMillis)}`)
 
 /** The time in the id of an audit entry: its `created_at`, and so its partition. */
 export const auditTimeMillis = (id: AuditId): number => Number.parseInt(id.slice(4, 16), 16)

@@ -37,6 +37,7 @@ import { exactPaths } from "./server/Paths.ts"
 import * as ServiceRoutes from "./server/service/ServiceRoutes.ts"
 import * as ArtifactRoutes from "./tasks/ArtifactRoutes.ts"
 import * as CallbackRoutes from "./tasks/CallbackRoutes.ts"
+import * as TaskBatchRoutes from "./tasks/TaskBatchRoutes.ts"
 import * as TaskRoutes from "./tasks/TaskRoutes.ts"
 
 const manage = HttpApiBuilder.layer(Api).pipe(
@@ -68,6 +69,7 @@ const layer = Layer.mergeAll(
   TaskRoutes.layer,
   ImageRoutes.layer,
   VideoRoutes.layer,
+  TaskBatchRoutes.layer,
   McpRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,

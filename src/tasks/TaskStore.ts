@@ -4,7 +4,7 @@ import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type { Candidate } from "../domain/Candidate.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
-import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
+import type { EndpointId, TaskBatchId, TaskId, UserId } from "../domain/Ids.ts"
 import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
@@ -36,6 +36,8 @@ export interface Acceptance {
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc
   readonly traceId: string
+  /** The batch that creates it. */
+  readonly batchId?: TaskBatchId
   readonly now: DateTime.Utc
   readonly event: EventBody
   /** The queue of its first step. */

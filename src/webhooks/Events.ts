@@ -5,6 +5,7 @@ import type { EventBody } from "../domain/Event.ts"
 import { makeEventId, makeOutcomeEventId, makeTestEventId } from "../domain/Ids.ts"
 import type { EventId, UserId } from "../domain/Ids.ts"
 import type { TaskResult } from "../domain/Task.ts"
+import type { TaskBatch } from "../domain/TaskBatch.ts"
 
 const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()
@@ -70,6 +71,17 @@ export const balanceLow = (
       }
     }
   })
+}
+
+/** docs/reference/batches.md#event */
+export const taskBatchCompleted = (
+  userId: UserId,
+  payload: TaskBatch,
+  now: DateTime.Utc
+): EventBody => {
+  const id = makeEventId(DateTime.toEpochMillis(now))
+  const data = { user_id: userId, payload }
+  return toBody(id, { id, type: "task_batch.completed", created_at: now, data })
 }
 
 /**

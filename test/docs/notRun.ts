@@ -23,6 +23,9 @@ export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> 
   "CONTRIBUTING.md": {
     "sh npm install": "the tests run in what it made"
   },
+  "docs/reference/batches.md": {
+    "json {": "shortened; test/tasks/http/taskBatches.test.ts sends such requests"
+  },
   "docs/reference/mcp.md": {
     "json {": "settings of other programs; test/tasks/http/mcpTools.test.ts calls the route",
     "ts const headers = { authorization: `Bearer ${key}` }":

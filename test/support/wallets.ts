@@ -277,7 +277,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
         <> coalesce((SELECT amount FROM wallet_entries e WHERE e.subject_id = t.id AND e.kind = 'capture'), 0)) +
       (SELECT count(*) FROM holds h WHERE kind = 'task' AND ${mine}
         AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = h.id)) +
-      (SELECT count(*) FROM mine t WHERE (SELECT count(*) FROM events e WHERE e.task_id = t.id)
+      (SELECT count(*) FROM mine t WHERE (SELECT count(*) FROM events e WHERE e.task_id = t.id AND e.type LIKE 'task.%')
         <> CASE WHEN t.status IN ('completed', 'failed') THEN 2 ELSE 1 END) +
       -- The rollup of each day is the sum of its captures
       (SELECT count(*) FROM (

@@ -1,13 +1,20 @@
 import { Effect, Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Catalog } from "../../catalog/Catalog.ts"
-import { BalanceLow, TaskCreated, TaskFailed, TaskSucceeded } from "../../domain/Event.ts"
+import {
+  BalanceLow,
+  TaskBatchCompleted,
+  TaskCreated,
+  TaskFailed,
+  TaskSucceeded
+} from "../../domain/Event.ts"
 import { documentedApi } from "./OpenApiDocument.ts"
 
 const events = {
   "task.created": TaskCreated,
   "task.succeeded": TaskSucceeded,
   "task.failed": TaskFailed,
+  "task_batch.completed": TaskBatchCompleted,
   "balance.low": BalanceLow
 }
 

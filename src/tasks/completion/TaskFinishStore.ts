@@ -1,10 +1,19 @@
 import type { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option, Schema } from "effect"
 import { Batcher } from "../../db/Batcher.ts"
-import { groupCommit, hex, outcomes, publishAlert, retryDeadlock } from "../../db/BatchWrites.ts"
+import {
+  groupCommit,
+  hex,
+  outcomes,
+  publishAlert,
+  publishEvent,
+  retryDeadlock
+} from "../../db/BatchWrites.ts"
 import { Micro, rowsOf } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import { EndpointId, UserId } from "../../domain/Ids.ts"
+import { EndpointId, TaskBatchId, UserId } from "../../domain/Ids.ts"
+import { taskBatchCompleted } from "../../webhooks/Events.ts"
+import { findBatch } from "../batches/TaskBatchStore.ts"
 import type { Finish, FinishOutcome } from "../TaskStore.ts"
 
 const Row = Schema.Struct({
@@ -13,7 +22,9 @@ const Row = Schema.Struct({
   alert: Schema.Boolean,
   available: Micro,
   threshold: Micro,
-  endpoints: Schema.Array(EndpointId)
+  endpoints: Schema.Array(EndpointId),
+  /** Of which this was the last task; several may have ended together. */
+  batch: Schema.NullOr(TaskBatchId)
 })
 
 /** `TaskStore.finish`: tasks that end together are committed together. */
@@ -24,6 +35,7 @@ export const makeFinish = (sql: PgClient.PgClient) =>
       sql`SELECT * FROM task_finish_many(${sql.json(finishes.map(toCall))})`.pipe(
         rowsOf(Row),
         Effect.flatMap(Effect.forEach((row) => withAlert(sql, row, finishes[row.n]))),
+        Effect.flatMap((rows) => withBatchEnds(sql, rows, finishes)),
         Effect.map((rows) => outcomes(finishes, rows, outcomeOf)),
         sql.withTransaction,
         retryDeadlock,
@@ -52,6 +64,31 @@ const withAlert = (sql: PgClient.PgClient, row: typeof Row.Type, f: Finish | und
         endpoints: [...row.endpoints, ...endpoints]
       }))
     : Effect.succeed(row)
+
+/** The rows, with the endpoints of the `task_batch.completed` events of batches that have ended. */
+const withBatchEnds = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  rows: ReadonlyArray<typeof Row.Type>,
+  finishes: ReadonlyArray<Finish>
+) {
+  // By its last row: the event follows that task's entry in the ledger
+  const ends = new Map(rows.flatMap((row) => (row.batch === null ? [] : [[row.batch, row]])))
+  const published = yield* Effect.forEach(
+    ends,
+    Effect.fnUntraced(function* ([batch, { n, userId }]) {
+      const finish = finishes[n]
+      const found = yield* findBatch(sql, userId, batch)
+      if (finish === undefined || Option.isNone(found)) return []
+      const { now, taskId } = finish
+      const event = taskBatchCompleted(userId, found.value, now)
+      return yield* publishEvent(sql, { type: "task_batch.completed", userId, taskId, event, now })
+    })
+  )
+  const endpoints = published.flat()
+  return rows.map((row) =>
+    row.batch === null ? row : { ...row, endpoints: [...row.endpoints, ...endpoints] }
+  )
+})
 
 const outcomeOf = (row: typeof Row.Type | undefined): FinishOutcome =>
   row === undefined ? { _tag: "Fenced" } : { _tag: "Finished", endpoints: row.endpoints }

@@ -12,6 +12,7 @@ import type { Credits } from "../../domain/Credits.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { TaskError } from "../../domain/Task.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { bodySchemaOf, bodySchemaOfAll } from "../../vendors/BodyFaults.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -137,11 +138,7 @@ export class Router extends Context.Service<
         matchPath,
         cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
           const { task } = yield* find(userId, path, id)
-          const cancelled = yield* completion.fail(task, Option.none(), {
-            code: 4004,
-            title: "Cancelled",
-            detail: "The task was cancelled by its owner"
-          })
+          const cancelled = yield* completion.fail(task, Option.none(), cancelledByOwner)
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
           yield* notifier.stopTask(id)
           return yield* find(userId, path, id)
@@ -149,6 +146,12 @@ export class Router extends Context.Service<
       })
     })
   )
+}
+
+export const cancelledByOwner: TaskError = {
+  code: 4004,
+  title: "Cancelled",
+  detail: "The task was cancelled by its owner"
 }
 
 const isAt = (task: TaskView, path: ModelPath): boolean =>

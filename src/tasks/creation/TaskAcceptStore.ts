@@ -2,10 +2,12 @@ import type { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Option, Schema } from "effect"
 import { Batcher } from "../../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../../db/BatchWrites.ts"
-import { Bytes, Micro, rowsOf, toDate } from "../../db/Rows.ts"
+import { Bytes, Micro, rowOf, rowsOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { encodeCandidates } from "../../domain/Candidate.ts"
 import { EndpointId } from "../../domain/Ids.ts"
+import type { TaskBatchId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../../domain/SpendLimit.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "../TaskStore.ts"
 
@@ -41,6 +43,34 @@ export const makeAccept = (sql: PgClient.PgClient) =>
         storeFailures
       )
   }).pipe(Effect.map(({ call }) => call))
+
+/** The outcome of a batch; one that was refused names the task by its place. */
+export type BatchOutcome =
+  | Extract<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
+  | (Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }> & { readonly n: number })
+
+/** `TaskBatchStore.accept`: a transaction of its own, because it is long already. */
+export const makeAcceptBatch =
+  (sql: PgClient.PgClient) =>
+  (
+    id: TaskBatchId,
+    acceptances: ReadonlyArray<Acceptance>
+  ): Effect.Effect<BatchOutcome, StoreUnavailable> =>
+    sql`SELECT * FROM task_batch_accept(${id}, ${sql.json(acceptances.map(toCall))})`.pipe(
+      rowOf(Row),
+      Effect.flatMap((row) => {
+        const acceptance = acceptances[row.n]
+        if (acceptance === undefined) return Effect.die("the row of a batch names no task")
+        const outcome = outcomeOf(row, acceptance)
+        return Effect.succeed(
+          outcome._tag === "Accepted" || outcome._tag === "Replayed"
+            ? outcome
+            : { ...outcome, n: row.n }
+        )
+      }),
+      retryDeadlock,
+      storeFailures
+    )
 
 const ReplayRow = Schema.Struct({
   requestHash: Bytes,
@@ -86,6 +116,7 @@ const toCall = (a: Acceptance, n: number) => ({
   now: DateTime.formatIso(a.now),
   event: a.event.id,
   event_body: hex(a.event.body),
+  batch: a.batchId,
   running_max: a.runningMax,
   user_running_max: a.userRunningMax,
   owner: a.owner,

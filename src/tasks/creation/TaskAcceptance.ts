@@ -41,25 +41,25 @@ export interface CreateRequest {
 export const idempotencySince = (now: DateTime.Utc) =>
   DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
 
-/** One transaction: idempotency record, task, hold, event and deliveries. */
-export const makeAccept = Effect.gen(function* () {
-  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
-  const drain = yield* Drain
-  const inbox = yield* TaskInbox
-  const process = yield* Process
-  const tasks = yield* TaskStore
+/** A create that may be accepted. */
+export interface PricedCreate {
+  readonly request: Pick<CreateRequest, "path" | "principal" | "traceId">
+  readonly offer: Offer
+  readonly taskId: TaskId
+  readonly priced: Pick<PricedRequest, "body" | "metadata" | "models" | "leftOut" | "most">
+}
 
+/** What is written of a task when it is accepted, without an owner and an idempotency record. */
+export const makeAcceptance = Effect.gen(function* () {
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   return Effect.fnUntraced(function* (
-    request: CreateRequest,
-    offer: Offer,
-    taskId: TaskId,
-    priced: Pick<PricedRequest, "body" | "metadata" | "models" | "leftOut" | "most">
+    { offer, priced, request, taskId }: PricedCreate,
+    now: DateTime.Utc
   ) {
     const { path, principal } = request
     const { alias, catalogId, models, sandbox } = offer
     const { body, metadata, most } = priced
     const kind = models[0].entry.result
-    const now = yield* DateTime.now
     const aliased =
       alias === undefined
         ? undefined
@@ -73,8 +73,7 @@ export const makeAccept = Effect.gen(function* () {
       result: null,
       metadata
     }
-    const responseBody = createdBody(task, path.action)
-    const acceptance = {
+    const acceptance: Omit<Acceptance, "idempotency"> = {
       ...path,
       resultKind: kind,
       taskId,
@@ -89,16 +88,39 @@ export const makeAccept = Effect.gen(function* () {
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
-      queue: submitQueue(aliased?.candidates[0] ?? path).name
+      queue: submitQueue(aliased?.candidates[0] ?? path).name,
+      runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
+      event: taskEvent(path, taskResult(task, kind), now)
     }
+    return { acceptance, responseBody: createdBody(task, path.action) }
+  })
+})
+
+/** One transaction: idempotency record, task, hold, event and deliveries. */
+export const makeAccept = Effect.gen(function* () {
+  const acceptanceOf = yield* makeAcceptance
+  const drain = yield* Drain
+  const inbox = yield* TaskInbox
+  const process = yield* Process
+  const tasks = yield* TaskStore
+
+  return Effect.fnUntraced(function* (
+    request: CreateRequest,
+    offer: Offer,
+    taskId: TaskId,
+    priced: PricedCreate["priced"]
+  ) {
+    const now = yield* DateTime.now
+    const { acceptance, responseBody } = yield* acceptanceOf(
+      { request, offer, taskId, priced },
+      now
+    )
     // What this process has no capacity for, or accepts while it drains or has no heartbeat, waits for any process
     const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
     const outcome = yield* tasks.accept({
       ...acceptance,
       ...(isTaken ? { owner: process.id } : {}),
-      runningMax: concurrentTasksPerKey,
-      userRunningMax: concurrentTasksPerUser,
-      event: taskEvent(path, taskResult(task, kind), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
         responseBody,
@@ -106,7 +128,7 @@ export const makeAccept = Effect.gen(function* () {
       }))
     })
     const owned = isTaken ? acceptedTask(acceptance) : undefined
-    return { outcome, owned, price: most, queue: acceptance.queue, responseBody }
+    return { outcome, owned, price: priced.most, queue: acceptance.queue, responseBody }
   })
 })
 

@@ -18,7 +18,7 @@ import { storeInputs, withReferences } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { OperatorFaults } from "../submission/OperatorFaults.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { AcceptOutcome } from "../TaskStore.ts"
+import type { AcceptOutcome, Replayed } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
@@ -162,7 +162,7 @@ const makeAcceptStored = Effect.gen(function* () {
  * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), of an alias at all
  * its models, and with 1103 when the price is above what the request allows.
  */
-const makeCheck = Effect.gen(function* () {
+export const makeCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const vendors = yield* VendorClient
 
@@ -197,15 +197,17 @@ const makeCheck = Effect.gen(function* () {
   })
 })
 
+type Repeatable = Pick<CreateRequest, "idempotency" | "principal">
+
 /** A refused request may repeat one that was accepted before. */
-const replaysWith = (tasks: TaskStore["Service"]) => {
-  const replayOr = Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+export const replaysWith = (tasks: TaskStore["Service"]) => {
+  const replayOr = Effect.fnUntraced(function* (request: Repeatable, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
     const { key } = request.idempotency.value
     const now = yield* DateTime.now
     const since = idempotencySince(now)
     const earlier = yield* tasks.findReplay({ ...request.principal, key, since, now })
-    return yield* Option.isNone(earlier) ? refusal : replayOrFail(request, earlier.value)
+    return yield* Option.isNone(earlier) ? refusal : replayOf(request.idempotency, earlier.value)
   })
   return {
     replayOr,
@@ -226,39 +228,39 @@ const replaysWith = (tasks: TaskStore["Service"]) => {
 const unservedRetryAfter = Duration.hours(1)
 
 /** A running task may have ended by then: the interval that clients are told to poll at. */
-const runningRetryAfterSeconds = 2
+export const runningRetryAfterSeconds = 2
 
-/**
- * The first response again for a repeated request, 2008 for another
- * one; else the reason of refusal.
- */
-const replayOrFail = Effect.fnUntraced(function* (
-  request: CreateRequest,
-  outcome: Exclude<AcceptOutcome, { readonly _tag: "Accepted" }>
-) {
-  if (outcome._tag === "BalanceTooLow") {
-    return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
+type Refused = Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
+
+/** Why a task was not accepted. */
+export const refusalOf = (model: string, outcome: Refused): Problem => {
+  switch (outcome._tag) {
+    case "BalanceTooLow":
+      return problem(1101, "The available balance is lower than the price: top up the wallet")
+    case "KeyRefused":
+      return problem(1003, "This API key was revoked or has expired")
+    case "ModelNotAllowed":
+      return modelNotAllowed(model)
+    case "OverSpendLimit":
+      return spendLimitProblem(outcome)
+    case "TooManyRunning":
+      return new Problem({
+        code: 1202,
+        detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
+        retryAfterSeconds: runningRetryAfterSeconds
+      })
   }
-  if (outcome._tag === "KeyRefused") {
-    return yield* problem(1003, "This API key was revoked or has expired")
-  }
-  if (outcome._tag === "ModelNotAllowed") return yield* modelNotAllowed(request.path.model)
-  if (outcome._tag === "OverSpendLimit") return yield* spendLimitProblem(outcome)
-  if (outcome._tag === "TooManyRunning") {
-    return yield* new Problem({
-      code: 1202,
-      detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
-      retryAfterSeconds: runningRetryAfterSeconds
-    })
-  }
-  if (!Option.exists(request.idempotency, (hash) => isRepeat(outcome.requestHash, hash))) {
-    return yield* problem(2008, "This Idempotency-Key was used before with another request")
-  }
-  return {
-    body: outcome.body,
-    cost: outcome.cost,
-    balance: outcome.balance,
-    left: null,
-    replayed: true
-  }
-})
+}
+
+/** The first response again for a repeated request, 2008 for another one. */
+export const replayOf = (idempotency: CreateRequest["idempotency"], earlier: Replayed) => {
+  const { balance, body, cost, requestHash } = earlier
+  return Option.exists(idempotency, (hash) => isRepeat(requestHash, hash))
+    ? Effect.succeed({ body, cost, balance, left: null, replayed: true })
+    : Effect.fail(problem(2008, "This Idempotency-Key was used before with another request"))
+}
+
+const replayOrFail = ({ idempotency, path }: CreateRequest, outcome: Refused | Replayed) =>
+  outcome._tag === "Replayed"
+    ? replayOf(idempotency, outcome)
+    : Effect.fail(refusalOf(path.model, outcome))

@@ -16,7 +16,7 @@ import type { TaskStatus } from "../../domain/Task.ts"
 /** With the hash of the catalog that it was accepted with. */
 const withCatalog = Struct.assign({ catalog: Schema.NullOr(Schema.String) })
 
-const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+export const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
 
 /** A task as its owner reads it later. */
 export const PastTask = TaskRow.mapFields(withCatalog).annotate({ identifier: "PastTask" })

@@ -7,6 +7,7 @@ export const eventTypes: ReadonlyArray<EventType> = [
   "task.created",
   "task.succeeded",
   "task.failed",
+  "task_batch.completed",
   "balance.low"
 ]
 

@@ -26,6 +26,7 @@ export const webhookTexts = {
     "task.created": "A task was accepted",
     "task.succeeded": "A task completed",
     "task.failed": "A task failed",
+    "task_batch.completed": "All tasks of a batch ended",
     "balance.low": "The balance fell below the alert threshold"
   },
   noEvent: "Choose at least one event.",

@@ -101,7 +101,7 @@ const limiterOf = (
 
 /** Before it is read, a message of MCP may be a create. */
 const create =
-  /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits))|\/mcp)(?:\?|$)/u
+  /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits))|\/manage\/v1\/task-batches|\/mcp)(?:\?|$)/u
 
 const refusedTotal = Metric.counter("gateway_overload_refused_total", {
   description: "Requests refused with 503 because the process did not keep up",
