@@ -93,10 +93,11 @@ const simplified = (_key: string, value: unknown): unknown => {
     : value
 }
 
+/** The routes behind `ManageGate`. */
 const isManaged = (path: string): boolean =>
-  path.startsWith("/manage/v1/") && !path.includes("/oidc")
+  path.startsWith("/manage/v1/") && !/\/(?:oidc|task-batches)(?:\/|$)/u.test(path)
 
-const isEvent = (path: string): boolean => /^\/(?:task|balance)\.[a-z]+$/u.test(path)
+const isEvent = (path: string): boolean => /^\/(?:task|task_batch|balance)\.[a-z]+$/u.test(path)
 
 const shown = (operation: Json, method: string, path: string): Json => {
   if (isEvent(path)) {
