@@ -14,7 +14,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Agent } from "undici"
 import { load as rawLoad } from "./load.ts"
-import { cpuMicros, postgresProcesses } from "./processes.ts"
+import { cpuMicros, postgresCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
@@ -115,10 +115,9 @@ const press = async (subject: Subject) => {
   const headers = Object.entries(subject.headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers.join("")}`
   const request = `${head}content-length: ${Buffer.byteLength(small)}\r\n\r\n${small}`
-  const backends = postgresProcesses(folder)
   const used = () => ({
     process: cpuMicros(subject.pid),
-    postgres: backends.reduce((sum, pid) => sum + cpuMicros(pid), 0),
+    postgres: postgresCpuMicros(folder),
     calls
   })
   let calls = 0

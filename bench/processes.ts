@@ -9,35 +9,30 @@ const numbers = (path: string): ReadonlyArray<number> => {
   }
 }
 
+/** The threads of a process; none once it has ended, as a process of Postgres does with its connection. */
+const threadsOf = (pid: number): ReadonlyArray<string> => {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
+}
+
 /** CPU time of a process, in microseconds: depends less on the load of the machine than wall time. */
 export const cpuMicros = (pid: number): number => {
   let nanos = 0
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+  for (const thread of threadsOf(pid)) {
     nanos += numbers(`/proc/${pid}/task/${thread}/schedstat`)[0] ?? 0
   }
   return nanos / 1000
 }
 
-const parentOf = (pid: string): number => {
-  try {
-    // The name in brackets may contain anything: fields are counted after it
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8")
-    return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[1])
-  } catch {
-    return Number.NaN
-  }
-}
-
 const postmasterOf = (folder: string): number =>
   Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n", 1)[0])
 
-/** The processes of the Postgres in a folder: the children of its postmaster. */
-export const postgresProcesses = (folder: string): ReadonlyArray<number> => {
-  const postmaster = postmasterOf(folder)
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/u.test(name) && parentOf(name) === postmaster)
-    .map(Number)
-}
+/** The processes of a Postgres: the children of its postmaster. */
+const childrenOf = (pid: number): ReadonlyArray<number> =>
+  numbers(`/proc/${pid}/task/${pid}/children`)
 
 /** Of the children that have ended: in ticks of 10 ms. */
 const endedMicros = (pid: number): number => {
@@ -46,9 +41,14 @@ const endedMicros = (pid: number): number => {
   return (Number(fields[13]) + Number(fields[14])) * 10_000
 }
 
-/** CPU time of that Postgres, in microseconds, with that of connections that were closed. */
-export const postgresCpuMicros = (folder: string): number =>
-  postgresProcesses(folder).reduce(
+/**
+ * CPU time of the Postgres in a folder, in microseconds, with that of connections that were closed. One that ends
+ * between two readings counts as nothing until the postmaster has noticed it.
+ */
+export const postgresCpuMicros = (folder: string): number => {
+  const postmaster = postmasterOf(folder)
+  return childrenOf(postmaster).reduce(
     (sum, pid) => sum + (numbers(`/proc/${pid}/schedstat`)[0] ?? 0) / 1000,
-    endedMicros(postmasterOf(folder))
+    endedMicros(postmaster)
   )
+}
