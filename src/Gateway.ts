@@ -8,11 +8,12 @@ import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
 import * as Database from "./db/Database.ts"
 import * as Migrations from "./db/Migrations.ts"
+import { ofProcess } from "./domain/ShareLimits.ts"
 import { parseEgressAllow } from "./egress/EgressAllow.ts"
 import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
-import { Listener } from "./http/server/listener/Listener.ts"
+import { Listener, listenerBounds } from "./http/server/listener/Listener.ts"
 import { AccountAffinity } from "./passthrough/AccountAffinity.ts"
 import { AffinityStore } from "./passthrough/AffinityStore.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
@@ -28,6 +29,7 @@ import { CatalogVersions } from "./process/catalogs/CatalogVersions.ts"
 import { Drain } from "./process/Drain.ts"
 import { Process } from "./process/heartbeat/Process.ts"
 import { ProcessStore } from "./process/heartbeat/ProcessStore.ts"
+import * as OpenResponses from "./process/OpenResponses.ts"
 import { LogRetention } from "./process/retention/LogRetention.ts"
 import { PartitionStore } from "./process/retention/PartitionStore.ts"
 import * as Retention from "./process/retention/Retention.ts"
@@ -160,7 +162,7 @@ export const adapters = Layer.unwrap(
     })
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
-      MediaFetch.layer({ serviceName: config.serviceName }),
+      MediaFetch.layer({ serviceName: config.serviceName, processes: config.processes }),
       config.artifactStore._tag === "Directory"
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
@@ -174,7 +176,7 @@ export const adapters = Layer.unwrap(
 )
 
 /** What a process is: its id and heartbeat, its end, its secrets. */
-export const process = Layer.merge(Drain.layer, Process.layer).pipe(
+export const process = Layer.mergeAll(Drain.layer, Process.layer, OpenResponses.layer).pipe(
   Layer.provideMerge(Secrets.layer)
 )
 
@@ -259,7 +261,10 @@ export const core = actors.pipe(
 
 /** The HTTP server on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
-  Effect.map(AppConfig, ({ host, port }) => Listener.listen({ host, port }))
+  Effect.map(AppConfig, ({ host, port, processes }) => {
+    const connectionsMax = ofProcess(listenerBounds.connectionsMax, processes)
+    return Listener.listen({ host, port }, { ...listenerBounds, connectionsMax })
+  })
 )
 
 export const http = Routes.serve.pipe(Layer.provideMerge(server))

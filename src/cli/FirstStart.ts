@@ -7,6 +7,7 @@ import { signInLinkMinutes } from "../domain/SignInLimits.ts"
 import { signInUrl } from "../http/server/service/SignInPage.ts"
 import { makeVendorModes } from "../http/server/VendorModes.ts"
 import type { VendorModes } from "../http/server/VendorModes.ts"
+import { ProcessGroup } from "../process/ProcessGroup.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { ApiKeys } from "../users/ApiKeys.ts"
 import { Sessions } from "../users/Sessions.ts"
@@ -32,6 +33,8 @@ const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { baseUrl, database, logFormat } = yield* AppConfig
+    const { announces } = yield* ProcessGroup
+    if (!announces) return
     const users = yield* Users
     const marker = yield* makeMarker
     const vendors = (yield* makeVendorModes)()

@@ -1,5 +1,6 @@
 import { Effect, Layer, Queue } from "effect"
 import { CatalogVersions } from "../process/catalogs/CatalogVersions.ts"
+import { ProcessGroup } from "../process/ProcessGroup.ts"
 
 /**
  * SIGHUP reloads `CATALOG_FILE` for all processes. A faulty file is logged, and the adopted catalog stays. docs/catalog.md#reload
@@ -8,14 +9,8 @@ export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const versions = yield* CatalogVersions
     // Signals during a reload cause one more reload
-    const signals = yield* Queue.sliding<NodeJS.Signals>(1)
-    const notify = (signal: NodeJS.Signals) => {
-      Queue.offerUnsafe(signals, signal)
-    }
-    yield* Effect.acquireRelease(
-      Effect.sync(() => process.on("SIGHUP", notify)),
-      () => Effect.sync(() => process.off("SIGHUP", notify))
-    )
+    const signals = yield* Queue.sliding<void>(1)
+    yield* (yield* ProcessGroup).onReload(() => Queue.offerUnsafe(signals, undefined))
     const reload = Effect.gen(function* () {
       const { adopted, difference, hash } = yield* versions.reload(false)
       const { added, changed, removed } = difference

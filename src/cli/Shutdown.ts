@@ -2,6 +2,7 @@ import { Cause, Duration, Effect, Exit, Layer, Metric } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import { Listener, refuseOpen } from "../http/server/listener/Listener.ts"
 import { Drain } from "../process/Drain.ts"
+import { ProcessGroup } from "../process/ProcessGroup.ts"
 
 /**
  * Drains the process after a stop signal, before anything else ends. It has to be the last layer to be built. docs/operating.md#stopping, ADR 0155.
@@ -33,6 +34,7 @@ const cutTotal = Metric.counter("gateway_shutdown_cut_total", {
 const makeDrain = Effect.gen(function* () {
   const { shutdownDelay, shutdownGrace } = yield* AppConfig
   const drain = yield* Drain
+  const group = yield* ProcessGroup
   const { drain: listener } = yield* Listener
   const atMost = (wait: Effect.Effect<unknown>, duration: Duration.Duration) =>
     Effect.raceAllFirst([wait, Effect.sleep(duration), drain.hurried])
@@ -54,7 +56,11 @@ const makeDrain = Effect.gen(function* () {
   })
 
   const drained = Effect.gen(function* () {
-    yield* hurryAtSignal(drain.hurry)
+    // The first signal started the drain; another one hurries it
+    group.onHurry(() => {
+      Effect.runFork(drain.hurry)
+      endWithin(0)
+    })
     yield* drain.begin
     const grace = Duration.sum(shutdownDelay, shutdownGrace)
     yield* drain.graceUntil(performance.now() + Duration.toMillis(grace))
@@ -69,14 +75,3 @@ const makeDrain = Effect.gen(function* () {
   })
   return { drained }
 })
-
-/** The first signal started the drain; another one hurries it. */
-const hurryAtSignal = (hurry: Effect.Effect<void>) =>
-  Effect.sync(() => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      globalThis.process.on(signal, () => {
-        Effect.runFork(hurry)
-        endWithin(0)
-      })
-    }
-  })

@@ -15,6 +15,7 @@ import type { AccountSetting } from "../domain/Provider.ts"
 import { artifactLocation } from "./ArtifactLocation.ts"
 import type { ArtifactLocation } from "./ArtifactLocation.ts"
 import { logSettings } from "./LogSettings.ts"
+import { processSettings } from "./ProcessSettings.ts"
 import { baseUrl, publicUrl } from "./PublicUrls.ts"
 import { retentionSettings } from "./RetentionSettings.ts"
 import type { RetentionSettings } from "./RetentionSettings.ts"
@@ -56,6 +57,8 @@ export class AppConfig extends Context.Service<
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
       | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly pool: number }
+    /** Equal processes of this command, this one included; they divide what bounds a process. */
+    readonly processes: number
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
@@ -186,11 +189,7 @@ const store = (dataDir: string) =>
       Config.Boolean("EMBEDDED_DURABLE").pipe(Config.withDefault(true)),
       "set true or false"
     )
-    const pool = yield* read(
-      "DB_POOL",
-      Config.schema(poolFromString, "DB_POOL").pipe(Config.withDefault(poolDefault)),
-      `set a whole number from ${poolMin} to ${poolMax}, such as ${poolDefault}`
-    )
+    const { pool, processes } = yield* processSettings(Option.isSome(url))
     const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
     const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
     const metricsToken = yield* readSecret("METRICS_TOKEN", "set a secret")
@@ -200,6 +199,7 @@ const store = (dataDir: string) =>
         onNone: () => ({ _tag: "Embedded" as const, durable }),
         onSome: (value) => ({ _tag: "Postgres" as const, url: value, pool })
       }),
+      processes,
       adminToken,
       masterKey,
       metricsToken,
@@ -259,15 +259,6 @@ const countMax = 1_000_000
 const countFromString = Schema.NumberFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 0, maximum: countMax })
-)
-
-/** Connections in the pool of a process. docs/reference/processes.md#connections */
-const poolDefault = 10
-const poolMin = 2
-const poolMax = 1000
-const poolFromString = Schema.NumberFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: poolMin, maximum: poolMax })
 )
 
 const durationMax = Duration.hours(artifactHours)

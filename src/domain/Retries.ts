@@ -32,6 +32,10 @@ export const lockedTableRetries = Schedule.min([
   Schedule.spaced("30 seconds")
 ])
 
+/** A process of a command that died so many times soon after its start. */
+export const restartMillis = (failures: number): number =>
+  Math.min(30_000, 1000 * 2 ** Math.max(0, failures - 1))
+
 /** A request of the artifact bucket. */
 export const bucketRetries = { times: 2, schedule: Schedule.exponential("200 millis") }
 

@@ -29,5 +29,9 @@ export const submitMediaWaitingMax = 100
 export const openResponsesMax = 2000
 export const openResponsesShareMax = 0.25
 
+/** The part of a limit for one of so many processes of a command, which bound the same machine. At least 1. */
+export const ofProcess = (limit: number, processes: number): number =>
+  Math.max(1, Math.floor(limit / processes))
+
 /** Parsing and pricing a body of this size takes a noticeable part of an event-loop turn. */
 export const heavyBodyBytesMin = 64 * 1024

@@ -11,6 +11,7 @@ import {
   mediaDownloadsMax,
   mediaDownloadsShareMax,
   mediaDownloadsWaitingMax,
+  ofProcess,
   slowMediaBytesMin,
   slowMediaSeconds
 } from "../domain/ShareLimits.ts"
@@ -68,6 +69,8 @@ export class MediaFetch extends Context.Service<
 >()("gateway/egress/MediaFetch") {
   static readonly layer = (options: {
     readonly serviceName: string
+    /** Equal processes of this command, which share the limit of downloads. */
+    readonly processes?: number
     /** PEM certificates trusted instead of the system's, for tests. */
     readonly ca?: string | undefined
   }): Layer.Layer<MediaFetch, never, EgressGuard> => Layer.effect(MediaFetch, make(options))
@@ -75,10 +78,11 @@ export class MediaFetch extends Context.Service<
 
 const make = Effect.fnUntraced(function* (options: {
   readonly serviceName: string
+  readonly processes?: number
   readonly ca?: string | undefined
 }) {
   const downloads = new FairShares({
-    capacity: mediaDownloadsMax,
+    capacity: ofProcess(mediaDownloadsMax, options.processes ?? 1),
     aloneMax: mediaDownloadsShareMax,
     queueMax: mediaDownloadsWaitingMax
   })

@@ -1,9 +1,10 @@
-import { Context, Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
+import { AppConfig } from "../config/Config.ts"
 import { FairShares } from "../domain/FairShares.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Problem } from "../domain/Problem.ts"
-import { openResponsesMax, openResponsesShareMax } from "../domain/ShareLimits.ts"
+import { ofProcess, openResponsesMax, openResponsesShareMax } from "../domain/ShareLimits.ts"
 
 /**
  * Long-lived responses of this process: event streams of tasks, and requests that wait for a task. They cannot be
@@ -37,4 +38,13 @@ const tooMany = new Problem({
 export const CurrentOpenResponses = Context.Reference<OpenResponses>(
   "gateway/process/OpenResponses",
   { defaultValue: () => new OpenResponses() }
+)
+
+/** The part of this process in the limit of its command. */
+export const layer = Layer.effect(
+  CurrentOpenResponses,
+  Effect.map(
+    AppConfig,
+    ({ processes }) => new OpenResponses(ofProcess(openResponsesMax, processes))
+  )
 )

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Option, Redacted } from "effect"
+import { availableParallelism } from "node:os"
 import { AppConfig } from "../../src/config/Config.ts"
 
 /** docs/reference/configuration.md#variables: each with its default, accepted values and refused values. */
@@ -173,6 +174,50 @@ describe("configuration", () => {
       })
     )
   }
+
+  const withPostgres = {
+    DATABASE_URL: "postgres://u:p@127.0.0.1:5432/x",
+    ADMIN_TOKEN: "op_a_token_for_this_test",
+    MASTER_KEY: masterKey
+  }
+
+  it.effect("PROCESSES divides DB_POOL, of which each process gets 2 at least", () =>
+    Effect.gen(function* () {
+      const poolOf = (env: Record<string, string>) =>
+        Effect.map(settingsOf({ ...withPostgres, ...env }), ({ database, processes }) => [
+          processes,
+          database._tag === "Postgres" && database.pool
+        ])
+      assert.deepStrictEqual(yield* poolOf({ PROCESSES: "2" }), [2, 5])
+      assert.deepStrictEqual(yield* poolOf({ PROCESSES: "8" }), [8, 2])
+      assert.deepStrictEqual(yield* poolOf({ PROCESSES: "3", DB_POOL: "11" }), [3, 3])
+      const [count] = yield* poolOf({ PROCESSES: "auto" })
+      assert.strictEqual(count, Math.min(64, availableParallelism()))
+      assert.strictEqual(
+        yield* faultOf({ ...withPostgres, PROCESSES: "3", DB_POOL: "5" }),
+        "DB_POOL: 5 is too few for 3 processes; set at least 6"
+      )
+    })
+  )
+
+  it.effect(
+    "PROCESSES is refused with the embedded store, and as anything but a number or auto",
+    () =>
+      Effect.gen(function* () {
+        for (const PROCESSES of ["auto", "1", "4"]) {
+          assert.strictEqual(
+            yield* faultOf({ PROCESSES }),
+            "PROCESSES: the embedded store serves one process; set DATABASE_URL, or remove it"
+          )
+        }
+        for (const PROCESSES of ["0", "65", "-1", "1.5", "many"]) {
+          assert.strictEqual(
+            yield* faultOf({ ...withPostgres, PROCESSES }),
+            `PROCESSES: "${PROCESSES}" is not a number of processes; set auto, or a whole number from 1 to 64`
+          )
+        }
+      })
+  )
 
   it.effect("with DATABASE_URL both secrets are required", () =>
     Effect.gen(function* () {

@@ -1,6 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { AppConfig } from "../../config/Config.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
 import { isTerminal } from "../../domain/Task.ts"
@@ -82,7 +83,7 @@ export class PaidSubmit extends Context.Service<
       const { hold } = yield* Drain
       const begin = beginWith(yield* TaskStore, yield* TaskChanges, yield* StoreProgress)
       const submitRequest = submitRequestWith(yield* Callbacks)
-      const memory = makeSubmitMemory()
+      const memory = makeSubmitMemory((yield* AppConfig).processes)
       const { accepted, done, record, refused } = yield* makeRecording
 
       const post = (submission: Submission): Effect.Effect<SubmitOutcome, VendorError | Fenced> =>

@@ -2,6 +2,7 @@ import type { Effect } from "effect"
 import { FairShares } from "../../domain/FairShares.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
 import {
+  ofProcess,
   submitMediaBytesMax,
   submitMediaShareMax,
   submitMediaWaitingMax
@@ -18,9 +19,10 @@ interface Submit {
  * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
  * exceed its user's share of the memory waits before its attempt begins. ADR 0140, 0277.
  */
-export const makeSubmitMemory = () => {
+export const makeSubmitMemory = (processes: number) => {
+  const capacity = ofProcess(submitMediaBytesMax, processes)
   const memory = new FairShares({
-    capacity: submitMediaBytesMax,
+    capacity,
     aloneMax: submitMediaShareMax,
     queueMax: submitMediaWaitingMax
   })
@@ -31,7 +33,7 @@ export const makeSubmitMemory = () => {
         const bytes = media.reduce((sum, { size }) => sum + size, 0)
         return bytes === 0
           ? submit
-          : memory.within(owned.task.userId, Math.min(bytes, submitMediaBytesMax))(submit)
+          : memory.within(owned.task.userId, Math.min(bytes, capacity))(submit)
       }
   }
 }

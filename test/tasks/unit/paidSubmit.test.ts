@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { AppConfig } from "../../../src/config/Config.ts"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Drain } from "../../../src/process/Drain.ts"
@@ -26,7 +27,8 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
       ended: () => {}
     }),
     Drain.layer,
-    TaskChanges.layer
+    TaskChanges.layer,
+    Layer.orDie(AppConfig.layerOf({}))
   )
 
 const accepted: Submitted = {

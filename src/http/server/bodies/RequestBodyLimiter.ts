@@ -8,6 +8,7 @@ import {
   slowSenderSeconds,
   smallBodyBytesMax
 } from "../../../domain/Limits.ts"
+import { ofProcess } from "../../../domain/ShareLimits.ts"
 import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"
@@ -30,9 +31,9 @@ export class RequestBodyLimiter extends Context.Service<
   static readonly layer = Layer.effect(
     RequestBodyLimiter,
     Effect.gen(function* () {
-      const { maxBodyBytes } = yield* AppConfig
+      const { maxBodyBytes, processes } = yield* AppConfig
       // Above it one body goes on
-      const all = new BodyCapacity((largestBodiesMax - 1) * maxBodyBytes)
+      const all = new BodyCapacity(ofProcess((largestBodiesMax - 1) * maxBodyBytes, processes))
       const enter = makeEnter(all, largestBodiesPerCallerMax * maxBodyBytes)
       return {
         within: ({ headers, source }, caller) => {

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import type { Server as HttpServer } from "node:http"
-import { connect, createServer } from "node:net"
+import { connect, createServer, Server as NetServer } from "node:net"
 import type { Server } from "node:net"
+import type { ListeningSockets, SocketHandle } from "../../../process/ProcessGroup.ts"
 
 export interface Address {
   readonly host: string
@@ -26,21 +27,28 @@ export const backlogMax = 128
  * are accepted in a turn. The server's own has to listen with `reusePort`; none are added where ports are not
  * shared. ADR 0208.
  */
-export const addAcceptors = (server: HttpServer): void => {
+export const addAcceptors = (
+  server: HttpServer,
+  inherited: ReadonlyArray<SocketHandle> = []
+): void => {
   const acceptors: Acceptors = { open: [], isClosed: false }
   acceptorsOf.set(server, acceptors)
-  const open = (host: string, port: number): Server => {
+  const open = (address: Address | SocketHandle): Server => {
     const acceptor = createServer({ allowHalfOpen: true, noDelay: true })
     acceptor.on("connection", (socket) => server.emit("connection", socket))
     // The others accept without it
     acceptor.on("error", () => {})
     acceptor.on("listening", () => acceptors.isClosed && acceptor.close())
-    return acceptor.listen({ host, port, reusePort: true, backlog: backlogMax })
+    return "port" in address
+      ? acceptor.listen({ ...address, reusePort: true, backlog: backlogMax })
+      : acceptor.listen(address, backlogMax)
   }
   server.on("listening", () => {
     const bound = server.address()
     if (bound === null || typeof bound === "string") return
-    for (let n = 0; n < acceptorsCount; n += 1) acceptors.open.push(open(bound.address, bound.port))
+    const own = { host: bound.address, port: bound.port }
+    const all = inherited.length > 0 ? inherited : Array.from({ length: acceptorsCount }, () => own)
+    for (const address of all) acceptors.open.push(open(address))
   })
   const close = server.close.bind(server)
   server.close = (callback) => {
@@ -59,6 +67,27 @@ export const addAcceptors = (server: HttpServer): void => {
     })
   }
 }
+
+/** The listening sockets of a server, for the process that replaces this one. ADR 0295 */
+export const listeningSockets = (server: HttpServer): ListeningSockets => ({
+  handles: () => [server, ...(acceptorsOf.get(server)?.open ?? [])].flatMap(handleOf),
+  close: () => {
+    const acceptors = acceptorsOf.get(server)
+    if (acceptors !== undefined) acceptors.isClosed = true
+    for (const acceptor of acceptors?.open.splice(0) ?? []) acceptor.close()
+    // That of the HTTP server would close idle connections too
+    NetServer.prototype.close.call(server)
+  }
+})
+
+/** Node sends a server to another process as this handle, and makes a server of it there, which accepts at once. */
+const handleOf = (server: Server): ReadonlyArray<SocketHandle> => {
+  const handle: unknown = Reflect.get(server, "_handle")
+  return isHandle(handle) ? [handle] : []
+}
+
+const isHandle = (handle: unknown): handle is SocketHandle =>
+  typeof handle === "object" && handle !== null
 
 interface Acceptors {
   readonly open: Array<Server>

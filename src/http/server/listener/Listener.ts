@@ -8,9 +8,10 @@ import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { Admission, makeAdmission } from "../../../process/admission/Admission.ts"
 import type { AdmissionService } from "../../../process/admission/Admission.ts"
+import { ProcessGroup } from "../../../process/ProcessGroup.ts"
 import { placeOf } from "../../passthrough/PassthroughTarget.ts"
 import { renderProblem } from "../problems/Problems.ts"
-import { addAcceptors, backlogMax, isFree, sharesPorts } from "./Acceptors.ts"
+import { addAcceptors, backlogMax, isFree, listeningSockets, sharesPorts } from "./Acceptors.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
@@ -79,14 +80,18 @@ export class Listener extends Context.Service<
     Layer.unwrap(
       Effect.gen(function* () {
         const { server } = yield* Listener
-        const reusePort = sharesPorts && (yield* Effect.promise(() => isFree(address)))
-        if (reusePort) addAcceptors(server)
-        return NodeHttpServer.layer(() => server, {
+        const { inherited, joins, onListening } = yield* ProcessGroup
+        const reusePort = sharesPorts && (joins || (yield* Effect.promise(() => isFree(address))))
+        const [handle, ...others] = inherited
+        if (reusePort) addAcceptors(server, others)
+        onListening(listeningSockets(server))
+        const options = {
           ...address,
-          reusePort,
+          ...(handle === undefined ? { reusePort } : { handle }),
           backlog: backlogMax,
           gracefulShutdownTimeout: gracefulShutdown
-        })
+        }
+        return NodeHttpServer.layer(() => server, options)
       })
     ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 }

@@ -1,10 +1,11 @@
 import { Clock, DateTime, Duration, Effect, Option } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { UpstreamCalls } from "../../../passthrough/UpstreamCalls.ts"
+import { ProcessGroup } from "../../../process/ProcessGroup.ts"
 import { Queues } from "../../../tasks/history/Queues.ts"
 import { ConcurrencyLimiter } from "../../../tasks/submission/ConcurrencyLimiter.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
-import { processMetrics } from "./ProcessMetrics.ts"
+import { metricText, processMetrics } from "./ProcessMetrics.ts"
 import type { MetricFamily } from "./ProcessMetrics.ts"
 
 /** Labels that name no account and no tenant. */
@@ -39,8 +40,8 @@ const countedEvery = Duration.seconds(5)
 const storeSilenceMax = Duration.seconds(5)
 
 /**
- * The text of `/metrics`. What the store tells is left out while it is away, and `gateway_store_up` is 0.
- * ADR 0223
+ * The text of `/metrics`: of all processes of this command, and of the store once. What the store tells is left out
+ * while it is away, and `gateway_store_up` is 0. ADR 0223, ADR 0295
  */
 export const makeMetrics = Effect.gen(function* () {
   const wallet = yield* Wallet
@@ -65,33 +66,21 @@ export const makeMetrics = Effect.gen(function* () {
   })
   // Scrapes at one time share one look, which takes one connection
   const look = yield* Effect.cachedWithTTL(fromStore, 0)
+  const ofThisProcess = Effect.gen(function* () {
+    const families = [...accountGauges(yield* upstream.accounts), ...processMetrics()]
+    return `${yield* PrometheusMetrics.format()}${families.map(metricText).join("")}`
+  })
+  const ofProcesses = (yield* ProcessGroup).metrics(ofThisProcess)
   return Effect.fnUntraced(function* (shown: "all" | "unnamed") {
     const stored = Option.flatten(yield* Effect.timeoutOption(Effect.option(look), storeSilenceMax))
     const families = [
       gauge("gateway_store_up", "1: the store responds.", Option.isSome(stored) ? 1 : 0),
-      ...Option.getOrElse(stored, () => []),
-      ...accountGauges(yield* upstream.accounts),
-      ...processMetrics()
+      ...Option.getOrElse(stored, () => [])
     ]
-    const text = `${yield* PrometheusMetrics.format()}${families.map(textOf).join("")}`
+    const text = `${yield* ofProcesses}${families.map(metricText).join("")}`
     return shown === "all" ? text : withoutNames(text)
   })
 })
-
-const textOf = ({ help, name, samples, type }: MetricFamily): string =>
-  samples.length === 0
-    ? ""
-    : [
-        `# HELP ${name} ${help}`,
-        `# TYPE ${name} ${type}`,
-        ...samples.map(([labels, value]) => {
-          const pairs = Object.entries(labels).map(
-            ([label, text]) => `${label}=${JSON.stringify(text)}`
-          )
-          return pairs.length === 0 ? `${name} ${value}` : `${name}{${pairs.join(",")}} ${value}`
-        }),
-        ""
-      ].join("\n")
 
 const gauge = (name: string, help: string, value: number): MetricFamily => ({
   name,

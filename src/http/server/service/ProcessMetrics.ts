@@ -52,3 +52,19 @@ export const processMetrics = (): ReadonlyArray<MetricFamily> => {
     )
   ]
 }
+
+/** In Prometheus' text format. */
+export const metricText = ({ help, name, samples, type }: MetricFamily): string =>
+  samples.length === 0
+    ? ""
+    : [
+        `# HELP ${name} ${help}`,
+        `# TYPE ${name} ${type}`,
+        ...samples.map(([labels, value]) => {
+          const pairs = Object.entries(labels).map(
+            ([label, text]) => `${label}=${JSON.stringify(text)}`
+          )
+          return pairs.length === 0 ? `${name} ${value}` : `${name}{${pairs.join(",")}} ${value}`
+        }),
+        ""
+      ].join("\n")

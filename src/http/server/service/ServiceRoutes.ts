@@ -9,6 +9,7 @@ import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { Drain } from "../../../process/Drain.ts"
 import { Process } from "../../../process/heartbeat/Process.ts"
+import { ProcessGroup } from "../../../process/ProcessGroup.ts"
 import { Secrets } from "../../../process/secrets/Secrets.ts"
 import { documentedApi } from "../../openapi/OpenApiDocument.ts"
 import { admitMetrics } from "../access/Authentication.ts"
@@ -28,6 +29,11 @@ export const layer = Layer.unwrap(
     const collect = yield* makeMetrics
     const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
+    const ready = (yield* ProcessGroup).ready(
+      Effect.suspend((): Effect.Effect<void, Problem> =>
+        drain.isDraining() ? Effect.fail(stopping) : process.ready
+      )
+    )
     const errors = hardened(errorsPage)
     const console = `${basePathOf(baseUrl)}/console`
     return HttpRouter.addAll([
@@ -36,9 +42,7 @@ export const layer = Layer.unwrap(
       }),
       resource(health.path, { GET: Effect.succeed(ok) }),
       resource(readiness.path, {
-        GET: Effect.suspend((): Effect.Effect<typeof ok, Problem> =>
-          drain.isDraining() ? Effect.fail(stopping) : Effect.as(process.ready, ok)
-        )
+        GET: Effect.as(ready, ok)
       }),
       resource(openApi.path, { GET: Effect.map(documents, ({ document }) => document) }),
       resource(pages.docs.path, { GET: Effect.flatMap(documents, ({ page }) => page) }),

@@ -1,0 +1,211 @@
+import { Option } from "effect"
+import { fork } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import type { SocketHandle } from "../../process/ProcessGroup.ts"
+import {
+  decodeToSupervisor,
+  notReadyAnswer,
+  readyAnswer,
+  roleVariable,
+  stoppingAnswer
+} from "./Messages.ts"
+import type { Question, Role, ToMember, ToSupervisor } from "./Messages.ts"
+import { lasting, sumMetrics } from "./MetricsSum.ts"
+
+/** How a child has ended: its status, or the signal that killed it. */
+export interface Ended {
+  readonly status: number | NodeJS.Signals
+  /** How long it has run, in milliseconds. */
+  readonly ranMillis: number
+}
+
+/** A process of the group, as its supervisor sees it. */
+export interface Child {
+  readonly pid: number
+  /** Begins to serve, serves, gets no new connection, has ended. */
+  state: "starting" | "listening" | "leaving" | "ended"
+  /** Its metrics, as it told them last. */
+  metrics: string
+  /** Resolves when it serves requests, or has ended before. */
+  readonly started: Promise<void>
+  readonly ended: Promise<Ended>
+  readonly process: ChildProcess
+}
+
+/** A process that does not answer in this time is not ready. */
+const answerMillisMax = 2000
+/** The replacement of a process that hangs opens sockets of its own. */
+const handOverMillisMax = 10_000
+
+/** The processes of a group: starts them, passes sockets between them, and speaks for all of them. */
+export class Children {
+  readonly #all = new Set<Child>()
+  readonly #answers = new Map<number, (text: string) => void>()
+  readonly #processes: number
+  readonly #ownMetrics: () => string
+  #asked = 0
+  /** Counters of processes that have ended. */
+  #ended = ""
+  isStopping = false
+
+  constructor(processes: number, ownMetrics: () => string) {
+    this.#processes = processes
+    this.#ownMetrics = ownMetrics
+  }
+
+  get all(): ReadonlyArray<Child> {
+    return [...this.#all]
+  }
+
+  get listening(): ReadonlyArray<Child> {
+    return this.all.filter(({ state }) => state === "listening")
+  }
+
+  /** Starts a process that runs the same program, with the listening sockets that it takes over. */
+  start(role: Role, sockets: ReadonlyArray<SocketHandle> = []): Child {
+    const { argv, env } = globalThis.process
+    const began = performance.now()
+    const [, program = "", ...words] = argv
+    const process = fork(program, words, {
+      env: { ...env, PROCESSES: String(this.#processes), [roleVariable]: role }
+    })
+    let onStarted = () => {}
+    const started = new Promise<void>((resolve) => {
+      onStarted = resolve
+    })
+    const ended = new Promise<Ended>((resolve) => {
+      const end = (status: Ended["status"]) => {
+        this.#all.delete(child)
+        child.state = "ended"
+        this.#ended = sumMetrics([this.#ended, lasting(child.metrics)])
+        onStarted()
+        resolve({ status, ranMillis: performance.now() - began })
+      }
+      process.once("exit", (code, signal) => end(signal ?? code ?? 1))
+      // It was not started
+      process.once("error", () => process.pid === undefined && end(1))
+    })
+    const child: Child = {
+      pid: process.pid ?? 0,
+      state: "starting",
+      metrics: "",
+      started,
+      ended,
+      process
+    }
+    this.#all.add(child)
+    process.on("message", (received) =>
+      Option.map(decodeToSupervisor(received), (message) =>
+        this.#onMessage(child, message, onStarted)
+      )
+    )
+    if (role === "replacement") {
+      for (const socket of sockets) send(child, { _tag: "Socket" }, socket)
+      send(child, { _tag: "Start" })
+    }
+    return child
+  }
+
+  /**
+   * The listening sockets of a process, which goes on with them. A socket that is open in one process at least keeps
+   * the connections that nobody has accepted yet.
+   */
+  socketsOf(child: Child): Promise<ReadonlyArray<SocketHandle>> {
+    return new Promise((resolve) => {
+      const sockets: Array<SocketHandle> = []
+      const end = () => {
+        clearTimeout(timer)
+        child.process.off("message", note)
+        resolve(sockets)
+      }
+      const note = (received: unknown, socket?: SocketHandle) =>
+        Option.map(decodeToSupervisor(received), ({ _tag }) => {
+          if (_tag === "Socket" && socket !== undefined) sockets.push(socket)
+          if (_tag === "Sockets") end()
+        })
+      const timer = setTimeout(end, handOverMillisMax)
+      void child.ended.then(end)
+      child.process.on("message", note)
+      send(child, { _tag: "HandOver" })
+    })
+  }
+
+  /** Its replacement has its sockets: it drains and ends. */
+  leave(child: Child): void {
+    child.state = "leaving"
+    send(child, { _tag: "Leave" })
+  }
+
+  reload(child: Child): void {
+    send(child, { _tag: "Reload" })
+  }
+
+  tell(message: ToMember): void {
+    for (const child of this.#all) send(child, message)
+  }
+
+  kill(): void {
+    for (const { process } of this.#all) process.kill("SIGKILL")
+  }
+
+  #onMessage(child: Child, message: ToSupervisor, onStarted: () => void): void {
+    switch (message._tag) {
+      case "Listening":
+        child.state = "listening"
+        return onStarted()
+      case "Draining":
+        child.state = "leaving"
+        return
+      case "Last":
+        child.metrics = message.text
+        return
+      case "Answer":
+        return this.#answers.get(message.id)?.(message.text)
+      case "AskAll":
+        return void this.#askAll(message.question).then((text) =>
+          send(child, { _tag: "Told", id: message.id, text })
+        )
+      default:
+    }
+  }
+
+  async #askAll(question: Question): Promise<string> {
+    if (question === "ready") {
+      if (this.isStopping) return stoppingAnswer
+      const answers = await Promise.all(this.listening.map((it) => this.#ask(it, question)))
+      return answers.length > 0 && answers.every((it) => it === readyAnswer)
+        ? readyAnswer
+        : notReadyAnswer
+    }
+    const asked = this.all.filter(({ state }) => state !== "starting")
+    await Promise.all(
+      asked.map(async (it) => {
+        it.metrics = (await this.#ask(it, question)) ?? it.metrics
+      })
+    )
+    // One that has ended meanwhile is in the sum of those
+    const texts = asked.filter(({ state }) => state !== "ended").map(({ metrics }) => metrics)
+    return sumMetrics([...texts, this.#ended, this.#ownMetrics()])
+  }
+
+  #ask(child: Child, question: Question): Promise<string | undefined> {
+    this.#asked += 1
+    const id = this.#asked
+    return new Promise<string | undefined>((resolve) => {
+      const end = (text?: string) => {
+        clearTimeout(timer)
+        this.#answers.delete(id)
+        resolve(text)
+      }
+      const timer = setTimeout(end, answerMillisMax)
+      void child.ended.then(() => end())
+      this.#answers.set(id, end)
+      send(child, { _tag: "Ask", id, question })
+    })
+  }
+}
+
+/** To a process that has just ended it is lost. */
+const send = ({ process }: Child, message: ToMember, socket?: SocketHandle): void => {
+  if (process.connected) process.send(message, socket, {}, () => {})
+}

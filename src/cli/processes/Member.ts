@@ -1,0 +1,185 @@
+import { Effect, Exit, Layer, Option } from "effect"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
+import { ProcessGroup } from "../../process/ProcessGroup.ts"
+import type { GroupMember, ListeningSockets, SocketHandle } from "../../process/ProcessGroup.ts"
+import {
+  decodeToMember,
+  notReadyAnswer,
+  readyAnswer,
+  Role,
+  roleVariable,
+  stoppingAnswer
+} from "./Messages.ts"
+import type { Question, ToMember, ToSupervisor } from "./Messages.ts"
+
+/** Signals of the operator go to the supervisor. A terminal or systemd sends them to every process as well. */
+const ignored = ["SIGHUP", "SIGUSR2"] as const
+const stops = ["SIGTERM", "SIGINT"] as const
+
+const stopping = problem(5003, "The service stops: send requests to another one")
+const notReady = problem(5003, "A process of the service is not ready")
+
+/** The supervisor may be gone. */
+const send = (message: ToSupervisor, handle?: SocketHandle): Promise<void> =>
+  new Promise((resolve) => {
+    if (!globalThis.process.connected) return resolve()
+    globalThis.process.send?.(message, handle, {}, () => resolve())
+  })
+
+/**
+ * The side of a process in its group: answers the supervisor, hands over its listening sockets, and stops when the
+ * supervisor says so or is gone. ADR 0295
+ */
+class Member {
+  readonly role: Role
+  readonly #inherited: Array<SocketHandle> = []
+  readonly #answers: { [question in Question]?: Effect.Effect<string> } = {}
+  readonly #told = new Map<number, (text: string) => void>()
+  #asked = 0
+  #sockets: ListeningSockets | undefined
+  #reload = () => {}
+  #hurry = () => {}
+  #start: () => void = () => {}
+  readonly #started = new Promise<void>((resolve) => {
+    this.#start = resolve
+  })
+
+  constructor(role: Role) {
+    this.role = role
+    for (const signal of ignored) globalThis.process.on(signal, () => {})
+    globalThis.process.on("message", (received: unknown, handle?: SocketHandle) =>
+      Option.map(decodeToMember(received), (message) => this.#onMessage(message, handle))
+    )
+    globalThis.process.on("disconnect", () => this.#leave())
+  }
+
+  /** Once it has all that it inherits. */
+  async joined(): Promise<GroupMember> {
+    if (this.role === "replacement") await this.#started
+    return {
+      announces: this.role === "first",
+      joins: this.role !== "first",
+      inherited: this.#inherited,
+      onListening: (sockets) => {
+        this.#sockets = sockets
+      },
+      onReload: (reload) =>
+        Effect.sync(() => {
+          this.#reload = reload
+        }),
+      onHurry: (hurry) => {
+        this.#hurry = hurry
+        // The first signal has begun the drain, and the supervisor sends the second
+        for (const signal of stops) globalThis.process.on(signal, () => {})
+        void send({ _tag: "Draining" })
+      },
+      metrics: (own) => {
+        this.#answers.metrics = own
+        return Effect.flatMap(
+          this.#askAll("metrics"),
+          Option.match({ onNone: () => own, onSome: Effect.succeed })
+        )
+      },
+      ready: (own) => {
+        this.#answers.ready = Effect.map(Effect.exit(own), (exit) =>
+          Exit.isSuccess(exit) ? readyAnswer : notReadyAnswer
+        )
+        return Effect.flatMap(this.#askAll("ready"), (all) =>
+          readiness(Option.getOrElse(all, () => stoppingAnswer))
+        )
+      }
+    }
+  }
+
+  /** Its counters remain part of the sums. */
+  readonly last = Effect.suspend(() => this.#answers.metrics ?? Effect.succeed("")).pipe(
+    Effect.flatMap((text) => Effect.promise(() => send({ _tag: "Last", text })))
+  )
+
+  readonly listening = Effect.promise(() => send({ _tag: "Listening" }))
+
+  #stop(): void {
+    globalThis.process.kill(globalThis.process.pid, "SIGTERM")
+  }
+
+  /** Others, if there are any, have the sockets open. */
+  #leave(): void {
+    this.#sockets?.close()
+    this.#stop()
+  }
+
+  #onMessage(message: ToMember, handle: SocketHandle | undefined): void {
+    switch (message._tag) {
+      case "Socket":
+        if (handle !== undefined) this.#inherited.push(handle)
+        return
+      case "Start":
+        return this.#start()
+      case "HandOver":
+        for (const socket of this.#sockets?.handles() ?? []) void send({ _tag: "Socket" }, socket)
+        return void send({ _tag: "Sockets" })
+      case "Leave":
+        return this.#leave()
+      case "Stop":
+        return this.#stop()
+      case "Hurry":
+        return this.#hurry()
+      case "Reload":
+        return this.#reload()
+      case "Ask":
+        return this.#answer(message.id, message.question)
+      case "Told":
+        this.#told.get(message.id)?.(message.text)
+        return void this.#told.delete(message.id)
+    }
+  }
+
+  #answer(id: number, question: Question): void {
+    const answer = this.#answers[question]
+    // Before it listens it has nothing to say
+    if (answer === undefined) return
+    void Effect.runPromise(answer).then((text) => send({ _tag: "Answer", id, text }))
+  }
+
+  /** Nothing when the supervisor is gone. */
+  #askAll(question: Question): Effect.Effect<Option.Option<string>> {
+    return Effect.callback<Option.Option<string>>((resume) => {
+      if (!globalThis.process.connected) return resume(Effect.succeedNone)
+      this.#asked += 1
+      const id = this.#asked
+      this.#told.set(id, (text) => resume(Effect.succeedSome(text)))
+      void send({ _tag: "AskAll", id, question })
+      return Effect.sync(() => this.#told.delete(id))
+    })
+  }
+}
+
+const readiness = (answer: string): Effect.Effect<void, Problem> => {
+  if (answer === readyAnswer) return Effect.void
+  return Effect.fail(answer === stoppingAnswer ? stopping : notReady)
+}
+
+const role = Role.literals.find((it) => it === globalThis.process.env[roleVariable])
+
+/** This process, if a supervisor has started it. */
+export const member: Member | undefined =
+  role === undefined || globalThis.process.send === undefined ? undefined : new Member(role)
+
+// Programs that this one starts are no members
+delete globalThis.process.env[roleVariable]
+
+/** The group of this process; by itself it is alone. The outermost layer, because its end is reported last. */
+export const layer =
+  member === undefined
+    ? Layer.empty
+    : Layer.effect(
+        ProcessGroup,
+        Effect.acquireRelease(
+          Effect.promise(() => member.joined()),
+          () => member.last
+        )
+      )
+
+/** Tells the supervisor that requests are served. */
+export const layerListening = Layer.effectDiscard(member?.listening ?? Effect.void)

@@ -1,0 +1,179 @@
+import { Duration, Effect, Layer, Queue } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import { restartMillis } from "../../domain/Retries.ts"
+import { metricText, processMetrics } from "../../http/server/service/ProcessMetrics.ts"
+import * as Logging from "../Logging.ts"
+import { Children } from "./Children.ts"
+import type { Child, Ended } from "./Children.ts"
+
+/** A process that has run so long has not failed at its start. */
+const steadyMillis = 60_000
+/** A replacement may wait for the store for two minutes. */
+const startMillisMax = 180_000
+/** Beyond the two settings, for what a process does after its grace period. */
+const closingMillisMax = 10_000
+
+/**
+ * Runs `PROCESSES` equal processes behind one port: starts them, restarts one that dies, replaces them one after
+ * another at SIGUSR2, passes SIGHUP to one of them, and ends with the last one after SIGTERM or SIGINT.
+ * docs/reference/processes.md#all-cores-of-a-machine, ADR 0295
+ */
+const supervise = Effect.gen(function* () {
+  const { processes } = yield* AppConfig
+  const restarts = { death: 0, request: 0 }
+  const children = new Children(processes, () => groupMetrics(children, restarts))
+  yield* Effect.addFinalizer(() => drain(children))
+  yield* passReload(children)
+  const first = yield* startFirst(children)
+  const others = Array.from({ length: processes - 1 }, () => children.start("next"))
+  const slots = [first, ...others].map((child): Slot => ({ child }))
+  yield* Effect.forEach(slots, (slot) => Effect.forkScoped(keep(children, slot, restarts)))
+  yield* Effect.promise(() => Promise.all(others.map(({ started }) => started)))
+  yield* Effect.logInfo(`${children.listening.length} processes serve the port`)
+  yield* replaceAtSignal(children, slots, restarts)
+  return yield* Effect.never
+}).pipe(Effect.scoped)
+
+export const supervisor = supervise.pipe(
+  Effect.provide(Logging.layer.pipe(Layer.provideMerge(AppConfig.layer)))
+)
+
+/** The place of a process in the group, and the one that has it. */
+interface Slot {
+  child: Child
+}
+
+interface Restarts {
+  death: number
+  request: number
+}
+
+/** Alone, so that a wrong setting is reported once, and one process migrates. Its status is then that of the command. */
+const startFirst = Effect.fnUntraced(function* (children: Children) {
+  const child = children.start("first")
+  yield* Effect.promise(() => child.started)
+  if (child.state !== "ended") return child
+  const { status } = yield* Effect.promise(() => child.ended)
+  return yield* Effect.sync(() => globalThis.process.exit(typeof status === "number" ? status : 1))
+})
+
+/** Starts another process whenever the one of this slot has ended without being replaced. */
+const keep = Effect.fnUntraced(function* (children: Children, slot: Slot, restarts: Restarts) {
+  let failures = 0
+  while (true) {
+    const { child } = slot
+    const ended = yield* Effect.promise(() => child.ended)
+    if (slot.child !== child) continue
+    failures = ended.ranMillis < steadyMillis ? failures + 1 : 1
+    const pause = ended.status === 0 ? 0 : restartMillis(failures)
+    yield* logEnd(child, ended, pause)
+    yield* Effect.sleep(pause)
+    if (slot.child !== child) continue
+    restarts.death += 1
+    slot.child = children.start("next")
+  }
+})
+
+const logEnd = ({ pid }: Child, { status }: Ended, pause: number) =>
+  status === 0
+    ? Effect.logWarning(`The process ${pid} was asked to stop; another one takes its place`)
+    : Effect.logError(
+        `The process ${pid} died (${typeof status === "number" ? `status ${status}` : status}); another one takes its place in ${Duration.format(Duration.millis(pause))}`
+      )
+
+/** SIGHUP: the process that reloads the catalog adopts it for all. */
+const passReload = (children: Children) =>
+  onSignal("SIGHUP", () => {
+    const [child] = children.listening
+    if (child !== undefined) children.reload(child)
+  })
+
+const onSignal = (signal: NodeJS.Signals, handle: () => void) =>
+  Effect.acquireRelease(
+    Effect.sync(() => globalThis.process.on(signal, handle)),
+    () => Effect.sync(() => globalThis.process.off(signal, handle))
+  )
+
+/** SIGUSR2. Signals during a replacement cause one more. */
+const replaceAtSignal = Effect.fnUntraced(function* (
+  children: Children,
+  slots: ReadonlyArray<Slot>,
+  restarts: Restarts
+) {
+  const signals = yield* Queue.sliding<void>(1)
+  yield* onSignal("SIGUSR2", () => Queue.offerUnsafe(signals, undefined))
+  const replaceAll = Effect.gen(function* () {
+    yield* Effect.logInfo("SIGUSR2: the processes are replaced one after another")
+    for (const slot of slots) {
+      if (!(yield* replace(children, slot))) {
+        return yield* Effect.logError(
+          "SIGUSR2: a new process does not start; the others stay as they are"
+        )
+      }
+      restarts.request += 1
+    }
+    return yield* Effect.logInfo("SIGUSR2: every process was replaced")
+  })
+  yield* Queue.take(signals).pipe(Effect.andThen(replaceAll), Effect.forever, Effect.forkScoped)
+})
+
+/**
+ * The new process listens on the sockets of the old one before that one closes them, so no connection is lost. Returns
+ * whether it was started; otherwise the old one goes on.
+ */
+const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
+  const old = slot.child
+  const sockets = yield* Effect.promise(() => children.socketsOf(old))
+  const child = children.start(sockets.length === 0 ? "next" : "replacement", sockets)
+  yield* Effect.timeoutOption(
+    Effect.promise(() => child.started),
+    startMillisMax
+  )
+  for (const socket of sockets) if ("close" in socket) socket.close()
+  if (child.state !== "listening") {
+    child.process.kill("SIGKILL")
+    return false
+  }
+  // Another one, if the old one died meanwhile
+  const left = slot.child
+  slot.child = child
+  children.leave(left)
+  yield* Effect.promise(() => left.ended)
+  return true
+})
+
+/** Stops all, waits for them, and passes a second signal on. */
+const drain = Effect.fnUntraced(function* (children: Children) {
+  const { shutdownDelay, shutdownGrace } = yield* AppConfig
+  children.isStopping = true
+  const ended = Promise.all(children.all.map((child) => child.ended))
+  children.tell({ _tag: "Stop" })
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    globalThis.process.on(signal, () => children.tell({ _tag: "Hurry" }))
+  }
+  const grace = Duration.toMillis(Duration.sum(shutdownDelay, shutdownGrace))
+  yield* Effect.timeoutOption(
+    Effect.promise(() => ended),
+    grace + closingMillisMax
+  )
+  children.kill()
+})
+
+const groupMetrics = (children: Children, restarts: Restarts): string =>
+  [
+    ...processMetrics(),
+    {
+      name: "gateway_processes",
+      type: "gauge",
+      help: "Processes of this command that serve requests.",
+      samples: [[{}, children.listening.length]]
+    } as const,
+    {
+      name: "gateway_process_restarts_total",
+      type: "counter",
+      help: "Processes of this command that were started again, by reason: death or request.",
+      samples: Object.entries(restarts).map(([reason, count]) => [{ reason }, count] as const)
+    } as const
+  ]
+    .map(metricText)
+    .join("")

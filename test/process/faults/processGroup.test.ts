@@ -1,0 +1,209 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readFileSync, writeFileSync } from "node:fs"
+import { connect } from "node:net"
+import { join } from "node:path"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
+import { processDatabaseUrl } from "../../support/stores.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause, until } from "../../support/until.ts"
+
+/** docs/reference/processes.md#all-cores-of-a-machine */
+
+const childrenOf = (gateway: GatewayProcess): ReadonlyArray<number> =>
+  readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter((pid) => pid !== "")
+    .map(Number)
+
+const metricsOf = async (gateway: GatewayProcess): Promise<ReadonlyArray<string>> =>
+  (await (await fetch(`${gateway.url}/metrics`)).text()).split("\n")
+
+const valueOf = (lines: ReadonlyArray<string>, series: string): number => {
+  const found = lines.filter((line) => line.startsWith(`${series} `))
+  assert.strictEqual(found.length, 1, `${series}: ${found.join()}`)
+  return Number(found[0]!.slice(series.length + 1))
+}
+
+const serving = (gateway: GatewayProcess, count: number) =>
+  until(async () => valueOf(await metricsOf(gateway), "gateway_processes") === count, {
+    what: `${count} processes`
+  })
+
+const start = async (databaseUrl: string, env: Record<string, string> = {}) => {
+  const gateway = await GatewayProcess.start({ databaseUrl, env: { PROCESSES: "2", ...env } })
+  await serving(gateway, 2)
+  return gateway
+}
+
+const onPostgres = (name: string, scenario: (databaseUrl: string) => Promise<void>) =>
+  it.live(
+    name,
+    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => scenario(href))),
+    240_000
+  )
+
+/** One request on a connection of its own. Returns the status line, or what went wrong. */
+const requestOnce = (url: string): Promise<string> =>
+  new Promise((resolve) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect({ host: hostname, port: Number(port) })
+    let text = ""
+    const timer = setTimeout(() => socket.destroy(new Error("no response")), 30_000)
+    socket.on("connect", () =>
+      socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+    )
+    socket.on("data", (chunk) => (text += chunk.toString()))
+    socket.on("error", (error) => resolve(error.message))
+    socket.on("close", () => {
+      clearTimeout(timer)
+      resolve(text.split("\r\n", 1)[0] || "closed without a response")
+    })
+  })
+
+/** Requests until it is stopped: on new connections, on kept ones, and streams of three seconds. */
+const startLoad = (gateway: GatewayProcess, key: string) => {
+  const load = { isOn: true, requests: 0, faults: [] as Array<string> }
+  const repeat = async (work: () => Promise<string | undefined>) => {
+    while (load.isOn) {
+      const fault = await work().catch((cause) => `${cause} ${(cause as Error).cause}`)
+      load.requests += 1
+      if (fault !== undefined) load.faults.push(fault)
+      await pause(5)
+    }
+  }
+  const chat = async (stream: boolean) => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "gpt-4o",
+        stream,
+        max_tokens: 50,
+        messages: [{ role: "user", content: "hello" }]
+      })
+    })
+    const text = await response.text()
+    if (response.status !== 200) return `${response.status} ${text}`
+    return stream && !text.includes("[DONE]") ? "a stream was cut" : undefined
+  }
+  const clients = [
+    ...Array.from({ length: 4 }, () =>
+      repeat(async () => {
+        const line = await requestOnce(gateway.url)
+        return line === "HTTP/1.1 200 OK" ? undefined : line
+      })
+    ),
+    repeat(() => chat(false)),
+    repeat(() => chat(true)),
+    repeat(async () => {
+      const response = await fetch(`${gateway.url}/readyz`)
+      const text = await response.text()
+      return response.status === 200 ? undefined : `readyz: ${response.status} ${text}`
+    })
+  ]
+  const stop = async () => {
+    load.isOn = false
+    await Promise.all(clients)
+    return load
+  }
+  return { stop }
+}
+
+describe("PROCESSES", () => {
+  onPostgres(
+    "starts equal processes behind one port, which add their metrics up; one that dies is restarted, and SIGTERM ends all",
+    async (databaseUrl) => {
+      await using gateway = await start(databaseUrl, { DB_POOL: "6" })
+      const pids = childrenOf(gateway)
+      assert.strictEqual(pids.length, 2)
+      assert.strictEqual(gateway.output.match(/Live vendors/gu)?.length, 1)
+
+      // Connections spread over both
+      const key = await gateway.key()
+      for (let n = 0; n < 60; n += 1)
+        assert.strictEqual(await requestOnce(gateway.url), "HTTP/1.1 200 OK")
+      const service =
+        'gateway_http_request_duration_seconds_count{kind="service",outcome="success"}'
+      const before = valueOf(await metricsOf(gateway), service)
+      assert.isAtLeast(before, 60)
+      for (let n = 0; n < 5; n += 1) {
+        assert.isAtLeast(valueOf(await metricsOf(gateway), service), before)
+      }
+      const lines = await metricsOf(gateway)
+      assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
+      assert.strictEqual(valueOf(lines, "gateway_store_up"), 1)
+      assert.isAbove(valueOf(lines, "process_resident_memory_bytes"), 200 * 1024 * 1024)
+
+      process.kill(pids[1]!, "SIGKILL")
+      await until(() => gateway.output.includes(`The process ${pids[1]} died (SIGKILL)`))
+      assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
+      await serving(gateway, 2)
+      const after = await metricsOf(gateway)
+      assert.isAtLeast(valueOf(after, service), before)
+      assert.strictEqual(valueOf(after, 'gateway_process_restarts_total{reason="death"}'), 1)
+      const [first, second] = childrenOf(gateway)
+      assert.strictEqual(first, pids[0])
+      assert.notInclude(pids, second)
+      assert.strictEqual((await gateway.useKey(key).call("GET", "/manage/v1/wallet")).status, 200)
+
+      await gateway.kill("SIGTERM")
+      assert.strictEqual(await gateway.ended, 0)
+      assert.notInclude(gateway.output, "interrupts work")
+      for (const pid of [first!, second!]) assert.throws(() => process.kill(pid, 0))
+    }
+  )
+
+  onPostgres("SIGHUP reloads the catalog once, for all", async (databaseUrl) => {
+    const file = join(temporaryFolder("group-catalog"), "catalog.json")
+    writeFileSync(file, "{}")
+    await using gateway = await start(databaseUrl, { CATALOG_FILE: file })
+    writeFileSync(
+      file,
+      JSON.stringify({
+        change: { "text-to-image-max": { price: { per: "image", amount: "9.00" } } }
+      })
+    )
+    process.kill(gateway.pid!, "SIGHUP")
+    await until(() => gateway.output.includes("SIGHUP: the catalog"))
+    const path = "/vendors/alibaba/v1/text-to-image-max/generation?dry_run=true"
+    for (let n = 0; n < 10; n += 1) {
+      await until(
+        async () =>
+          (await gateway.call("POST", path, { prompt: "a" })).json.quote?.amount === "9.00"
+      )
+    }
+    assert.strictEqual(gateway.output.match(/SIGHUP: the catalog/gu)?.length, 1)
+  })
+
+  onPostgres(
+    "SIGUSR2 replaces the processes one after another; no connection is lost, no stream is cut, and the service stays ready",
+    async (databaseUrl) => {
+      await using gateway = await start(databaseUrl, {
+        SHUTDOWN_DELAY: "1 second",
+        SIMULATOR_DELAY: "500 millis"
+      })
+      const key = await gateway.key()
+      const before = childrenOf(gateway)
+      const service =
+        'gateway_http_request_duration_seconds_count{kind="service",outcome="success"}'
+      const { stop } = startLoad(gateway, key)
+      await pause(2000)
+      const counted = valueOf(await metricsOf(gateway), service)
+      process.kill(gateway.pid!, "SIGUSR2")
+      await until(() => gateway.output.includes("every process was replaced"), { millis: 120_000 })
+      await pause(1000)
+      const { faults, requests } = await stop()
+      assert.deepStrictEqual(faults, [])
+      assert.isAbove(requests, 100)
+      assert.strictEqual(childrenOf(gateway).length, 2)
+      for (const pid of childrenOf(gateway)) assert.notInclude(before, pid)
+      const lines = await metricsOf(gateway)
+      assert.isAbove(valueOf(lines, service), counted)
+      assert.strictEqual(valueOf(lines, 'gateway_process_restarts_total{reason="request"}'), 2)
+      assert.strictEqual(valueOf(lines, "gateway_processes"), 2)
+      assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
+    }
+  )
+})
