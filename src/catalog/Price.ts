@@ -2,6 +2,7 @@ import { Option, Schema } from "effect"
 import { bounded, Credits, ExactCreditsFromString, zero } from "../domain/Credits.ts"
 import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
+import type { ToolUses } from "./ToolUses.ts"
 
 /** A price; never negative. */
 export const Amount = ExactCreditsFromString.check(
@@ -54,9 +55,21 @@ const tokenRates = {
   imageOutput: Schema.optionalKey(Amount)
 }
 
+/** For each use of a tool, for each container that it ran in, or once for a call that used it. */
+export const ToolPrice = Schema.Struct({
+  per: Schema.Literals(["use", "container", "call"]),
+  amount: Amount
+})
+
+const toolName = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z_]{0,63}$/u, { expected: "the name of a tool, such as web_search" })
+)
+
 /** Credits per million tokens. docs/reference/wallet.md#price-of-a-call */
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
+  /** Of tools that the vendor runs, by name. docs/reference/wallet.md#tools-that-the-vendor-runs */
+  tools: Schema.optionalKey(Schema.Record(toolName, ToolPrice)),
   ...tokenRates,
   /** Rates of the whole call when its prompt has more tokens than `above`. */
   long: Schema.optionalKey(
@@ -126,6 +139,7 @@ export interface TokenUsage {
   readonly reasoningTokens?: number
   readonly audioInputTokens?: number
   readonly imageOutputTokens?: number
+  readonly tools?: ToolUses
 }
 
 /** Rate times tokens, not yet divided by a million: the sum is rounded up once. */
@@ -159,7 +173,7 @@ export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
     forTokens(rates.output, usage.outputTokens - reasoning - image) +
     forTokens(rates.imageOutput ?? rates.output, image) +
     forTokens(rates.reasoning ?? rates.output, reasoning)
-  return roundedUp(total)
+  return bounded(roundedUp(total) + toolCost(price, usage.tools))
 }
 
 const highest = (...rates: ReadonlyArray<Credits | undefined>): Credits =>
@@ -170,14 +184,30 @@ export const holdTokens = (
   price: TokenPrice,
   inputTokens: number,
   outputTokens: number,
-  keepsLong: boolean
+  keepsLong: boolean,
+  tools?: ToolUses
 ): Credits => {
   const rates = ratesOf(price, inputTokens)
   const written = keepsLong ? rates.cacheWriteLong : undefined
-  return roundedUp(
+  const total =
     forTokens(highest(rates.input, rates.audioInput, rates.cacheWrite, written), inputTokens) +
-      forTokens(highest(rates.output, rates.reasoning, rates.imageOutput), outputTokens)
-  )
+    forTokens(highest(rates.output, rates.reasoning, rates.imageOutput), outputTokens)
+  return bounded(roundedUp(total) + toolCost(price, tools))
+}
+
+/** The price of a tool. Responses report a tool and its preview under one name. */
+export const toolPriceOf = ({ tools = {} }: TokenPrice, name: string) => {
+  const found = [name, `${name}_preview`].find((it) => Object.hasOwn(tools, it))
+  return found === undefined ? undefined : tools[found]
+}
+
+/** What the uses of tools cost. One without a price is refused before it can be used. */
+const toolCost = (price: TokenPrice, uses: ToolUses | undefined): bigint => {
+  if (uses === undefined) return 0n
+  return Object.entries(uses).reduce((sum, [name, count]) => {
+    const { amount = zero, per } = toolPriceOf(price, name) ?? {}
+    return sum + amount * BigInt(per === "call" ? Math.min(1, count) : count)
+  }, 0n)
 }
 
 /**

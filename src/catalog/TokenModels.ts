@@ -21,19 +21,36 @@ type Rates = ReturnType<typeof rates>
 
 const price = (
   base: Rates & { readonly audioInput?: Rates["input"] },
-  long?: TokenPrice["long"]
+  long: TokenPrice["long"],
+  tools?: TokenPrice["tools"]
 ): TokenPrice => ({
   per: "million_tokens",
   ...base,
+  ...(tools === undefined ? {} : { tools }),
   ...(long === undefined ? {} : { long })
 })
+
+type Tools = NonNullable<TokenPrice["tools"]>
+
+/** A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 at Google since Gemini 3. */
+const searches: { readonly [vendor: string]: Tools } = {
+  openai: { web_search: { per: "use", amount: mills(10n) } },
+  anthropic: { web_search: { per: "use", amount: mills(10n) } },
+  google: { google_search: { per: "use", amount: mills(14n) } }
+}
+
+/** Until Gemini 2.5 a thousand prompts with searches cost 35 dollars. */
+const searchesOf = (vendor: string, model: string): Tools | undefined =>
+  model.startsWith("gemini-2.")
+    ? { google_search: { per: "call", amount: mills(35n) } }
+    : searches[vendor]
 
 const chat =
   (vendor: string, outputTokensMax: number, inputTokensMax: number) =>
   (model: string, base: Rates, long?: TokenPrice["long"]): TokenModel => ({
     vendor,
     model,
-    price: price(base, long),
+    price: price(base, long, outputTokensMax === 0 ? undefined : searchesOf(vendor, model)),
     source,
     outputTokensMax,
     inputTokensMax
@@ -92,7 +109,16 @@ const plain = (model: TokenModel): TokenModel => ({ ...model, reasons: false })
 /** A launch price that ends: from a day on the rates are twice as high. */
 const doubling = (from: string, model: string, base: readonly [bigint, bigint, bigint]) => ({
   ...gemini(model, rates(...base)),
-  laterPrices: [{ from, price: price(rates(base[0] * 2n, base[1] * 2n, base[2] * 2n)) }]
+  laterPrices: [
+    {
+      from,
+      price: price(
+        rates(base[0] * 2n, base[1] * 2n, base[2] * 2n),
+        undefined,
+        searchesOf("google", model)
+      )
+    }
+  ]
 })
 
 const openAi: ReadonlyArray<TokenModel> = [

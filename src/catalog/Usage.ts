@@ -1,6 +1,8 @@
 import { at } from "../domain/Json.ts"
 import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage } from "./Price.ts"
+import { mergeToolUses, toolUsesOf } from "./ToolUses.ts"
+import type { ToolUses } from "./ToolUses.ts"
 
 /** A number of tokens; 0 if there is none, `NaN` for anything that is not a count. */
 const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
@@ -39,6 +41,13 @@ const isObject = (value: unknown): boolean => typeof value === "object" && value
  * none. docs/reference/passthrough.md#usage
  */
 export const usageOf = (protocol: UsageProtocol, value: unknown): TokenUsage | undefined => {
+  const usage = tokensOf(protocol, value)
+  if (usage === undefined) return undefined
+  const tools = toolUsesOf(protocol, value)
+  return tools === undefined ? usage : { ...usage, tools }
+}
+
+const tokensOf = (protocol: UsageProtocol, value: unknown): TokenUsage | undefined => {
   switch (protocol) {
     case "openai-chat":
     case "openai-embeddings":
@@ -180,11 +189,14 @@ export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage
         cacheWriteTokens: Math.max(a.cacheWriteTokens ?? 0, b.cacheWriteTokens ?? 0),
         cacheWriteLongTokens: Math.max(a.cacheWriteLongTokens ?? 0, b.cacheWriteLongTokens ?? 0),
         reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0),
+        ...usedTools(mergeToolUses(a.tools, b.tools)),
         ...modalities(
           Math.max(a.audioInputTokens ?? 0, b.audioInputTokens ?? 0),
           Math.max(a.imageOutputTokens ?? 0, b.imageOutputTokens ?? 0)
         )
       }
+
+const usedTools = (tools: ToolUses | undefined) => (tools === undefined ? {} : { tools })
 
 /** The extra event of `include_usage`: usage and no choices. docs/reference/vendors.md#openai-streams */
 export const isUsageChunk = (event: unknown): boolean => {

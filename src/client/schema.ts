@@ -244,6 +244,7 @@ export interface TokenPrice {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly image_output: string
   readonly long: { readonly above: number; readonly input: string; readonly output: string; readonly cached_input: string; readonly cache_write: string; readonly cache_write_long: string; readonly reasoning: string; readonly audio_input: string; readonly image_output: string } | null
+  readonly tools: Readonly<Record<string, { readonly per: "use" | "container" | "call"; readonly amount: string }>>
 }
 
 export interface TokenModel {

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Amount, PriceRule } from "../catalog/Price.ts"
+import { Amount, PriceRule, ToolPrice } from "../catalog/Price.ts"
 
 /** The members of every price row. docs/catalog.md#price-rows */
 export const priceRowView = {
@@ -32,7 +32,9 @@ const rates = {
 export const TokenPriceView = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   ...rates,
-  long: Schema.NullOr(Schema.Struct({ above: Schema.Int, ...rates }))
+  long: Schema.NullOr(Schema.Struct({ above: Schema.Int, ...rates })),
+  /** Of tools that the vendor runs; any other such tool is refused. */
+  tools: Schema.Record(Schema.String, ToolPrice)
 }).annotate({ identifier: "TokenPrice" })
 
 export const PriceView = Schema.Union([PriceRule, TokenPriceView])

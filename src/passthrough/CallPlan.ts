@@ -8,6 +8,7 @@ import { holdTokens } from "../catalog/Price.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
+import type { ToolUses } from "../catalog/ToolUses.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
 import { format, zero } from "../domain/Credits.ts"
@@ -27,7 +28,7 @@ import type { ReadBody } from "./MeteredBody.ts"
 import { notOffered } from "./NotOffered.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
-import { readsToolResults, surchargesOf } from "./Surcharges.ts"
+import { readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
 
 /** A model that may do a call: what would be sent for it, and where. */
 export interface CallCandidate {
@@ -218,7 +219,7 @@ export interface MeteredTokens {
   readonly protocol: UsageProtocol
   /** The requested model. */
   readonly model: TokenModel
-  /** It may spend tokens that a stream shows only in its usage figures. */
+  /** It may spend tokens, or use tools, that a stream shows only in its usage figures. */
   readonly mayReason: boolean
   readonly price: TokenPrice
   /** Models that the request allows in place of its own. */
@@ -324,7 +325,7 @@ const planTokens = ({
     const detail = "Answers in the background are not offered: their usage is never reported back"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
-  const extras = surchargesOf(value)
+  const extras = surchargesOf(value, price)
   if (Arr.isReadonlyArrayNonEmpty(extras)) return Result.fail(invalid(capFaults(extras)))
   const kept = keptUpstream.filter((member) => (body[member] ?? null) !== null)
   if (kept.length > 0) {
@@ -347,11 +348,9 @@ const planTokens = ({
       _tag: "Tokens",
       protocol,
       model,
-      mayReason: mayReason(
-        protocol,
-        [model, ...fallbacks.success.map((other) => other.model)],
-        value
-      ),
+      mayReason:
+        input.tools !== undefined ||
+        mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value),
       price,
       fallbacks: fallbacks.success,
       catalog,
@@ -368,6 +367,7 @@ const planTokens = ({
 interface CallInput {
   readonly tokensMax: number
   readonly asksLongCache: boolean
+  readonly tools: ToolUses | undefined
 }
 
 /**
@@ -378,14 +378,14 @@ const inputOf = ({ bytes, value }: ReadBody): CallInput => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
   const isHidden = hasFile || namesStoredItem(value) || readsToolResults(value)
   const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
-  return { tokensMax, asksLongCache }
+  return { tokensMax, asksLongCache, tools: toolUsesMaxOf(value) }
 }
 
 const holdOf = (
   model: TokenModel,
   price: TokenPrice,
   body: ReadBody["body"],
-  { asksLongCache, tokensMax }: CallInput,
+  { asksLongCache, tokensMax, tools }: CallInput,
   ownLimit?: number
 ): Credits => {
   const { generationConfig, generation_config } = body
@@ -409,7 +409,8 @@ const holdOf = (
     ) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
   const output = each * Math.min(choices, choicesMax)
-  return holdTokens(price, Math.min(tokensMax, model.inputTokensMax), output, asksLongCache)
+  const read = Math.min(tokensMax, model.inputTokensMax)
+  return holdTokens(price, read, output, asksLongCache, tools)
 }
 
 /** The upstream may apply any of them. */

@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
 import type { DateTime, Option } from "effect"
+import type { ToolUses } from "../catalog/ToolUses.ts"
 import { settle } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, composite, integers, texts, uuids } from "../db/Columns.ts"
@@ -55,7 +56,7 @@ export interface CallEnd {
   readonly outcome: "settled" | "released" | "lost"
   readonly status: number | null
   readonly account: string | null
-  readonly usage: Readonly<Record<string, number | boolean | string>> | null
+  readonly usage: Readonly<Record<string, number | boolean | string | ToolUses>> | null
   /** The vendor's id of the request, which its bill may name. */
   readonly requestId?: string | undefined
   /** Of a stream, to its first piece. */

@@ -49,7 +49,7 @@ export const fallbackModels = (
     } else if (limit !== undefined && !isPositive(limit)) {
       faults.push({ pointer: `${pointer}/max_tokens`, detail: "Expected a whole number from 1" })
     } else models.push({ model, price, maxTokens: limit })
-    for (const fault of surchargesOf(entry)) {
+    for (const fault of price === undefined ? [] : surchargesOf(entry, price)) {
       faults.push({ ...fault, pointer: `${pointer}${fault.pointer.slice(1)}` })
     }
   }

@@ -7,8 +7,8 @@ const depthMax = 5
 /** What is kept of an event at most. An event beyond it is larger than upstreams send: its figures are not read. */
 const keptCharactersMax = 64 * 1024
 
-/** The beginning of a list that holds figures: Gemini's by modality, Anthropic's by model. */
-const figuresMark = /(?:TokensDetails|"iterations)"\s*:\s*\[$/u
+/** The beginning of a list that holds figures: Gemini's by modality, Anthropic's by model, OpenAI's calls of tools. */
+const figuresMark = /(?:TokensDetails|"iterations|"output)"\s*:\s*\[$/u
 
 /** Longer than any such beginning. */
 const figuresMarkCharacters = 64

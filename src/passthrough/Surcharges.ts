@@ -1,13 +1,17 @@
+import { toolPriceOf } from "../catalog/Price.ts"
+import type { TokenPrice } from "../catalog/Price.ts"
+import type { ToolUses } from "../catalog/ToolUses.ts"
 import { at } from "../domain/Json.ts"
 import type { FieldFault } from "../domain/Problem.ts"
+import { isPositive } from "./MeteredBody.ts"
 
 /**
  * The members that make a call cost more than the price of its tokens. Such a call is refused, for the
  * difference would not be charged. docs/reference/wallet.md#calls-that-are-refused, ADR 0103.
  */
-export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => {
+export const surchargesOf = (body: unknown, price: TokenPrice): ReadonlyArray<FieldFault> => {
   const settings = settingsOf(body)
-  const tools = toolsOf(body)
+  const tools = toolFaults(body, price)
   return tools.length === 0 ? settings : [...settings, ...tools]
 }
 
@@ -25,7 +29,7 @@ const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
     .filter(([name, values]) => !values.has(at(body, name)))
     .map(([name]) => ({
       pointer: `#/${name}`,
-      detail: "This costs more than the price of the tokens, and is not offered here"
+      detail: "This costs more than the price of the tokens, and is not offered here: leave it out"
     }))
 
 /** Tools that the client runs, or that cost nothing but tokens: by their type at OpenAI and Anthropic … */
@@ -34,30 +38,74 @@ const freeTypes =
 /** … and by their member at Google. */
 const freeMembers = /^(?:function_?declarations|code_?execution|url_?context|computer_?use)$/iu
 
-const toolsOf = (body: unknown): ReadonlyArray<FieldFault> => {
+/** A tool whose use the vendor charges: by its type without a date, or Google's member in snake case. */
+interface ChargedTool {
+  readonly name: string
+  readonly tool: unknown
+  readonly pointer: string
+}
+
+const chargedToolsOf = (body: unknown): ReadonlyArray<ChargedTool> => {
   const tools = at(body, "tools")
   return Array.isArray(tools)
     ? tools.flatMap((tool: unknown, index) =>
-        isFree(tool)
-          ? []
-          : [
-              {
-                pointer: `#/tools/${index}`,
-                detail: "The vendor charges for the use of this tool, which is not offered here"
-              }
-            ]
+        chargedNames(tool).map((name) => ({ name, tool, pointer: `#/tools/${index}` }))
       )
     : []
 }
 
-const isFree = (tool: unknown): boolean => {
+const chargedNames = (tool: unknown): ReadonlyArray<string> => {
   const type = at(tool, "type")
-  if (typeof type === "string") return freeTypes.test(type)
-  if (at(tool, "name") !== undefined) return true
-  return Object.keys(Object(tool)).every((member) => freeMembers.test(member))
+  if (typeof type === "string") {
+    return freeTypes.test(type) ? [] : [type.replace(/(?:_\d+)+$/u, "")]
+  }
+  if (at(tool, "name") !== undefined) return []
+  return Object.keys(Object(tool))
+    .filter((member) => !freeMembers.test(member))
+    .map((member) => member.replace(/[A-Z]/gu, (letter) => `_${letter.toLowerCase()}`))
 }
 
-/** Tools that cost tokens only, and are run by the vendor: by their type … */
+const toolFaults = (body: unknown, price: TokenPrice): ReadonlyArray<FieldFault> =>
+  chargedToolsOf(body).flatMap(({ name, pointer, tool }): ReadonlyArray<FieldFault> => {
+    if (toolPriceOf(price, name) === undefined) {
+      const detail = `The vendor charges for each use of ${name.slice(0, 64)}, which has no price here: leave it out of tools`
+      return [{ pointer, detail }]
+    }
+    return hasOrdinaryContainer(tool)
+      ? []
+      : [{ pointer: `${pointer}/container`, detail: ordinaryContainer }]
+  })
+
+const ordinaryContainer = 'Expected {"type": "auto"} with a memory of 1g: any other has no price'
+
+/** A container that the client names is state in the shared account, and a larger one costs more. */
+const hasOrdinaryContainer = (tool: unknown): boolean => {
+  const container = at(tool, "container") ?? null
+  const memory = at(container, "memory_limit") ?? "1g"
+  return container === null || (at(container, "type") === "auto" && memory === "1g")
+}
+
+/** Uses that are held for where a request sets no limit. */
+const toolUsesDefault = 10
+
+/**
+ * The most uses of each charged tool: Anthropic's limit of the tool, OpenAI's of the request, or else the default.
+ * docs/reference/wallet.md#tools-that-the-vendor-runs
+ */
+export const toolUsesMaxOf = (body: unknown): ToolUses | undefined => {
+  const tools = chargedToolsOf(body)
+  if (tools.length === 0) return undefined
+  const ofRequest = at(body, "max_tool_calls")
+  const uses = new Map<string, number>()
+  for (const { name, tool } of tools) {
+    const own = at(tool, "max_uses")
+    const limit = [own, ofRequest].find(isPositive) ?? toolUsesDefault
+    uses.set(name, (uses.get(name) ?? 0) + limit)
+  }
+  return Object.fromEntries(uses)
+}
+
+/** Tools without a charge of their own that the vendor runs: by their type … */
 const vendorTypes = /^(?:mcp|web_fetch)(?:_|$)/u
 /** … and by their member at Google. */
 const vendorMembers = /^(?:code_?execution|url_?context)$/iu
@@ -74,6 +122,7 @@ export const readsToolResults = (body: unknown): boolean => {
   const tools = at(body, "tools")
   return (
     (at(body, "mcp_servers") ?? null) !== null ||
-    (Array.isArray(tools) && tools.some(isRunByVendor))
+    (Array.isArray(tools) &&
+      tools.some((tool: unknown) => isRunByVendor(tool) || chargedNames(tool).length > 0))
   )
 }

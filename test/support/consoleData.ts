@@ -508,7 +508,8 @@ const models: ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]> = [
       reasoning: "200.00",
       audio_input: "25.00",
       image_output: "200.00",
-      long: null
+      long: null,
+      tools: { web_search: { per: "use", amount: "1" } }
     },
     input_tokens_max: 400_000,
     output_tokens_max: 128_000,

@@ -118,7 +118,7 @@ describe("metering", () => {
   })
 
   it("a call that may cost more than its tokens is refused before anything is held or sent", async () => {
-    const web = { type: "web_search_20250305", name: "web_search" }
+    const code = { type: "code_execution_20250825", name: "code_execution" }
     const refused: ReadonlyArray<readonly [string, object, ReadonlyArray<string>]> = [
       ["/v1/chat/completions", { ...chat, service_tier: "priority" }, ["#/service_tier"]],
       ["/v1/chat/completions", { ...chat, web_search_options: {} }, ["#/web_search_options"]],
@@ -128,18 +128,22 @@ describe("metering", () => {
           model: "gpt-4o",
           input: "Hi",
           service_tier: "fast",
-          tools: [{ type: "function", name: "f" }, { type: "web_search" }, { type: "file_search" }]
+          tools: [
+            { type: "function", name: "f" },
+            { type: "web_search_preview" },
+            { type: "file_search" }
+          ]
         },
         ["#/service_tier", "#/tools/1", "#/tools/2"]
       ],
       [
         "/vendors/anthropic/v1/messages",
-        { ...chat, model: "claude-haiku-4-5", speed: "fast", tools: [{ name: "f" }, web] },
+        { ...chat, model: "claude-haiku-4-5", speed: "fast", tools: [{ name: "f" }, code] },
         ["#/speed", "#/tools/1"]
       ],
       [
         "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
-        { contents: [], tools: [{ functionDeclarations: [] }, { googleSearch: {} }] },
+        { contents: [], tools: [{ functionDeclarations: [] }, { googleMaps: {} }] },
         ["#/tools/1"]
       ]
     ]

@@ -36,7 +36,11 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
         : ratesOfTokens(long).map(({ amount, name }) => ({
             name: words.longRate(name, long.above),
             amount
-          })))
+          }))),
+      ...Object.entries(price.tools).map(([name, { amount, per }]) => ({
+        name: words.tool(name, per),
+        amount
+      }))
     ]
   }
   const tiers = price.per === "second" ? Object.entries(price.tiers ?? {}) : []

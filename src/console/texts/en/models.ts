@@ -23,6 +23,7 @@ export const modelTexts = {
     audio_input: "Audio input",
     image_output: "Image output"
   },
+  tool: (name: string, per: "use" | "container" | "call") => `Tool ${name}, per ${per}`,
   longRate: (name: string, above: number) =>
     `${name}, prompts above ${above.toLocaleString("en")} tokens`,
   availability: "Availability",

@@ -31,5 +31,6 @@ const showRates = (rates: Omit<TokenPrice, "per" | "long">) => {
 export const showTokenPrice = (price: TokenPrice) => ({
   per: price.per,
   ...showRates(price),
-  long: price.long === undefined ? null : { above: price.long.above, ...showRates(price.long) }
+  long: price.long === undefined ? null : { above: price.long.above, ...showRates(price.long) },
+  tools: price.tools ?? {}
 })
