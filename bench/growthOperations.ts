@@ -108,31 +108,33 @@ export class Bench {
     yield* Effect.forEach(
       made,
       ({ by, id }) =>
-        tasks.accept({
-          taskId: id,
-          userId: by.userId,
-          apiKeyId: by.key,
-          runningMax: 0,
-          userRunningMax: 0,
-          vendor: "fal",
-          model: "text-to-image-preview",
-          action: "generation",
-          resultKind: "images",
-          body: { prompt: "A turtle that swims in a calm sea", n: 1 },
-          sandbox: false,
-          price: 50_000n as never,
-          deadlineAt: DateTime.add(now, { hours: 1 }),
-          traceId: trace(),
-          queue: "submits",
-          now,
-          event: { id: makeEventId(millis), body: eventBody },
-          idempotency: Option.some({
-            key: trace(),
-            requestHash: new Uint8Array(32),
-            responseBody: "{}",
-            since: DateTime.subtract(now, { hours: 24 })
-          })
-        }),
+        tasks.accept([
+          {
+            taskId: id,
+            userId: by.userId,
+            apiKeyId: by.key,
+            runningMax: 0,
+            userRunningMax: 0,
+            vendor: "fal",
+            model: "text-to-image-preview",
+            action: "generation",
+            resultKind: "images",
+            body: { prompt: "A turtle that swims in a calm sea", n: 1 },
+            sandbox: false,
+            price: 50_000n as never,
+            deadlineAt: DateTime.add(now, { hours: 1 }),
+            traceId: trace(),
+            queue: "submits",
+            now,
+            event: { id: makeEventId(millis), body: eventBody },
+            idempotency: Option.some({
+              key: trace(),
+              requestHash: new Uint8Array(32),
+              responseBody: "{}",
+              since: DateTime.subtract(now, { hours: 24 })
+            })
+          }
+        ]),
       { concurrency: "unbounded", discard: true }
     )
     this.#open.push(...made.map(({ id }) => id))

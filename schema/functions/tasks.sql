@@ -14,7 +14,9 @@
 -- with the reset of the key's spend limit, if less than the price is left of it. Exact, because all keys of a user
 -- share the wallet's lock. `models`: for an alias, all models that the key has to allow. With a spend limit, `cost` of
 -- an accepted task and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by
--- a plain scan of an index, which marks the entries of ended ones for the next (ADR 0112).
+-- a plain scan of an index, which marks the entries of ended ones for the next (ADR 0112). Tasks created together are
+-- neighbors: the first has their number as `together` and is judged for all; the others have `follows`, and no row if
+-- it is not accepted. Its idempotency record has the cost of all.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -36,6 +38,8 @@ declare
   epochs integer[];
   used_tasks uuid[];
   used_keys text[];
+  -- Whether the last call that follows none was refused.
+  refused boolean;
   -- Tasks accepted before.
   repeated uuid[];
 begin
@@ -51,9 +55,12 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
       now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
-      key_since timestamptz, models text[])
+      key_since timestamptz, models text[], together integer, follows boolean)
     order by x.user_id, x.n
   loop
+    continue when c.follows and refused;
+    refused := true;
+    c.together := coalesce(c.together, 1);
     if w.user_id is distinct from c.user_id then
       while locked[place].user_id < c.user_id loop
         place := place + 1;
@@ -82,6 +89,7 @@ begin
       if holder = c.user_id then
         a.outcome := 'accepted';
         a.endpoints := '{}';
+        refused := false;
         return next a;
         continue;
       end if;
@@ -125,7 +133,7 @@ begin
     -- In separate statements: a condition with a query is planned each time.
     if c.running_max > 0 then
       select count(*) into running from runs r where r.api_key_id = c.api_key;
-      if running >= c.running_max then
+      if running + c.together > c.running_max then
         a.outcome := 'too_many_running';
         return next a;
         continue;
@@ -134,19 +142,19 @@ begin
     if c.user_running_max > 0 then
       select count(*) into running from runs r
         where r.api_key_id = any (array(select k.id from api_keys k where k.user_id = c.user_id));
-      if running >= c.user_running_max then
+      if running + c.together > c.user_running_max then
         a.outcome := 'too_many_running_of_user';
         return next a;
         continue;
       end if;
     end if;
-    if c.price > a.cost then
+    if c.price * c.together > a.cost then
       a.outcome := 'budget_' || limits.spend_reset;
       a.balance := a.cost;
       return next a;
       continue;
     end if;
-    if w.user_id is null or w.settled - w.held < c.price then
+    if w.user_id is null or w.settled - w.held < c.price * c.together then
       a.outcome := 'balance_too_low';
       return next a;
       continue;
@@ -162,6 +170,7 @@ begin
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now);
+    refused := false;
     accepted := accepted || a;
     entries := entries || w.entry_count;
     settled := settled || w.settled;
@@ -189,7 +198,8 @@ begin
     cross join lateral jsonb_to_record(p_calls -> a.n) as x (
       task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, trace text, now timestamptz, event text, event_body bytea, catalog integer,
-      key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer, batch text)
+      key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer, batch text,
+      together integer)
   ), opened as (
     insert into holds (id, user_id, kind, amount, created_at, api_key_id, budget_epoch)
     select c.task, c.user_id, 'task', c.price, c.now, case when c.epoch is not null then c.api_key end, c.epoch from c
@@ -213,7 +223,8 @@ begin
     from c
   ), remembered as (
     insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
-    select c.user_id, c.key, c.request_hash, 202, c.answer, c.price, c.balance, c.now from c where c.key is not null
+    select c.user_id, c.key, c.request_hash, 202, c.answer, c.price * t.n, c.balance - c.price * (t.n - 1), c.now
+    from c cross join lateral (select coalesce(c.together, 1) as n) t where c.key is not null
     on conflict (user_id, key) do update
       set request_hash = excluded.request_hash, status = 202, body = excluded.body, cost = excluded.cost,
           balance = excluded.balance, created_at = excluded.created_at

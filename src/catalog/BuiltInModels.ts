@@ -105,3 +105,16 @@ export const builtInEntries: ReadonlyArray<CatalogEntry> = [
     source: "unverified; restated 2026-11-22"
   })
 ]
+
+/**
+ * What the names of OpenAI's image models stand for at each route, as labels, unless the catalog has a model or an
+ * alias of the name. docs/reference/shapes.md#names-of-openais-models
+ */
+export const imageNames: ReadonlyMap<
+  unknown,
+  { readonly generations: Label; readonly edits?: Label }
+> = new Map([
+  ["gpt-image-1", { generations: "text-to-image-preview", edits: "image-edit-pro" }],
+  ["gpt-image-2", { generations: "text-to-image-preview", edits: "image-edit-pro" }],
+  ["dall-e-3", { generations: "text-to-image-preview" }]
+])

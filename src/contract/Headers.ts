@@ -56,13 +56,15 @@ export const responseHeaders = {
     "12.50"
   ),
   "X-Service-Model": text(
-    "Of an alias: the model that did it, as vendor/model",
+    "Of an alias, or for the name of a model of OpenAI's: the model that did it, as vendor/model",
     "dashscope/text-to-image-max"
   ),
   "X-Service-Skipped": text(
     "Of an alias: the models that were passed over, and why (RFC 9651)",
     '"fal/flux-dev";reason=rate_limited'
   ),
+  "X-Service-Size": text("The size of the model that was chosen", "1328x1328"),
+  "X-Service-Ignored": text("Fields of the request that had no effect", "quality, style"),
   "Idempotency-Replayed": text("Present when this is the first response again", "true"),
   "Preference-Applied": text("The preference that was honoured", "wait=30"),
   Deprecation: text(

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Metadata } from "../domain/Metadata.ts"
+import { shapedImagesMax } from "../domain/ShapeLimits.ts"
 import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { CreatedEdit, CreatedTask } from "./GenerationApi.ts"
@@ -30,10 +31,15 @@ const imageFields = {
   model: ModelName,
   prompt: Schema.String,
   n: Schema.optionalKey(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({ default: 1 })
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: shapedImagesMax })).annotate({
+      default: 1,
+      description: "So many tasks, accepted together or not at all"
+    })
   ),
   size: Schema.optionalKey(
-    Schema.String.annotate({ description: "`1024x1024`; `auto`: the model's default" })
+    Schema.String.annotate({
+      description: "`1024x1024`: the nearest of the model's sizes; `auto`: the model's default"
+    })
   ),
   response_format: Schema.optionalKey(
     Schema.Literals(["url", "b64_json"]).annotate({ description: "Absent: both" })
@@ -62,6 +68,18 @@ export const shapedHeaders = [
   "Idempotency-Replayed"
 ] as const
 
+/** The response to a request for several images with `Prefer: respond-async`. */
+export const CreatedTasks = Schema.Struct({
+  tasks: Schema.Array(Schema.Union([CreatedTask, CreatedEdit]))
+}).annotate({ identifier: "CreatedTasks" })
+
+const imageHeaders = [
+  ...shapedHeaders,
+  "X-Service-Model",
+  "X-Service-Size",
+  "X-Service-Ignored"
+] as const
+
 const createOf = {
   headers: {
     "Idempotency-Key": requestHeaders["Idempotency-Key"],
@@ -73,10 +91,10 @@ const createOf = {
     "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"]
   },
   success: [
-    withHeaders(Images, shapedHeaders),
+    withHeaders(Images, imageHeaders),
     withHeaders(
-      Schema.Union([CreatedTask, CreatedEdit]).pipe(HttpApiSchema.status(202)),
-      shapedHeaders
+      Schema.Union([CreatedTask, CreatedEdit, CreatedTasks]).pipe(HttpApiSchema.status(202)),
+      imageHeaders
     )
   ],
   error: problems(400, 401, 402, 403, 404, 405, 408, 413, 415, 422, 424, 429, 431, 500, 503)
@@ -86,7 +104,7 @@ const wordsOf = (summary: string, example?: unknown) =>
   documented({
     summary,
     description:
-      "As OpenAI has it, by any image model of the catalog. Behind it is a task: problems with the codes 2017 to 2019 name it",
+      "As OpenAI has it, by any image model of the catalog. Behind each image is a task: problems with the codes 2017 to 2019 name it",
     example,
     responses: {
       200: {
@@ -96,7 +114,7 @@ const wordsOf = (summary: string, example?: unknown) =>
           data: [{ url: "https://example.com/artifacts/art_0" }]
         }
       },
-      202: { description: "With `Prefer: respond-async`: the task was accepted" }
+      202: { description: "With `Prefer: respond-async`: the tasks were accepted" }
     }
   })
 

@@ -13,6 +13,9 @@ export const batchTasksMax = 1000
 /** Total size of the images in a response; larger ones are returned by URL only. docs/reference/shapes.md#images */
 export const inlineImageBytesMax = 64 * 1024 * 1024
 
+/** Images of a request, each a task. docs/reference/shapes.md#images */
+export const shapedImagesMax = 10
+
 /** Requests in a batch, which exists only in MCP 2025-03-26. docs/reference/mcp.md#versions */
 export const mcpBatchMax = 10
 

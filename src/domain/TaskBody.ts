@@ -1,4 +1,5 @@
 import { DateTime, identity } from "effect"
+import type { Array as Arr } from "effect"
 import type { TaskId } from "./Ids.ts"
 import type { Metadata } from "./Metadata.ts"
 import type { TaskError, ResultKind, TaskResult, TaskStatus } from "./Task.ts"
@@ -35,13 +36,25 @@ export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult =>
 export const taskBody = (task: TaskFacts, kind: ResultKind): string =>
   JSON.stringify(shape(task, kind, DateTime.formatIso))
 
-/** The body of the 202; `status` is on the `/edit` path only. docs/reference/tasks.md#create */
-export const createdBody = (task: TaskFacts, action: "generation" | "edit"): string =>
-  JSON.stringify({
-    task_info: {
-      id: task.id,
-      ...(action === "edit" ? { status: task.status } : {}),
-      created_at: DateTime.formatIso(task.createdAt),
-      updated_at: DateTime.formatIso(task.updatedAt)
-    }
-  })
+const created = (task: TaskFacts, action: "generation" | "edit") => ({
+  task_info: {
+    id: task.id,
+    ...(action === "edit" ? { status: task.status } : {}),
+    created_at: DateTime.formatIso(task.createdAt),
+    updated_at: DateTime.formatIso(task.updatedAt)
+  }
+})
+
+/**
+ * The body of the 202; `status` is on the `/edit` path only, and several tasks are a list.
+ * docs/reference/tasks.md#create
+ */
+export const createdBodyOf = (
+  tasks: Arr.NonEmptyReadonlyArray<TaskFacts>,
+  action: "generation" | "edit"
+): string =>
+  JSON.stringify(
+    tasks.length === 1
+      ? created(tasks[0], action)
+      : { tasks: tasks.map((task) => created(task, action)) }
+  )

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import type { Array as Arr } from "effect"
 import type { ArtifactRow, Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
@@ -22,6 +23,23 @@ export const storeInputs = (
       )
     ).pipe(Effect.onError(() => Effect.ignore(artifacts.remove(stored))))
   })
+
+/** The same for several tasks: of all, or of none. */
+export const storeAllInputs = Effect.fnUntraced(function* (
+  artifacts: Artifacts["Service"],
+  userId: UserId,
+  tasks: Arr.NonEmptyReadonlyArray<{
+    readonly taskId: TaskId
+    readonly media: ReadonlyArray<InlineMedium>
+  }>
+) {
+  const stored: Array<ReadonlyArray<ArtifactRow>> = []
+  return yield* Effect.forEach(tasks, ({ media, taskId }) =>
+    Effect.tap(storeInputs(artifacts, userId, taskId, media), (inputs) =>
+      Effect.sync(() => stored.push(inputs))
+    )
+  ).pipe(Effect.onError(() => Effect.ignore(artifacts.remove(stored.flat().map(({ id }) => id)))))
+})
 
 const placeholder = /^artifact:(\d+)$/u
 

@@ -1,5 +1,5 @@
 import { Context } from "effect"
-import type { DateTime, Effect, Option, Schema } from "effect"
+import type { Array as Arr, DateTime, Effect, Option, Schema } from "effect"
 import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type { Candidate } from "../domain/Candidate.ts"
 import type * as Credits from "../domain/Credits.ts"
@@ -184,7 +184,13 @@ export interface Claim {
 export class TaskStore extends Context.Service<
   TaskStore,
   {
-    readonly accept: (acceptance: Acceptance) => Effect.Effect<AcceptOutcome, StoreUnavailable>
+    /**
+     * Accepts tasks of one user at one price together: all, or none. The first one has the idempotency record, whose
+     * cost is that of all.
+     */
+    readonly accept: (
+      together: Arr.NonEmptyReadonlyArray<Acceptance>
+    ) => Effect.Effect<AcceptOutcome, StoreUnavailable>
     /** The first response to an idempotency key of the user, unless it is older than `since` or the API key has ended. */
     readonly findReplay: (repeat: {
       readonly userId: UserId

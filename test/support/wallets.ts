@@ -79,15 +79,17 @@ export const subscribe = Effect.fnUntraced(function* (
       ${new Uint8Array(1)}, '', ${now}, ${now})`
 })
 
+/** Accepts a task, or with `others` several together. */
 export const accept = Effect.fnUntraced(function* (
   userId: UserId,
   price: number,
-  over: Partial<Acceptance> = {}
+  over: Partial<Acceptance> = {},
+  others: ReadonlyArray<TaskId> = []
 ) {
   const tasks = yield* TaskStore
   const now = yield* DateTime.now
   const taskId = over.taskId ?? newTaskId()
-  const outcome = yield* tasks.accept({
+  const first: Acceptance = {
     taskId,
     userId,
     apiKeyId: null,
@@ -106,7 +108,16 @@ export const accept = Effect.fnUntraced(function* (
     event: newEvent(),
     idempotency: Option.none(),
     ...over
-  })
+  }
+  const outcome = yield* tasks.accept([
+    first,
+    ...others.map((id) => ({
+      ...first,
+      taskId: id,
+      event: { ...first.event, id: newEvent().id },
+      idempotency: Option.none()
+    }))
+  ])
   return { taskId, outcome }
 })
 

@@ -16,6 +16,12 @@ import {
   Seed
 } from "./Fields.ts"
 import { freeSize } from "./Size.ts"
+import type { SizeRules } from "./Size.ts"
+
+export const imageEditMaxSize: SizeRules = {
+  sideMin: imageEditMaxSizePixelsMin,
+  sideMax: imageEditMaxSizePixelsMax
+}
 
 /** The body follows the upstream model. docs/reference/models.md#image-edit-max */
 export const ImageEditMax = Schema.Struct({
@@ -26,9 +32,7 @@ export const ImageEditMax = Schema.Struct({
   ),
   negative_prompt: Schema.optionalKey(NegativePrompt),
   size: Schema.optionalKey(
-    Schema.NullOr(
-      freeSize({ sideMin: imageEditMaxSizePixelsMin, sideMax: imageEditMaxSizePixelsMax })
-    ).annotate({
+    Schema.NullOr(freeSize(imageEditMaxSize)).annotate({
       description:
         "`width*height`, each 512 to 2048; absent or `null` keeps the last picture's shape near 1024*1024"
     })

@@ -52,6 +52,16 @@ const sideFault = (width: number, height: number, rules: SizeRules): string | un
     : `Expected a width and a height of ${sideMin} to ${sideMax} pixels each, got ${width}*${height}`
 }
 
+/** What is wrong with a size. */
+export const sizeFaults = (
+  { height, width }: { readonly width: number; readonly height: number },
+  rules: SizeRules
+): ReadonlyArray<string> =>
+  [pixelFault, aspectFault, sideFault].flatMap((fault) => {
+    const detail = fault(width, height, rules)
+    return detail === undefined ? [] : [detail]
+  })
+
 /** A size of the form `width*height` in pixels, within bounds. */
 export const freeSize = (rules: SizeRules) =>
   Schema.String.check(
@@ -61,24 +71,20 @@ export const freeSize = (rules: SizeRules) =>
         if (match === null) {
           return `Expected "width*height" in pixels, such as "1280*1280", got ${describeValue(text)}`
         }
-        const [width, height] = [Number(match[1]), Number(match[2])]
-        return [pixelFault, aspectFault, sideFault].flatMap((fault) => {
-          const detail = fault(width, height, rules)
-          return detail === undefined ? [] : [detail]
-        })
+        return [...sizeFaults({ width: Number(match[1]), height: Number(match[2]) }, rules)]
       },
       { toJsonSchema: () => ({ pattern: pattern.source }) }
     )
   )
 
 /** Bounded by area and aspect ratio. docs/reference/requirements.md#r-model-35 */
-export const AreaSize = Schema.NullOr(
-  freeSize({
-    pixelsMin: imageEditPixelsMin,
-    pixelsMax: imageEditPixelsMax,
-    aspectRatioMax: imageEditAspectRatioMax
-  })
-)
+export const areaSize: SizeRules = {
+  pixelsMin: imageEditPixelsMin,
+  pixelsMax: imageEditPixelsMax,
+  aspectRatioMax: imageEditAspectRatioMax
+}
+
+export const AreaSize = Schema.NullOr(freeSize(areaSize))
   .annotate({
     default: "1280*1280",
     description:

@@ -1,7 +1,14 @@
 import { Effect } from "effect"
 import { fieldNames } from "../../catalog/bodies/Bodies.ts"
+import { defaultSize, nearestSize, pixelsOf } from "../../catalog/bodies/ImageSizes.ts"
+import type { ImageSize } from "../../catalog/bodies/ImageSizes.ts"
+import { imageNames } from "../../catalog/BuiltInModels.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { describeValue } from "../../catalog/FieldFaults.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
-import { findModel, pixelsOf, refuseWishes } from "./ShapedModel.ts"
+import { shapedImagesMax } from "../../domain/ShapeLimits.ts"
+import type { Router } from "../../tasks/creation/Router.ts"
+import { findModel, isNamed, refuseWishes } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
 export type ImageKind = "generations" | "edits"
@@ -12,44 +19,54 @@ export type ImageFormat = "url" | "b64_json" | undefined
 /** A request for images as the body of its model, with what is wrong with it. */
 export interface ImageRequest {
   readonly model: ShapedModel
+  /** Whether the request names another model, which it stands in for. */
+  readonly isStandIn: boolean
+  /** Of each image: a task makes one. */
   readonly body: Readonly<Record<string, unknown>>
+  readonly count: number
   readonly format: ImageFormat
+  /** The chosen size of the model; absent: the model decides. */
+  readonly size: string | undefined
+  /** Fields that ask for something and have no effect. */
+  readonly ignored: ReadonlyArray<string>
   readonly faults: ReadonlyArray<FieldFault>
 }
 
+type Takes = Router["Service"]["takes"]
+
 /** docs/reference/shapes.md#images */
-export const imageRequestOf = (kind: ImageKind) =>
+export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
   Effect.fnUntraced(function* (
     models: ReadonlyArray<ShapedModel>,
     fields: Readonly<Record<string, unknown>>
   ) {
-    const found = yield* findModel(
-      models.filter(({ entry }) => entry.result === "images"),
-      fields["model"]
-    )
-    const names = fieldNames(found.entry.label).all
+    const found = yield* findImageModel(models, kind, fields["model"])
+    const { entry } = found
     const { image, images, model: _, n, response_format, size, ...rest } = fields
-    const sized = sizeOf(names, size)
-    const counted = countOf(names, n)
-    const pictures = kind === "edits" ? { images: picturesOf(images ?? image) } : {}
-    const unasked = refuseWishes(fields, kind === "edits" ? { ...nothing, mask: [] } : nothing)
-    const given = Object.entries(rest).filter(
-      ([name]) => !Object.hasOwn(nothing, name) && !unread.has(name)
+    const own = Object.fromEntries(
+      Object.entries(rest).filter(([name]) => !Object.hasOwn(refused, name) && !isIgnored(name))
     )
+    const sized = sizeFor(entry, size, own, (fields) => takes(entry, fields))
+    const counted = countOf(n)
+    const pictures = kind === "edits" ? { images: picturesOf(images ?? image) } : {}
     return {
       model: found,
+      isStandIn: !isNamed(found, fields["model"]),
       body: {
-        ...Object.fromEntries(given.filter(([name]) => name !== "mask")),
+        ...own,
         ...pictures,
         ...(kind === "generations" && image !== undefined ? { image } : {}),
         ...(kind === "generations" && images !== undefined ? { images } : {}),
         ...sized.fields,
-        ...counted.fields
+        ...(fieldNames(entry.label).all.has("n") ? { n: 1 } : {})
       },
+      count: counted.count,
       format: isFormat(response_format) ? response_format : undefined,
+      size: sized.name,
+      ignored: [...ignoredIn(rest), ...(sized.isIgnored ? ["size"] : [])],
       faults: [
-        ...kindFaults(kind, names.has("images")),
-        ...unasked,
+        ...kindFaults(kind, takesImages(found)),
+        ...refuseWishes(fields, refused),
         ...sized.faults,
         ...counted.faults,
         ...(response_format === undefined || isFormat(response_format)
@@ -59,23 +76,44 @@ export const imageRequestOf = (kind: ImageKind) =>
     } satisfies ImageRequest
   })
 
+const takesImages = ({ entry }: ShapedModel): boolean => fieldNames(entry.label).all.has("images")
+
+const findImageModel = (models: ReadonlyArray<ShapedModel>, kind: ImageKind, name: unknown) => {
+  const all = models.filter(({ entry }) => entry.result === "images")
+  const label = all.some((it) => isNamed(it, name)) ? undefined : imageNames.get(name)?.[kind]
+  const standIn = label && all.find(({ entry }) => entry.label === label)
+  return standIn === undefined ? findModel(all, name) : Effect.succeed(standIn)
+}
+
 const isFormat = (value: unknown): value is "url" | "b64_json" =>
   value === "url" || value === "b64_json"
 
-/** Name the client's own user to OpenAI. They are not sent on. */
-const unread = new Set(["user", "safety_identifier"])
+/** Without these the response is not what the client can use: any other value is refused. */
+const refused: Readonly<Record<string, ReadonlyArray<unknown>>> = {
+  background: ["auto", "opaque"],
+  output_format: ["png"],
+  stream: [false],
+  mask: []
+}
 
-const nothing: Readonly<Record<string, ReadonlyArray<unknown>>> = {
+/** Values of OpenAI's other fields that ask for nothing. No model here has the fields. */
+const ignored: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   quality: ["auto", "standard"],
   style: ["vivid"],
-  background: ["auto"],
   moderation: ["auto"],
-  output_format: ["png"],
   output_compression: [],
   input_fidelity: [],
   partial_images: [0, "0"],
-  stream: [false]
+  user: [],
+  safety_identifier: []
 }
+
+const isIgnored = (name: string): boolean => Object.hasOwn(ignored, name)
+
+const ignoredIn = (fields: Readonly<Record<string, unknown>>): ReadonlyArray<string> =>
+  Object.keys(ignored).filter(
+    (name) => fields[name] !== undefined && ignored[name]?.includes(fields[name]) !== true
+  )
 
 const kindFaults = (kind: ImageKind, takesImages: boolean): ReadonlyArray<FieldFault> =>
   takesImages === (kind === "edits")
@@ -89,36 +127,39 @@ const kindFaults = (kind: ImageKind, takesImages: boolean): ReadonlyArray<FieldF
         }
       ]
 
-interface Part {
-  readonly fields: Readonly<Record<string, unknown>>
+interface Sized {
+  readonly fields?: ImageSize["fields"]
+  readonly name?: string
+  readonly isIgnored?: boolean
   readonly faults: ReadonlyArray<FieldFault>
 }
 
-/** Presets whose pixels are known; any other shape is asked for by the model's own fields. */
-const presets: ReadonlyMap<string, object> = new Map([
-  ["1024*1024", { aspect_ratio: "1:1", resolution: "1K" }],
-  ["2048*2048", { aspect_ratio: "1:1", resolution: "2K" }]
-])
-
-const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
-  if (size === undefined || size === "auto") return { fields: {}, faults: [] }
-  const pixels = typeof size === "string" ? pixelsOf(size) : size
-  if (names.has("size")) return { fields: { size: pixels }, faults: [] }
-  const preset = typeof pixels === "string" ? presets.get(pixels) : undefined
-  if (preset !== undefined && names.has("aspect_ratio"))
-    return { fields: { ...preset }, faults: [] }
-  const detail = `Expected ${[...presets.keys()].join(" or ").replaceAll("*", "x")}, or aspect_ratio and resolution`
-  return { fields: {}, faults: [{ pointer: "#/size", detail }] }
+/** The nearest size of the model; without one, its own default. */
+const sizeFor = (
+  { label }: CatalogEntry,
+  size: unknown,
+  own: Readonly<Record<string, unknown>>,
+  isTaken: (fields: ImageSize["fields"]) => boolean
+): Sized => {
+  const isAuto = size === undefined || size === "auto"
+  const asked = typeof size === "string" ? pixelsOf(size) : undefined
+  if (!isAuto && asked === undefined) {
+    const detail = `Expected a size such as 1024x1024, or auto, got ${describeValue(size)}`
+    return { faults: [{ pointer: "#/size", detail }] }
+  }
+  const wanted = asked ?? defaultSize(label)
+  const nearest = wanted && nearestSize(label, wanted, isTaken)
+  if (nearest === undefined) return { isIgnored: !isAuto, faults: [] }
+  // The model's own fields say it
+  const isOwn = isAuto && Object.keys(nearest.fields).some((name) => Object.hasOwn(own, name))
+  return isOwn ? { faults: [] } : { fields: nearest.fields, name: nearest.name, faults: [] }
 }
 
-/** One image, as at OpenAI, where the model's own default may be more. */
-const countOf = (names: ReadonlySet<string>, n: unknown): Part => {
-  if (names.has("n")) return { fields: { n: n ?? 1 }, faults: [] }
-  const faults =
-    n === undefined || n === 1
-      ? []
-      : [{ pointer: "#/n", detail: "This model makes one image a request" }]
-  return { fields: {}, faults }
+const countOf = (n: unknown) => {
+  const isCount = typeof n === "number" && Number.isInteger(n) && n >= 1 && n <= shapedImagesMax
+  if (n === undefined || isCount) return { count: isCount ? n : 1, faults: [] }
+  const detail = `Expected an integer between 1 and ${shapedImagesMax}, got ${describeValue(n)}`
+  return { count: 1, faults: [{ pointer: "#/n", detail }] }
 }
 
 /** Files, URLs or Base64; in JSON also `{ image_url }`, as OpenAI has them. */

@@ -1,4 +1,5 @@
 import { DateTime, Effect } from "effect"
+import type { Array as Arr } from "effect"
 import { Buffer } from "node:buffer"
 import type { Images } from "../../contract/ImagesApi.ts"
 import type { UserId } from "../../domain/Ids.ts"
@@ -9,7 +10,7 @@ import type { TaskView } from "../tasks/CreatedTask.ts"
 import type { ImageFormat } from "./ImageRequest.ts"
 
 /**
- * A completed task as OpenAI returns images. Without a wish each has its bytes too, if they can be had.
+ * Completed tasks as OpenAI returns images. Without a wish each has its bytes too, if they can be had.
  * docs/reference/shapes.md#images
  */
 export const makeImageResponse = Effect.gen(function* () {
@@ -25,14 +26,15 @@ export const makeImageResponse = Effect.gen(function* () {
     return pictures
   })
   return Effect.fnUntraced(function* (
-    task: TaskView,
+    tasks: Arr.NonEmptyReadonlyArray<TaskView>,
     format: ImageFormat
   ): Effect.fn.Return<typeof Images.Encoded, Effect.Error<ReturnType<typeof readAll>>> {
-    const urls = task.result ?? []
-    const created = Math.floor(DateTime.toEpochMillis(task.updatedAt) / 1000)
+    const urls = tasks.flatMap(({ result }) => result ?? [])
+    const ends = tasks.map(({ updatedAt }) => DateTime.toEpochMillis(updatedAt))
+    const created = Math.floor(Math.max(...ends) / 1000)
     const byUrl = { created, data: urls.map((url) => ({ url })) }
     if (format === "url") return byUrl
-    const inline = Effect.map(readAll(urls, task.userId), (pictures) => {
+    const inline = Effect.map(readAll(urls, tasks[0].userId), (pictures) => {
       const mime = pictures[0]?.mime
       return {
         created,

@@ -1,9 +1,10 @@
-import { Duration, Effect, Option } from "effect"
+import { Array as Arr, Duration, Effect, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { nameOf } from "../../catalog/Alias.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { createImage, createImageEdit } from "../../contract/ImagesApi.ts"
 import * as Credits from "../../domain/Credits.ts"
-import type { Principal } from "../../users/ApiKeys.ts"
+import { Router } from "../../tasks/creation/Router.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
 import { problemResponse } from "../server/problems/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
@@ -15,14 +16,16 @@ import {
   makeEndOf,
   makeModelHeaders
 } from "../tasks/CreatedTask.ts"
+import type { TaskView } from "../tasks/CreatedTask.ts"
 import { prefersAsync, preferredWait } from "../tasks/PreferredWait.ts"
 import { imageRequestOf } from "./ImageRequest.ts"
-import type { ImageKind } from "./ImageRequest.ts"
+import type { ImageKind, ImageRequest } from "./ImageRequest.ts"
 import { makeImageResponse } from "./ImageResponse.ts"
 import { makeShapedCreate } from "./ShapedCreate.ts"
+import type { ShapedTasks } from "./ShapedCreate.ts"
 import { taskProblem, taskUrl } from "./TaskProblem.ts"
 
-/** Images as OpenAI's clients ask for them; behind each request is a task. docs/reference/shapes.md#images */
+/** Images as OpenAI's clients ask for them; behind each image is a task. docs/reference/shapes.md#images */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const create = yield* makeCreate
@@ -38,49 +41,52 @@ const makeCreate = Effect.gen(function* () {
   const admitCreate = yield* makeAdmitCreate
   const endOf = yield* makeEndOf
   const create = yield* makeShapedCreate
+  const router = yield* Router
   const answer = yield* makeAnswer
   return (kind: ImageKind) =>
     Effect.gen(function* () {
       const { mayStill, principal } = yield* admitCreate()
       yield* refuseUnknownQuery([])
       const request = yield* HttpServerRequest.HttpServerRequest
-      const begun = yield* beginOf(create, principal, kind)
+      const begun = yield* create(principal, imageRequestOf(kind, router.takes))
       const prefer = request.headers["prefer"]
       const isAsync = prefersAsync(prefer)
       const wait = Option.match(preferredWait(prefer), {
         onNone: () => (isAsync ? Duration.zero : imagesWait),
         onSome: (seconds) => Duration.seconds(seconds)
       })
-      const { id, path } = begun
-      const ended = Duration.isZero(wait)
-        ? Option.none()
-        : yield* endOf({ userId: principal.userId, mayStill }, path, id, wait)
-      return Option.isNone(ended) && isAsync
+      const caller = { userId: principal.userId, mayStill }
+      const seen = yield* Effect.forEach(
+        begun.ids,
+        (id) => (Duration.isZero(wait) ? Effect.succeedNone : endOf(caller, begun.path, id, wait)),
+        { concurrency: "unbounded" }
+      )
+      return isAsync && seen.some(Option.isNone)
         ? answer.accepted(begun)
-        : yield* answer.ended(begun, ended)
+        : yield* answer.ended(begun, seen)
     })
 })
 
-type Begun = Effect.Success<ReturnType<typeof beginOf>>
+type Begun = ShapedTasks<ImageRequest>
 
-const beginOf = (
-  create: Effect.Success<typeof makeShapedCreate>,
-  principal: Principal,
-  kind: ImageKind
-) => create(principal, imageRequestOf(kind))
+/** In the order of the ids; none: it has not ended. */
+type Seen = ReadonlyArray<Option.Option<TaskView>>
 
-/** From here on the task exists: no failure is one that a client sends the request again for. */
+/** From here on the tasks exist: no failure is one that a client sends the request again for. */
 const makeAnswer = Effect.gen(function* () {
   const { baseUrl, serviceName } = yield* AppConfig
   const header = headerOf(serviceName)
   const headersOf = makeCreatedHeaders(header)
   const modelHeaders = makeModelHeaders(header)
   const imagesOf = yield* makeImageResponse
-  const common = ({ created, id, path }: Begun, cost: Credits.Credits) => ({
+  const common = ({ asked, created, ids, path }: Begun, cost: Credits.Credits) => ({
     ...headersOf(created),
     [header("cost")]: Credits.format(cost),
-    [header("task-id")]: id,
-    location: taskUrl(baseUrl, path, id),
+    [header("task-id")]: ids.join(", "),
+    ...(asked.isStandIn ? { [header("model")]: nameOf(asked.model) } : {}),
+    ...(asked.size === undefined ? {} : { [header("size")]: asked.size }),
+    ...(asked.ignored.length === 0 ? {} : { [header("ignored")]: asked.ignored.join(", ") }),
+    location: taskUrl(baseUrl, path, ids[0]),
     "cache-control": "no-store"
   })
   return {
@@ -90,24 +96,40 @@ const makeAnswer = Effect.gen(function* () {
         contentType: "application/json",
         headers: { ...common(begun, begun.created.cost), "preference-applied": "respond-async" }
       }),
-    ended: Effect.fnUntraced(function* (
-      begun: Begun,
-      ended: Effect.Success<ReturnType<Effect.Success<typeof makeEndOf>>>
-    ) {
-      const { asked, created, id, path } = begun
+    ended: Effect.fnUntraced(function* (begun: Begun, seen: Seen) {
+      const { asked, ids, path } = begun
+      const ended = seen.flatMap(Option.toArray)
+      const [first] = ended
       const headers = {
-        ...common(begun, Option.match(ended, { onNone: () => created.cost, onSome: costOf })),
-        ...Option.match(ended, { onNone: () => ({}), onSome: modelHeaders })
+        ...common(begun, costOfAll(begun, seen)),
+        ...(first === undefined ? {} : modelHeaders(first))
       }
+      const completed = ended.filter(({ status }) => status === "completed")
       const images =
-        Option.isSome(ended) && ended.value.status === "completed"
-          ? yield* Effect.option(Effect.sandbox(imagesOf(ended.value, asked.format)))
+        ended.length === seen.length && Arr.isReadonlyArrayNonEmpty(completed)
+          ? yield* Effect.option(Effect.sandbox(imagesOf(completed, asked.format)))
           : Option.none()
       if (Option.isSome(images)) {
         return HttpServerResponse.jsonUnsafe(images.value, { headers })
       }
-      const fault = taskProblem(id, taskUrl(baseUrl, path, id), ended)
+      const index = Math.max(0, seen.findIndex(Option.isNone))
+      const id = ids[index] ?? ids[0]
+      const fault = taskProblem(id, taskUrl(baseUrl, path, id), seen[index] ?? Option.none())
       return HttpServerResponse.setHeaders(yield* problemResponse(fault), headers)
     })
   }
 })
+
+/** What ended tasks were charged, and what the others hold: all hold the same. */
+const costOfAll = ({ created, ids }: Begun, seen: Seen): Credits.Credits =>
+  seen.reduce(
+    (sum, task) =>
+      Credits.make(
+        sum +
+          Option.match(task, {
+            onNone: () => created.cost / BigInt(ids.length),
+            onSome: costOf
+          })
+      ),
+    Credits.zero
+  )

@@ -1,13 +1,16 @@
 import { Effect } from "effect"
+import type { Array as Arr } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
+import type { TaskId } from "../../domain/Ids.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
 import { Admission } from "../../process/admission/Admission.ts"
 import { Router } from "../../tasks/creation/Router.ts"
 import type { ModelPath } from "../../tasks/creation/Router.ts"
-import { createdId } from "../../tasks/creation/TaskCreation.ts"
+import { createdIds } from "../../tasks/creation/TaskCreation.ts"
+import type { Created } from "../../tasks/creation/TaskCreation.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
@@ -21,6 +24,8 @@ import type { ShapedModel } from "./ShapedModel.ts"
 export interface ShapedRequest {
   readonly model: ShapedModel
   readonly body: Readonly<Record<string, unknown>>
+  /** So many tasks with this body; absent: one. */
+  readonly count?: number
   readonly faults: ReadonlyArray<FieldFault>
 }
 
@@ -29,7 +34,15 @@ type Translate<Request extends ShapedRequest> = (
   fields: Readonly<Record<string, unknown>>
 ) => Effect.Effect<Request, Problem>
 
-/** Reads a request, translates it, and creates its task as every create does. */
+/** The tasks of a request. */
+export interface ShapedTasks<Request extends ShapedRequest> {
+  readonly created: Created
+  readonly path: ModelPath
+  readonly ids: Arr.NonEmptyReadonlyArray<TaskId>
+  readonly asked: Request
+}
+
+/** Reads a request, translates it, and creates its tasks as every create does. */
 export const makeShapedCreate = Effect.gen(function* () {
   const bodies = yield* RequestBodyLimiter
   const catalog = yield* Catalog
@@ -59,8 +72,9 @@ export const makeShapedCreate = Effect.gen(function* () {
     const path = { vendor, model, action: entry.action }
     yield* refuseOtherModels(principal, router.modelsAt(path))
     yield* check(path, asked)
-    const created = yield* accept(request, principal, path, given, asked.body)
-    return { created, path, id: yield* createdId(created), asked }
+    const created = yield* accept(request, principal, path, given, asked.body, asked.count)
+    const ids = yield* createdIds(created)
+    return { created, path, ids, asked } satisfies ShapedTasks<Request>
   })
 
   return <Request extends ShapedRequest>(principal: Principal, translate: Translate<Request>) =>

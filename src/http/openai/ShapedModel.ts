@@ -22,6 +22,9 @@ export const modelsIn = ({
   ...aliases.map(({ alias, first, vendor }) => ({ vendor, model: alias, entry: first }))
 ]
 
+export const isNamed = (it: ShapedModel, name: unknown): boolean =>
+  it.model === name || nameOf(it) === name
+
 /**
  * The model or alias that a request in OpenAI's shape names: `model`, or `vendor/model` where several vendors have it.
  * docs/reference/shapes.md#models
@@ -33,7 +36,7 @@ export const findModel = (
   const fault = (detail: string) => Effect.fail(invalid([{ pointer: "#/model", detail }]))
   if (name === undefined) return fault("Required, but missing")
   if (typeof name !== "string") return fault("Expected a string")
-  const found = models.filter((it) => it.model === name || nameOf(it) === name)
+  const found = models.filter((it) => isNamed(it, name))
   const [first, second] = found
   if (first === undefined) {
     const all = models.map(nameOf).join(", ")
@@ -45,13 +48,6 @@ export const findModel = (
     ? Effect.succeed(first)
     : fault(`Several vendors have this model: expected ${found.map(nameOf).join(" or ")}`)
 }
-
-/** `1024x1024` as the bodies of models have it: `1024*1024`. */
-export const pixelsOf = (size: string): string =>
-  size.replace(
-    /^(\d{1,9})x(\d{1,9})$/iu,
-    (_, width: string, height: string) => `${width}*${height}`
-  )
 
 /**
  * Fields that OpenAI's clients send and models here do not have: a value that asks for nothing is accepted,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { fieldNames } from "../../catalog/bodies/Bodies.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
-import { findModel, pixelsOf } from "./ShapedModel.ts"
+import { findModel } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
 /** A request for a video as the body of its model, with what is wrong with it. */
@@ -58,6 +58,13 @@ const tiers: ReadonlyMap<string, string> = new Map([
 /** What a video of the tier is called when its body names no pixels. */
 export const sizeOfTier = (tier: unknown): string | undefined =>
   [...tiers].find(([, it]) => it === tier)?.[0]
+
+/** `1280x720` as the bodies of models have it: `1280*720`. */
+const pixelsOf = (size: string): string =>
+  size.replace(
+    /^(\d{1,9})x(\d{1,9})$/iu,
+    (_, width: string, height: string) => `${width}*${height}`
+  )
 
 const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
   if (size === undefined) return { fields: {}, faults: [] }

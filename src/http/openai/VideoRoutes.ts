@@ -65,7 +65,8 @@ const makeCreate = Effect.gen(function* () {
   return Effect.fnUntraced(function* () {
     const { principal } = yield* admitCreate()
     yield* refuseUnknownQuery([])
-    const { created, id, path } = yield* create(principal, videoRequestOf)
+    const { created, ids, path } = yield* create(principal, videoRequestOf)
+    const [id] = ids
     const own = { ...createdHeaders(created), [header("cost")]: Credits.format(created.cost) }
     // The task exists: a failure now must not make a client send the request again
     const task = yield* Effect.option(Effect.sandbox(videos.get(principal.userId, id)))

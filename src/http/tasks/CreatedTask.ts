@@ -33,8 +33,8 @@ export const headerOf =
     `x-${serviceName}-${name}`.toLowerCase()
 
 /**
- * Creates a task. `given` is the request as its client sent it, by which a repeat is recognized; `body` has
- * the fields of the model.
+ * Creates a task, or several with one body. `given` is the request as its client sent it, by which a repeat is
+ * recognized; `body` has the fields of the model.
  */
 export const makeAccept = (
   router: Router["Service"],
@@ -46,13 +46,15 @@ export const makeAccept = (
     principal: Principal,
     path: ModelPath,
     given: JsonBody,
-    body: unknown = given.value
+    body: unknown = given.value,
+    count = 1
   ) {
     const created = router.create({
       principal,
       path,
       maxCost: yield* readMaxCost(request.headers, maxCostName),
       body,
+      count,
       traceId: (yield* RequestTrace).traceId,
       idempotency: yield* readIdempotencyKey(request, given)
     })

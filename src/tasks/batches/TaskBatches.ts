@@ -38,7 +38,7 @@ import {
   runningRetryAfterSeconds
 } from "../creation/TaskCreation.ts"
 import type { TaskSummary } from "../history/TaskHistory.ts"
-import { storeInputs, withReferences } from "../InputMedia.ts"
+import { storeAllInputs, withReferences } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskBatchStore } from "./TaskBatchStore.ts"
@@ -192,7 +192,7 @@ const makePrice = Effect.gen(function* () {
     }
     if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
     if (!Arr.isReadonlyArrayNonEmpty(found)) return yield* Effect.die("a batch has a task")
-    for (const { priced } of found) yield* check(priced, undefined)
+    for (const { priced } of found) yield* check(priced, { maxCost: undefined })
     const total = totalOf(found)
     if (maxCost !== undefined && total > maxCost) {
       return yield* problem(1103, `These tasks cost ${Credits.format(total)} credits`)
@@ -226,7 +226,11 @@ const makeAccept = Effect.gen(function* () {
     // True from when the tasks may be committed until it is known that they were not
     let isAccepted = false
     const { cost, outcome, responseBody } = yield* Effect.acquireUseRelease(
-      storeAllInputs(artifacts, principal.userId, creates),
+      storeAllInputs(
+        artifacts,
+        principal.userId,
+        Arr.map(creates, ({ priced, taskId }) => ({ taskId, media: priced.media }))
+      ),
       (inputs) =>
         Effect.gen(function* () {
           const stored = yield* Effect.forEach(creates, (create, n) =>
@@ -271,20 +275,6 @@ const createsOf = (
     priced
   }))
 }
-
-/** The media of each item: of all, or of none. */
-const storeAllInputs = Effect.fnUntraced(function* (
-  artifacts: Artifacts["Service"],
-  userId: UserId,
-  items: ReadonlyArray<ItemCreate>
-) {
-  const stored: Array<ReadonlyArray<ArtifactRow>> = []
-  return yield* Effect.forEach(items, ({ priced, taskId }) =>
-    Effect.tap(storeInputs(artifacts, userId, taskId, priced.media), (inputs) =>
-      Effect.sync(() => stored.push(inputs))
-    )
-  ).pipe(Effect.onError(() => Effect.ignore(artifacts.remove(stored.flat().map(({ id }) => id)))))
-})
 
 const withInputs = (create: PricedCreate, inputs: ReadonlyArray<ArtifactRow> = []) =>
   Effect.map(

@@ -14,7 +14,7 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskError } from "../../domain/Task.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
-import { bodySchemaOf, bodySchemaOfAll } from "../../vendors/BodyFaults.ts"
+import { bodySchemaOf, bodySchemaOfAll, refusedFields } from "../../vendors/BodyFaults.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { TaskCompletion } from "../completion/TaskCompletion.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -61,6 +61,8 @@ export class Router extends Context.Service<
     readonly models: () => ReadonlyArray<RoutedModel>
     /** The models that a request at this path may use: an API key with a list has to allow each. */
     readonly modelsAt: (path: ModelPath) => ReadonlyArray<string>
+    /** Whether the upstream model of an entry takes these fields with these values. */
+    readonly takes: (entry: CatalogEntry, fields: Readonly<Record<string, unknown>>) => boolean
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
     /** Validates the request and returns the price: no task, no hold, no event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
@@ -126,6 +128,7 @@ export class Router extends Context.Service<
             onNone: () => [model],
             onSome: ({ targets }) => targets.map((it) => it.model.model)
           }),
+        takes: (entry, fields) => refusedFields(entry, fields).length === 0,
         create: (request) => creation.create(offers.at(request.path), request),
         quote: Effect.fn("Router.quote")(function* (path, body) {
           const offer = yield* offers.at(path)

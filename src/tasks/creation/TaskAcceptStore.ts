@@ -35,14 +35,34 @@ const Row = Schema.Struct({
 export const makeAccept = (sql: PgClient.PgClient) =>
   Batcher.make({
     ...groupCommit,
-    run: (acceptances: ReadonlyArray<Acceptance>) =>
-      sql`SELECT * FROM task_accept_many(${sql.json(acceptances.map(toCall))})`.pipe(
+    run: (creates: ReadonlyArray<Create>) => {
+      const calls = creates.flatMap((create) =>
+        create.map((acceptance, place) => ({ acceptance, place, together: create.length }))
+      )
+      return sql`SELECT * FROM task_accept_many(${sql.json(calls.map(toCall))})`.pipe(
         rowsOf(Row),
-        Effect.map((rows) => outcomes(acceptances, rows, outcomeOf)),
+        Effect.map((rows) => {
+          const all = outcomes(calls, rows, (row, { acceptance }) => outcomeOf(row, acceptance))
+          let next = 0
+          return creates.map(({ length }) => outcomeOfAll(all.slice(next, (next += length))))
+        }),
         retryDeadlock,
         storeFailures
       )
+    }
   }).pipe(Effect.map(({ call }) => call))
+
+/** Tasks that are created together, mostly one. */
+type Create = Array.NonEmptyReadonlyArray<Acceptance>
+
+/** The first task is judged for all; the balances are those after the last one. */
+const outcomeOfAll = (all: ReadonlyArray<AcceptOutcome>): AcceptOutcome => {
+  const [first = { _tag: "BalanceTooLow" }] = all
+  if (first._tag !== "Accepted") return first
+  const accepted = all.filter((it) => it._tag === "Accepted")
+  const endpoints = new Set(accepted.flatMap((it) => it.endpoints))
+  return { ...first, ...accepted.at(-1), endpoints: [...endpoints] }
+}
 
 /** The outcome of a batch; one that was refused names the task by its place. */
 export type BatchOutcome =
@@ -56,7 +76,7 @@ export const makeAcceptBatch =
     id: TaskBatchId,
     acceptances: ReadonlyArray<Acceptance>
   ): Effect.Effect<BatchOutcome, StoreUnavailable> =>
-    sql`SELECT * FROM task_batch_accept(${id}, ${sql.json(acceptances.map(toCall))})`.pipe(
+    sql`SELECT * FROM task_batch_accept(${id}, ${sql.json(acceptances.map(callOf))})`.pipe(
       rowOf(Row),
       Effect.flatMap((row) => {
         const acceptance = acceptances[row.n]
@@ -97,7 +117,19 @@ export const makeFindReplay =
       storeFailures
     )
 
-const toCall = (a: Acceptance, n: number) => ({
+interface Call {
+  readonly acceptance: Acceptance
+  /** Among the tasks that are created together. */
+  readonly place: number
+  readonly together: number
+}
+
+const toCall = ({ acceptance, place, together }: Call, n: number) => ({
+  ...callOf(acceptance, n),
+  ...(together === 1 ? {} : place === 0 ? { together } : { follows: true })
+})
+
+const callOf = (a: Acceptance, n: number) => ({
   n,
   task: a.taskId,
   user_id: a.userId,

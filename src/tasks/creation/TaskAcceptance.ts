@@ -1,11 +1,11 @@
-import { DateTime, Duration, Effect, Option, Schema } from "effect"
+import { Array as Arr, DateTime, Duration, Effect, Option, Schema } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import { TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { idempotencyHours } from "../../domain/Limits.ts"
 import type { RequestHash } from "../../domain/RequestHash.ts"
-import { createdBody, taskResult } from "../../domain/TaskBody.ts"
+import { createdBodyOf, taskResult } from "../../domain/TaskBody.ts"
 import type { TaskFacts } from "../../domain/TaskBody.ts"
 import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/heartbeat/Process.ts"
@@ -33,7 +33,9 @@ export interface CreateRequest {
   readonly body: unknown
   readonly traceId: string
   readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
-  /** The most that the client lets it cost. */
+  /** So many tasks with this body, accepted together: all, or none. Absent: one. */
+  readonly count?: number
+  /** The most that the client lets them cost. */
   readonly maxCost: Credits | undefined
 }
 
@@ -93,11 +95,11 @@ export const makeAcceptance = Effect.gen(function* () {
       userRunningMax: concurrentTasksPerUser,
       event: taskEvent(path, taskResult(task, kind), now)
     }
-    return { acceptance, responseBody: createdBody(task, path.action) }
+    return { acceptance, task }
   })
 })
 
-/** One transaction: idempotency record, task, hold, event and deliveries. */
+/** One transaction: idempotency record, tasks, holds, events and deliveries. */
 export const makeAccept = Effect.gen(function* () {
   const acceptanceOf = yield* makeAcceptance
   const drain = yield* Drain
@@ -105,30 +107,43 @@ export const makeAccept = Effect.gen(function* () {
   const process = yield* Process
   const tasks = yield* TaskStore
 
+  // What this process has no capacity for, or accepts while it drains or has no heartbeat, waits for any process
+  const isTaken = (queue: string) => !drain.isDraining() && process.isAlive() && inbox.admits(queue)
+
+  /** The creates of one request. */
   return Effect.fnUntraced(function* (
-    request: CreateRequest,
-    offer: Offer,
-    taskId: TaskId,
-    priced: PricedCreate["priced"]
+    { idempotency, path }: CreateRequest,
+    creates: Arr.NonEmptyReadonlyArray<PricedCreate>
   ) {
     const now = yield* DateTime.now
-    const { acceptance, responseBody } = yield* acceptanceOf(
-      { request, offer, taskId, priced },
-      now
-    )
-    // What this process has no capacity for, or accepts while it drains or has no heartbeat, waits for any process
-    const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
-    const outcome = yield* tasks.accept({
-      ...acceptance,
-      ...(isTaken ? { owner: process.id } : {}),
-      idempotency: Option.map(request.idempotency, (it) => ({
-        ...it,
-        responseBody,
-        since: idempotencySince(now)
+    const accepting = yield* Effect.forEach(creates, (create) =>
+      Effect.map(acceptanceOf(create, now), ({ acceptance, task }) => ({
+        acceptance,
+        task,
+        isTaken: isTaken(acceptance.queue)
       }))
-    })
-    const owned = isTaken ? acceptedTask(acceptance) : undefined
-    return { outcome, owned, price: priced.most, queue: acceptance.queue, responseBody }
+    )
+    const responseBody = createdBodyOf(
+      Arr.map(accepting, ({ task }) => task),
+      path.action
+    )
+    const outcome = yield* tasks.accept(
+      Arr.map(accepting, ({ acceptance, isTaken }, n) => ({
+        ...acceptance,
+        ...(isTaken ? { owner: process.id } : {}),
+        idempotency: Option.map(n === 0 ? idempotency : Option.none(), (it) => ({
+          ...it,
+          responseBody,
+          since: idempotencySince(now)
+        }))
+      }))
+    )
+    const accepted = accepting.map(({ acceptance, isTaken }) => ({
+      id: acceptance.taskId,
+      queue: acceptance.queue,
+      owned: isTaken ? acceptedTask(acceptance) : undefined
+    }))
+    return { outcome, accepted, responseBody }
   })
 })
 

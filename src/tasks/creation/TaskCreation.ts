@@ -1,10 +1,20 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import {
+  Array as Arr,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Result,
+  Schema
+} from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import type { Body } from "../../catalog/bodies/Bodies.ts"
+import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { endingOf } from "../../catalog/PriceRow.ts"
 import type { Ending } from "../../catalog/PriceRow.ts"
-import { format } from "../../domain/Credits.ts"
+import { bounded, format } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { makeTaskId, TaskId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
@@ -14,7 +24,7 @@ import { spendLimitProblem } from "../../domain/SpendLimit.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { modelNotAllowed } from "../../users/ApiKeys.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
-import { storeInputs, withReferences } from "../InputMedia.ts"
+import { storeAllInputs, withReferences } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { OperatorFaults } from "../submission/OperatorFaults.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -22,11 +32,11 @@ import type { AcceptOutcome, Replayed } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
-import type { CreateRequest, ModelPath } from "./TaskAcceptance.ts"
+import type { CreateRequest, ModelPath, PricedCreate } from "./TaskAcceptance.ts"
 
 export type { CreateRequest, ModelPath }
 
-/** An accepted task, or the first response again for a repeated request. */
+/** An accepted task, several with one body, or the first response again for a repeated request. */
 export interface Created {
   /** JSON text of the 202. */
   readonly body: string
@@ -40,13 +50,27 @@ export interface Created {
   readonly replayed: boolean
 }
 
+const CreatedBody = Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) })
+
 const decodeCreated = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
+  Schema.fromJsonString(
+    Schema.Union([Schema.Struct({ tasks: Schema.NonEmptyArray(CreatedBody) }), CreatedBody])
+  )
 )
 
-/** The id in the body of the 202. */
-export const createdId = ({ body }: Pick<Created, "body">): Effect.Effect<TaskId> =>
-  Effect.orDie(Effect.map(decodeCreated(body), ({ task_info }) => task_info.id))
+/** The ids in the body of the 202. */
+export const createdIds = ({
+  body
+}: Pick<Created, "body">): Effect.Effect<Arr.NonEmptyReadonlyArray<TaskId>> =>
+  decodeCreated(body).pipe(
+    Effect.map((created) => ("tasks" in created ? created.tasks : Arr.of(created))),
+    Effect.map(Arr.map(({ task_info }) => task_info.id)),
+    Effect.orDie
+  )
+
+/** The id of the task, or of the first of several. */
+export const createdId = (created: Pick<Created, "body">): Effect.Effect<TaskId> =>
+  Effect.map(createdIds(created), ([id]) => id)
 
 /**
  * Accepts a task: decodes and prices the body, stores its media, commits, notifies.
@@ -87,31 +111,33 @@ export class TaskCreation extends Context.Service<
         const ending = offer.alias === undefined ? endingOf(entry) : undefined
         const { sandbox } = offer
         const found = yield* priceRequest(offer, request.body).pipe(
-          Effect.tap((priced) => check(priced, request.maxCost)),
+          Effect.tap((priced) => check(priced, request)),
           Effect.result
         )
         if (Result.isFailure(found)) {
           return { ...(yield* replayOr(request, found.failure)), sandbox, ending }
         }
         const priced = found.success
-        const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
-        const accepted = yield* Effect.result(acceptStored(request, offer, taskId, priced))
-        if (Result.isFailure(accepted)) {
-          if (accepted.failure._tag === "StoreUnavailable") return yield* accepted.failure
-          return { ...(yield* replayOr(request, accepted.failure)), sandbox, ending }
+        const now = DateTime.toEpochMillis(yield* DateTime.now)
+        const taskIds = Arr.makeBy(request.count ?? 1, () => makeTaskId(now))
+        const accepting = yield* Effect.result(acceptStored(request, offer, taskIds, priced))
+        if (Result.isFailure(accepting)) {
+          if (accepting.failure._tag === "StoreUnavailable") return yield* accepting.failure
+          return { ...(yield* replayOr(request, accepting.failure)), sandbox, ending }
         }
-        const { outcome, owned, price, queue, responseBody } = accepted.success
+        const { accepted, outcome, responseBody } = accepting.success
         if (outcome._tag !== "Accepted") {
           return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
         }
-        if (owned === undefined) {
-          yield* notifier.offerTask(taskId)
+        for (const { id, owned, queue } of accepted) {
+          if (owned !== undefined) continue
+          yield* notifier.offerTask(id)
           if (inbox.capacity(queue) > 0) inbox.wake()
         }
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
           body: responseBody,
-          cost: price,
+          cost: costOfAll(priced, request),
           balance: outcome.balance,
           left: outcome.left,
           sandbox,
@@ -125,35 +151,54 @@ export class TaskCreation extends Context.Service<
   )
 }
 
-/** Stores the inline media and accepts the task. Fails with 1202 when the user keeps too many inputs. */
+/** What is held for all tasks of a request. */
+const costOfAll = ({ most }: PricedRequest, { count = 1 }: Pick<CreateRequest, "count">): Credits =>
+  bounded(most * BigInt(count))
+
+/** Stores the inline media and accepts the tasks. Fails with 1202 when the user keeps too many inputs. */
 const makeAcceptStored = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const inbox = yield* TaskInbox
   const accept = yield* makeAccept
-  return (request: CreateRequest, offer: Offer, taskId: TaskId, priced: PricedRequest) => {
-    // True from when the task may be committed until it is known that it was not
+  return (
+    request: CreateRequest,
+    offer: Offer,
+    taskIds: Arr.NonEmptyReadonlyArray<TaskId>,
+    priced: PricedRequest
+  ) => {
+    // True from when the tasks may be committed until it is known that they were not
     let isAccepted = false
-    const acceptOnce = (body: Body) =>
+    const acceptOnce = (creates: Arr.NonEmptyReadonlyArray<PricedCreate>) =>
       Effect.suspend(() => {
         isAccepted = true
-        return Effect.tap(
-          accept(request, offer, taskId, { ...priced, body }),
-          ({ outcome, owned }) =>
-            Effect.sync(() => {
-              isAccepted = outcome._tag === "Accepted"
-              if (isAccepted && owned !== undefined) inbox.start(owned)
-            })
+        return Effect.tap(accept(request, creates), ({ accepted, outcome }) =>
+          Effect.sync(() => {
+            isAccepted = outcome._tag === "Accepted"
+            if (!isAccepted) return
+            for (const { owned } of accepted) if (owned !== undefined) inbox.start(owned)
+          })
         )
       })
+    const createOf = (taskId: TaskId, inputs: ReadonlyArray<ArtifactRow>) =>
+      Effect.map(
+        withReferences(offer.models[0].entry, priced.body, inputs),
+        (body): PricedCreate => ({ request, offer, taskId, priced: { ...priced, body } })
+      )
     return Effect.acquireUseRelease(
-      storeInputs(artifacts, request.principal.userId, taskId, priced.media),
+      storeAllInputs(
+        artifacts,
+        request.principal.userId,
+        Arr.map(taskIds, (taskId) => ({ taskId, media: priced.media }))
+      ),
       (inputs) =>
-        Effect.flatMap(withReferences(offer.models[0].entry, priced.body, inputs), (stored) =>
-          Effect.uninterruptible(acceptOnce(stored))
+        Effect.forEach(Arr.zip(taskIds, inputs), ([id, own]) => createOf(id, own)).pipe(
+          Effect.flatMap((creates) => Effect.uninterruptible(acceptOnce(creates)))
         ),
       // Stored inputs belong to an accepted task; those of any other create are removed
       (inputs) =>
-        isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+        isAccepted
+          ? Effect.void
+          : Effect.ignore(artifacts.remove(inputs.flat().map(({ id }) => id)))
     )
   }
 })
@@ -177,9 +222,10 @@ export const makeCheck = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (
-    { models, most }: PricedRequest,
-    maxCost: Credits | undefined
+    priced: PricedRequest,
+    request: Pick<CreateRequest, "count" | "maxCost">
   ) {
+    const { models } = priced
     const left = yield* Effect.forEach(models, ({ entry }) => faultLeft(entry))
     const open = left.flatMap(Option.toArray)
     if (open.length === left.length) {
@@ -190,9 +236,12 @@ export const makeCheck = Effect.gen(function* () {
         retryAfterSeconds: Math.ceil(soonest)
       })
     }
-    if (maxCost !== undefined && most > maxCost) {
+    const cost = costOfAll(priced, request)
+    if (request.maxCost !== undefined && cost > request.maxCost) {
       const atMost = models.length > 1 ? "up to " : ""
-      return yield* problem(1103, `This task costs ${atMost}${format(most)} credits`)
+      const { count = 1 } = request
+      const what = count > 1 ? `These ${count} tasks cost` : "This task costs"
+      return yield* problem(1103, `${what} ${atMost}${format(cost)} credits`)
     }
   })
 })

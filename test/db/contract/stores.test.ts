@@ -91,33 +91,35 @@ const accept = (
 ) =>
   Effect.gen(function* () {
     const taskId = makeTaskId(moment())
-    const outcome = yield* (yield* TaskStore).accept({
-      taskId,
-      userId,
-      apiKeyId: null,
-      vendor: "alibaba",
-      model: "text-to-image-max",
-      action: "generation",
-      resultKind: "images",
-      body: { prompt: "x" },
-      sandbox: true,
-      runningMax: 0,
-      price: credits(options.price ?? 7.5),
-      deadlineAt: at(3600),
-      traceId: "t",
-      now: start,
-      event: event(),
-      queue: queueOf(taskId),
-      idempotency:
-        options.key === undefined
-          ? Option.none()
-          : Option.some({
-              key: options.key,
-              requestHash: bytes(options.hash ?? "h"),
-              responseBody: JSON.stringify({ id: taskId }),
-              since: at(-86_400)
-            })
-    })
+    const outcome = yield* (yield* TaskStore).accept([
+      {
+        taskId,
+        userId,
+        apiKeyId: null,
+        vendor: "alibaba",
+        model: "text-to-image-max",
+        action: "generation",
+        resultKind: "images",
+        body: { prompt: "x" },
+        sandbox: true,
+        runningMax: 0,
+        price: credits(options.price ?? 7.5),
+        deadlineAt: at(3600),
+        traceId: "t",
+        now: start,
+        event: event(),
+        queue: queueOf(taskId),
+        idempotency:
+          options.key === undefined
+            ? Option.none()
+            : Option.some({
+                key: options.key,
+                requestHash: bytes(options.hash ?? "h"),
+                responseBody: JSON.stringify({ id: taskId }),
+                since: at(-86_400)
+              })
+      }
+    ])
     return { taskId, outcome }
   })
 

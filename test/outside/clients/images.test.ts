@@ -1,4 +1,5 @@
 import { DallEAPIWrapper } from "@langchain/openai"
+import OpenAI from "openai"
 import { assert, describe, it } from "vitest"
 import { aiSdks } from "../support/aiSdk.ts"
 import { worlds } from "../support/worlds.ts"
@@ -30,6 +31,30 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
     isPng(image.uint8Array)
   })
 
+  it.each(["gpt-image-1", "gpt-image-2", "dall-e-3"])("by the name %s", async (name) => {
+    const { images, responses } = await ai.generateImage({
+      model: openai(world, "/v1").image(name),
+      prompt: "A lighthouse",
+      n: 2,
+      size: "1024x1536",
+      providerOptions: { openai: { quality: "high", style: "natural" } }
+    })
+    assert.lengthOf(images, 2)
+    for (const { uint8Array } of images) isPng(uint8Array)
+    const headers = responses.map((it) => it.headers ?? {})
+    for (const it of headers) assert.strictEqual(it["x-service-size"], "1024x1536")
+    for (const it of headers) assert.strictEqual(it["x-service-ignored"], "quality, style")
+  })
+
+  it("of a picture, by OpenAI's name", async () => {
+    const { image } = await ai.generateImage({ model, prompt: "A lighthouse", size: "1024x1024" })
+    const edited = await ai.generateImage({
+      model: openai(world, "/v1").image("gpt-image-1"),
+      prompt: { text: "At night", images: [image.uint8Array] }
+    })
+    isPng(edited.image.uint8Array)
+  })
+
   it("of a picture", async () => {
     const { image } = await ai.generateImage({ model, prompt: "A lighthouse", size: "1024x1024" })
     const edited = await ai.generateImage({
@@ -56,14 +81,34 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
   })
 })
 
+describe("OpenAI's package makes images", () => {
+  it("by OpenAI's names, as many and as large as OpenAI's models", async () => {
+    const { images } = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1` })
+    const three = await images.generate({
+      model: "gpt-image-1",
+      prompt: "A lighthouse",
+      n: 3,
+      size: "1536x1024",
+      quality: "low"
+    })
+    assert.lengthOf(three.data ?? [], 3)
+    const [one] = (
+      await images.generate({
+        model: "dall-e-3",
+        prompt: "A lighthouse",
+        size: "1792x1024",
+        response_format: "b64_json"
+      })
+    ).data ?? [{}]
+    const bytes = Buffer.from(one?.b64_json ?? "", "base64")
+    isPng(bytes)
+    assert.deepStrictEqual([bytes.readUInt32BE(16), bytes.readUInt32BE(20)], [1792, 1024])
+  })
+})
+
 describe("LangChain makes images", () => {
   const tool = (more: object) =>
-    new DallEAPIWrapper({
-      model: "text-to-image-preview",
-      apiKey: world.key,
-      baseUrl: `${world.url}/v1`,
-      ...more
-    })
+    new DallEAPIWrapper({ apiKey: world.key, baseUrl: `${world.url}/v1`, ...more })
 
   it("with its own defaults, by URL and as Base64", async () => {
     const link: unknown = await tool({}).invoke("A lighthouse")
@@ -71,5 +116,18 @@ describe("LangChain makes images", () => {
     const text: unknown = await tool({ responseFormat: "b64_json" }).invoke("A lighthouse")
     const found = /[A-Za-z0-9+/=]{100,}/u.exec(JSON.stringify(text))?.[0] ?? ""
     isPng(Buffer.from(found, "base64"))
+  })
+
+  it("with every option that it has", async () => {
+    const urls: unknown = await tool({
+      n: 2,
+      size: "1024x1792",
+      quality: "hd",
+      style: "natural",
+      user: "someone"
+    }).invoke("A lighthouse")
+    const links = JSON.stringify(urls).match(/http[^"\\]+/gu) ?? []
+    assert.lengthOf(links, 2)
+    for (const link of links) isPng(new Uint8Array(await (await fetch(link)).arrayBuffer()))
   })
 })

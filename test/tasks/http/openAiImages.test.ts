@@ -73,11 +73,16 @@ describe("the openai package makes images", () => {
         )
         assert.deepStrictEqual(data.data?.map(Object.keys), [["url"], ["url"]])
         assert.strictEqual(response.headers.get("x-service-cost"), "6.00")
-        const [task] = yield* tasksOf("metadata[order]=17")
-        assert.strictEqual(task.id, response.headers.get("x-service-task-id"))
-        assert.strictEqual(task.receipt.captured, "6.00")
-        const { body } = yield* read(`/manage/v1/tasks/${task.id}`)
-        assert.deepInclude(body, { n: 2, seed: 7 })
+        const tasks = yield* tasksOf("metadata[order]=17")
+        assert.sameMembers(
+          tasks.map(({ id }: { id: string }) => id),
+          response.headers.get("x-service-task-id")?.split(", ") ?? []
+        )
+        for (const { id, receipt } of tasks) {
+          assert.strictEqual(receipt.captured, "3.00")
+          const { body } = yield* read(`/manage/v1/tasks/${id}`)
+          assert.deepInclude(body, { n: 1, seed: 7 })
+        }
         const one = yield* Effect.promise(() =>
           images.generate({
             model: "text-to-image-preview",
@@ -192,6 +197,138 @@ describe("the openai package makes images", () => {
       })
     )
 
+    it.effect("the size is the model's nearest, and what has no effect is named", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const chosen = (model: string, more: object) =>
+          Effect.promise(async () => {
+            const asked = { model, prompt: "a", response_format: "url", ...more } as const
+            const { response } = await images.generate(asked).withResponse()
+            return ["size", "ignored"].map((name) => response.headers.get(`x-service-${name}`))
+          })
+        assert.deepStrictEqual(
+          yield* chosen("text-to-image-max", {
+            size: "1792x1024",
+            quality: "hd",
+            style: "natural",
+            background: "opaque",
+            moderation: "low",
+            user: "someone"
+          }),
+          ["1664x928", "quality, style, moderation, user"]
+        )
+        assert.deepStrictEqual(yield* chosen("text-to-image-max", { size: "auto" }), [
+          "1664x928",
+          null
+        ])
+        assert.deepStrictEqual(yield* chosen("text-to-image-preview", { size: "512x512" }), [
+          "768x768",
+          null
+        ])
+        const wide = yield* call(
+          "/v1/images/edits",
+          json({
+            model: "image-edit-pro",
+            prompt: "b",
+            images: [Buffer.from(picture).toString("base64")],
+            size: "1792x1024"
+          })
+        )
+        assert.strictEqual(wide.headers.get("x-service-size"), "16:9 1K")
+        const { body } = yield* read(`/manage/v1/tasks/${wide.headers.get("x-service-task-id")}`)
+        assert.deepInclude(body, { aspect_ratio: "16:9", resolution: "1K" })
+      })
+    )
+
+    it.effect("OpenAI's own names stand for models, for images of words and of pictures", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        for (const model of ["gpt-image-1", "gpt-image-2", "dall-e-3"]) {
+          const { response } = yield* Effect.promise(() =>
+            images.generate({ model, prompt: "a", size: "1024x1536" }).withResponse()
+          )
+          assert.strictEqual(
+            response.headers.get("x-service-model"),
+            "alibaba/text-to-image-preview"
+          )
+          assert.strictEqual(response.headers.get("x-service-size"), "1024x1536")
+        }
+        const image = yield* Effect.promise(file)
+        const { response } = yield* Effect.promise(() =>
+          images.edit({ model: "gpt-image-1", prompt: "b", image }).withResponse()
+        )
+        assert.strictEqual(response.headers.get("x-service-model"), "google/image-edit-pro")
+        const error = yield* refusal(images.edit({ model: "dall-e-3", prompt: "b", image }))
+        assert.deepStrictEqual([error.status, error.code], [404, "2006"])
+      })
+    )
+
+    it.effect("several images are that many tasks, and a repeat finds them again", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const before = (yield* tasksOf()).length
+        const headers = { "idempotency-key": "order-2", "x-service-max-cost": "9.00" }
+        const generate = () =>
+          images
+            .generate({ model: "dall-e-3", prompt: "a", n: 3, response_format: "url" }, { headers })
+            .withResponse()
+        const first = yield* Effect.promise(generate)
+        assert.lengthOf(first.data.data ?? [], 3)
+        assert.strictEqual(first.response.headers.get("x-service-cost"), "9.00")
+        const again = yield* Effect.promise(generate)
+        assert.strictEqual(again.response.headers.get("idempotency-replayed"), "true")
+        assert.deepStrictEqual(again.data.data, first.data.data)
+        assert.strictEqual((yield* tasksOf()).length, before + 3)
+        const dear = yield* refusal(
+          images.generate(
+            { model: "dall-e-3", prompt: "a", n: 4 },
+            { headers: { "x-service-max-cost": "11.99" } }
+          )
+        )
+        assert.strictEqual(dear.code, "1103")
+        assert.include(dear.message, "These 4 tasks cost")
+        const broke = yield* refusal(
+          images.generate({ model: "text-to-image-max", prompt: "[[sim:fail]]", n: 2 })
+        )
+        assert.deepStrictEqual([broke.status, broke.code], [424, "2019"])
+        assert.strictEqual((yield* tasksOf()).length, before + 5)
+        const edited = yield* Effect.promise(async () =>
+          images.edit({ model: "image-edit", prompt: "b", image: await file(), n: 2 })
+        )
+        assert.lengthOf(edited.data ?? [], 2)
+      })
+    )
+
+    it.effect("several tasks of which not all succeed give the images that exist", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const order = { "idempotency-key": "order-3" }
+        const generate = (prefer?: string) =>
+          Effect.promise(() =>
+            images
+              .generate(
+                { model: "text-to-image-max", prompt: "[[sim:slow=3s]]", n: 2 },
+                { headers: prefer === undefined ? order : { ...order, prefer } }
+              )
+              .withResponse()
+          )
+        const { data, response } = yield* generate("respond-async")
+        assert.strictEqual(response.status, 202)
+        const url = response.headers.get("location") ?? ""
+        const ids = response.headers.get("x-service-task-id")?.split(", ") ?? []
+        assert.deepStrictEqual(
+          Object(data).tasks.map((it: { task_info: { id: string } }) => it.task_info.id),
+          ids
+        )
+        assert.isTrue(url.endsWith(`/${ids[0]}`))
+        assert.strictEqual(response.headers.get("x-service-cost"), "15.00")
+        assert.strictEqual((yield* call(url, { method: "DELETE" })).status, 200)
+        const ended = yield* generate()
+        assert.lengthOf(ended.data.data ?? [], 1)
+        assert.strictEqual(ended.response.headers.get("x-service-cost"), "7.50")
+      })
+    )
+
     it.effect("Prefer: respond-async is the 202 at once", () =>
       Effect.gen(function* () {
         const body = json({ model: "text-to-image-max", prompt: hang })
@@ -230,30 +367,34 @@ describe("the openai package makes images", () => {
         assert.deepStrictEqual(
           yield* faults({
             model,
-            n: 2,
-            quality: "hd",
-            style: "natural",
+            n: 11,
+            background: "transparent",
             stream: true,
             response_format: "svg",
             output_format: "webp",
-            size: "10x10",
+            size: "10*",
             other: 1
           }),
           [
-            "#/quality",
-            "#/style",
+            "#/background",
             "#/output_format",
             "#/stream",
+            "#/size",
             "#/n",
             "#/response_format",
             "#/other",
-            "#/prompt",
-            "#/size"
+            "#/prompt"
           ]
         )
-        const edit = { model: "image-edit-pro", prompt: "a", images: ["QQ=="], size: "1536x1024" }
+        const wrong = yield* bodyOf(
+          yield* call("/v1/images/generations", json({ ...max, n: "2x", size: "10 x 10" }))
+        )
+        assert.deepStrictEqual(
+          wrong.errors.map(({ detail }: { detail: string }) => detail.split(", got ")[1]),
+          ['"10 x 10"', '"2x"']
+        )
+        const edit = { model: "image-edit-pro", prompt: "a", images: ["QQ=="] }
         assert.include(yield* faults({ ...edit, mask: "x" }, "/v1/images/edits"), "#/mask")
-        assert.include(yield* faults(edit, "/v1/images/edits"), "#/size")
         const { url } = yield* Running
         const open = yield* Effect.promise(() => fetch(`${url}/v1/images/edits`, json(max)))
         assert.strictEqual(open.status, 401)

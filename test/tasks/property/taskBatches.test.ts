@@ -4,6 +4,7 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import type { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import type { Acceptance } from "../../../src/tasks/TaskStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -31,6 +32,8 @@ interface Create {
   readonly runningMax: number
   readonly userRunningMax: number
   readonly metadata: object | null
+  /** So many tasks more, created together with it. */
+  readonly others: number
 }
 
 /** An end of the n-th task: `share` in quarters of its price; undefined: it failed. An owner names its epoch. */
@@ -57,7 +60,8 @@ const create: fc.Arbitrary<Create> = fc.record({
   minute: fc.constantFrom(0, 0, 0, 1, 1440, 1500),
   runningMax: fc.constantFrom(0, 0, 3),
   userRunningMax: fc.constantFrom(0, 0, 0, 4),
-  metadata: fc.constantFrom(null, { z: 1, a: 2 })
+  metadata: fc.constantFrom(null, { z: 1, a: 2 }),
+  others: fc.constantFrom(0, 0, 0, 1, 2)
 })
 const end: fc.Arbitrary<End> = fc.record({
   n: fc.nat({ max: 20 }),
@@ -120,11 +124,18 @@ const rowsOf = Effect.fnUntraced(function* (users: ReadonlyArray<UserId>) {
   })
 })
 
+interface Made {
+  readonly by: number
+  readonly id: TaskId
+  readonly price: number
+  readonly more: ReadonlyArray<TaskId>
+}
+
 /** The same people, twice: the calls of a round are a batch of one side, and come one after another at the other. */
 class Side {
   readonly users: ReadonlyArray<UserId>
   readonly concurrency: 1 | "unbounded"
-  readonly tasks: Array<{ readonly by: number; readonly id: TaskId; readonly price: number }> = []
+  readonly tasks: Array<Made> = []
   readonly #names = new Map<string, string>()
 
   constructor(users: ReadonlyArray<UserId>, concurrency: Side["concurrency"]) {
@@ -136,9 +147,13 @@ class Side {
   readonly create = Effect.fnUntraced(function* (this: Side, creates: ReadonlyArray<Create>) {
     const made = creates.map((it) => {
       const mine = this.tasks.filter(({ by }) => by === it.by)
-      const task = mine[it.again ?? mine.length] ?? { by: it.by, id: newTaskId(), price: it.price }
+      const more = Array.from({ length: it.others }, newTaskId)
+      const made = { by: it.by, id: newTaskId(), price: it.price, more }
+      const task = mine[it.again ?? mine.length] ?? made
       if (!mine.includes(task)) {
-        this.#names.set(task.id, `task ${this.tasks.length}`)
+        for (const [n, id] of [task.id, ...more].entries()) {
+          this.#names.set(id, `task ${this.tasks.length}.${n}`)
+        }
         this.tasks.push(task)
       }
       return { ...it, ...task, now: DateTime.add(noon, { minutes: it.minute }) }
@@ -153,9 +168,9 @@ class Side {
     )
   })
 
-  #accept(it: Create & { readonly id: TaskId; readonly now: DateTime.Utc }) {
+  #accept(it: Create & Made & { readonly now: DateTime.Utc }) {
     const user = this.users[it.by]!
-    return accept(user, it.price, {
+    const create: Partial<Acceptance> = {
       taskId: it.id,
       apiKeyId: it.isKeyed ? callKeyOf(user) : null,
       model: it.model,
@@ -171,7 +186,8 @@ class Side {
         responseBody: `{"price":${it.price}}`,
         since: DateTime.subtract(it.now, { hours: 24 })
       }))
-    }).pipe(Effect.map(({ outcome }) => outcome))
+    }
+    return Effect.map(accept(user, it.price, create, it.more), ({ outcome }) => outcome)
   }
 
   readonly end = Effect.fnUntraced(function* (this: Side, ends: ReadonlyArray<End>) {

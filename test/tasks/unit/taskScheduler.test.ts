@@ -81,9 +81,9 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
               claims.push(asked)
               return claim(asked)
             }),
-          accept: (acceptance) =>
+          accept: (acceptances) =>
             Effect.sync(() => {
-              accepted.push(acceptance)
+              accepted.push(...acceptances)
               return { _tag: "Accepted" as const, balance: zero, endpoints: [], left: null }
             })
         })
@@ -94,30 +94,34 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
   return { accepted, begun, claims, context }
 })
 
+const request = {
+  principal: { userId, apiKeyId: "key" } as never,
+  path: entry,
+  body: {},
+  traceId: "0".repeat(32),
+  idempotency: Option.none(),
+  maxCost: undefined
+}
+
 const create = Effect.flatMap(makeAccept, (accept) =>
-  accept(
+  accept(request, [
     {
-      principal: { userId, apiKeyId: "key" } as never,
-      path: entry,
-      body: {},
-      traceId: "0".repeat(32),
-      idempotency: Option.none(),
-      maxCost: undefined
-    },
-    {
-      models: [{ entry, price: { per: "call", amount: zero } }],
-      catalogId: null,
-      sandbox: true
-    },
-    makeTaskId(0),
-    {
-      body: { prompt: "A lighthouse" } as never,
-      metadata: null,
-      models: [{ entry, price: { per: "call", amount: zero }, amount: zero }],
-      leftOut: [],
-      most: zero
+      request,
+      offer: {
+        models: [{ entry, price: { per: "call", amount: zero } }],
+        catalogId: null,
+        sandbox: true
+      },
+      taskId: makeTaskId(0),
+      priced: {
+        body: { prompt: "A lighthouse" } as never,
+        metadata: null,
+        models: [{ entry, price: { per: "call", amount: zero }, amount: zero }],
+        leftOut: [],
+        most: zero
+      }
     }
-  )
+  ])
 )
 
 /** Real time, in which something would happen that must not. */
