@@ -17,9 +17,11 @@ import { CallBill } from "./CallBill.ts"
 import { stillHeld } from "./CallHolds.ts"
 import { candidatesOf, modelOf, planOf } from "./CallPlan.ts"
 import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./CallPlan.ts"
+import { makeTraceCall } from "./CallTelemetry.ts"
+import type { TraceCall } from "./CallTelemetry.ts"
 import { closedRoute } from "./ClosedRoute.ts"
 import { Metering } from "./Metering.ts"
-import type { CallStart, HeldCall } from "./Metering.ts"
+import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
 import { aliasAt, refuseOtherModel, soldModels } from "./ModelList.ts"
 import { dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { CallRequest, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
@@ -60,6 +62,7 @@ export class Passthrough extends Context.Service<
           catalog: yield* Catalog,
           clock,
           metering: yield* Metering,
+          trace: yield* makeTraceCall,
           upstream: yield* UpstreamCalls
         })
       })
@@ -72,6 +75,7 @@ interface Services {
   readonly catalog: Catalog["Service"]
   readonly clock: Clock.Clock
   readonly metering: Metering["Service"]
+  readonly trace: TraceCall | undefined
   readonly upstream: UpstreamCalls["Service"]
 }
 
@@ -154,7 +158,7 @@ interface PaidCall {
 
 /** 3 and 4. */
 const planAndHold = (
-  { abandoned, clock, metering, upstream }: Services,
+  { abandoned, clock, metering, trace, upstream }: Services,
   call: PassthroughCall
 ): Effect.Effect<PaidCall, Failure> => {
   if (call.to.route.meter.per === "tokens" && abandoned.isFull(call.principal.userId)) {
@@ -168,13 +172,27 @@ const planAndHold = (
   const start = startOf(call, models, id, upstream)
   // A reservation is settled by the model that was held for
   const mayDraw = models.alias === undefined
-  return Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) => ({
+  const paid = Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) => ({
     call,
     start,
     models,
     held,
     begunMillis
   }))
+  return trace === undefined ? paid : Effect.flatMap(paid, (paid) => traced(trace, paid))
+}
+
+/** Its settlement ends its span. */
+const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
+  const { held, models, start } = paid
+  const [first] = models.candidates
+  return Effect.map(trace(start, first.call.to.route.provider, first.plan), (end) => {
+    const close = (it: CallEnd) => {
+      end(it)
+      held.close(it)
+    }
+    return { ...paid, held: { ...held, close } }
+  })
 }
 
 /**

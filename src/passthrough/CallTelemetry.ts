@@ -1,0 +1,126 @@
+import { Clock, Context, Effect, Exit, Metric, Tracer } from "effect"
+import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
+import type { Provider } from "../domain/Provider.ts"
+import type { CallPlan } from "./CallPlan.ts"
+import type { CallEnd, CallStart } from "./CallStore.ts"
+
+/** A call that is being traced. */
+export type CallTrace = (end: CallEnd) => void
+
+/** Begins the span of a call, from its hold to its settlement, as a child of the request's span. */
+export type TraceCall = (
+  start: CallStart,
+  provider: Provider,
+  plan: CallPlan
+) => Effect.Effect<CallTrace>
+
+/**
+ * Spans and metrics of metered calls under OpenTelemetry's names for generative AI, without prompts and answers;
+ * `undefined` without a tracer, so that ordinary calls pay nothing. The sandbox is no model, and is left out.
+ * docs/reference/configuration.md#telemetry
+ */
+export const makeTraceCall: Effect.Effect<TraceCall | undefined> = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const tracer = yield* Effect.tracer
+  if (tracer === Tracer.Tracer.defaultValue()) return undefined
+  return (start, provider, plan) => (start.sandbox ? notTraced : traced(clock, provider, plan))
+})
+
+const notTraced = Effect.succeed<CallTrace>(() => {})
+
+const traced = (clock: Clock.Clock, provider: Provider, plan: CallPlan) =>
+  Effect.gen(function* () {
+    const { metered } = plan
+    const operation = metered._tag === "Tokens" ? operations[metered.protocol] : "call"
+    const model = metered._tag === "Tokens" ? metered.model.model : (plan.model ?? "")
+    const labels = {
+      "gen_ai.operation.name": operation,
+      "gen_ai.provider.name": provider === "gemini" ? "gcp.gemini" : provider,
+      "gen_ai.request.model": model
+    }
+    const span = yield* Effect.makeSpan(`${operation} ${model}`.trim(), {
+      kind: "client",
+      attributes: labels
+    })
+    const began = clock.currentTimeMillisUnsafe()
+    return (end: CallEnd): void => {
+      describe(span, end)
+      const seconds = (clock.currentTimeMillisUnsafe() - began) / 1000
+      const error = errorOf(end)
+      record(durations, error === undefined ? labels : { ...labels, "error.type": error }, seconds)
+      for (const [type, count] of Object.entries(countsOf(end))) {
+        record(tokens, { ...labels, "gen_ai.token.type": type }, count)
+      }
+      span.end(
+        clock.currentTimeNanosUnsafe(),
+        error === undefined ? Exit.void : Exit.fail(new Error(error))
+      )
+    }
+  })
+
+const operations: { readonly [protocol in UsageProtocol]: string } = {
+  "openai-chat": "chat",
+  "openai-responses": "chat",
+  "openai-embeddings": "embeddings",
+  "anthropic-messages": "chat",
+  "gemini-generate": "generate_content",
+  "gemini-embeddings": "embeddings"
+}
+
+/** Nothing was bought: the status of the vendor, or how the call ended. */
+const errorOf = ({ outcome, status }: CallEnd): string | undefined =>
+  outcome === "settled" ? undefined : String(status ?? outcome)
+
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined
+
+/** What the vendor has reported; estimates of the gateway are no measurement. */
+const countsOf = ({ usage }: CallEnd): Record<string, number> => {
+  if (usage === null || usage["counted"] === true) return {}
+  const input = numberOf(usage["inputTokens"])
+  const output = numberOf(usage["outputTokens"])
+  return {
+    ...(input === undefined ? {} : { input }),
+    ...(output === undefined ? {} : { output })
+  }
+}
+
+const describe = (span: Tracer.Span, end: CallEnd): void => {
+  const { firstTokenMillis, status, usage } = end
+  const error = errorOf(end)
+  const { input, output } = countsOf(end)
+  const values = {
+    "gen_ai.usage.input_tokens": input,
+    "gen_ai.usage.output_tokens": output,
+    "gen_ai.usage.cache_read.input_tokens": numberOf(usage?.["cachedInputTokens"]),
+    "gen_ai.usage.cache_creation.input_tokens": numberOf(usage?.["cacheWriteTokens"]),
+    "gen_ai.usage.reasoning.output_tokens": numberOf(usage?.["reasoningTokens"]),
+    "gen_ai.response.time_to_first_chunk":
+      firstTokenMillis === undefined ? undefined : firstTokenMillis / 1000,
+    "http.response.status_code": status ?? undefined,
+    "error.type": error
+  }
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined) span.attribute(name, value)
+  }
+}
+
+const durations = Metric.histogram("gen_ai.client.operation.duration", {
+  description: "Duration of calls to language models",
+  attributes: { unit: "seconds" },
+  boundaries: [
+    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92
+  ]
+})
+
+const tokens = Metric.histogram("gen_ai.client.token.usage", {
+  description: "Tokens that vendors have reported for calls",
+  attributes: { unit: "{token}" },
+  boundaries: Array.from({ length: 14 }, (_, power) => 4 ** power)
+})
+
+const record = (
+  metric: Metric.Histogram<number>,
+  labels: Record<string, string>,
+  value: number
+): void => Metric.withAttributes(metric, labels).updateUnsafe(value, Context.empty())

@@ -1,0 +1,88 @@
+import { Tracer } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/** Spans and metrics under OpenTelemetry's names. docs/reference/configuration.md#telemetry */
+const spans: Array<Tracer.NativeSpan> = []
+let upstream: MockVendor
+let gateway: TestGateway
+
+beforeAll(async () => {
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      spans.push(span)
+      return span
+    }
+  })
+  upstream = await mockOpenAi()
+  gateway = await startGateway(
+    { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: upstream.origin },
+    1000n,
+    tracer
+  )
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+
+const secret = "a prompt that nobody else may read"
+const chat = { model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: secret }] }
+
+/** The span of the newest call, when it has ended. */
+const spanOf = async (body: object) => {
+  await (await gateway.post("/v1/chat/completions", body)).text()
+  await gateway.settled()
+  const span = spans.findLast(({ name }) => name === "chat gpt-4o")
+  assert(span !== undefined && span.status._tag === "Ended")
+  return { span, exit: span.status.exit._tag }
+}
+
+describe("the span of a call", () => {
+  it("names operation, provider and model, and has the tokens that the vendor reports", async () => {
+    const { exit, span } = await spanOf(chat)
+    const [call] = await gateway.calls()
+    const values = Object.fromEntries(span.attributes)
+    assert.equal(exit, "Success")
+    assert.equal(span.kind, "client")
+    assert.equal(values["gen_ai.operation.name"], "chat")
+    assert.equal(values["gen_ai.provider.name"], "openai")
+    assert.equal(values["gen_ai.request.model"], "gpt-4o")
+    assert.equal(values["gen_ai.usage.input_tokens"], call?.usage?.["inputTokens"])
+    assert.equal(values["gen_ai.usage.output_tokens"], call?.usage?.["outputTokens"])
+  })
+
+  it("ends with its stream, and has the time to the first chunk", async () => {
+    const { span } = await spanOf({ ...chat, stream: true })
+    assert.isNumber(span.attributes.get("gen_ai.response.time_to_first_chunk"))
+    assert.isNumber(span.attributes.get("gen_ai.usage.output_tokens"))
+  })
+
+  it("a refusal of the vendor is its error", async () => {
+    upstream.script = (_, response) => json(response, 400, { error: { message: "no" } })
+    const { exit, span } = await spanOf(chat)
+    upstream.script = openAiScript
+    assert.equal(exit, "Failure")
+    assert.equal(span.attributes.get("error.type"), "400")
+  })
+
+  it("metrics count calls and tokens by model", async () => {
+    const text = await gateway.metrics()
+    assert.match(
+      text,
+      /gen_ai_client_token_usage_count\{[^}]*gen_ai_request_model="gpt-4o"[^}]*gen_ai_token_type="input"[^}]*\} 2/u
+    )
+    assert.match(text, /gen_ai_client_operation_duration_count\{[^}]*error_type="400"[^}]*\} 1/u)
+  })
+
+  it("nothing of the prompt is in any span", () => {
+    const text = JSON.stringify(spans.map(({ attributes, name }) => [name, [...attributes]]))
+    assert.notInclude(text, secret)
+    assert.include(text, "gen_ai.operation.name")
+  })
+})
