@@ -17,6 +17,9 @@ export interface Choice {
   readonly isTruncated: boolean
 }
 
+/** What a language model says: a text, or the call of a tool. */
+export type Answer = string | ToolCall
+
 /** The simulated output of a language model, equal for equal requests. */
 export interface Completion {
   /** Hex digits for ids. */
@@ -50,7 +53,7 @@ const choicesMax = 128
 /** Of each end of a body: hashing all of a large one would hold the event loop. */
 const hashedBytes = 4 * 1024 * 1024
 
-export const parseRequest = (request: UpstreamRequest, answer?: string): ParsedRequest => {
+export const parseRequest = (request: UpstreamRequest, answer?: Answer): ParsedRequest => {
   const document = Result.getOrUndefined(documentOf(request.body))
   const body = document && atOnce(valueWithTexts(document))
   const seed = createHash("sha256")
@@ -107,13 +110,15 @@ const requestedTokens = (body: unknown): number | undefined =>
       at(body, "generation_config", "max_output_tokens")
   )
 
-/** `answer`: the text in place of the simulator's own, of its structured output and its tool calls. */
-const choiceOf = (body: unknown, answer: string | undefined): Choice => {
+/** `answer` takes the place of the simulator's own text, structured output and tool calls. */
+const choiceOf = (body: unknown, answer: Answer | undefined): Choice => {
   const limit = limitOf(body)
-  const tool = answer === undefined ? toolCallOf(body) : undefined
+  const text = typeof answer === "string" ? answer : undefined
+  const tool =
+    typeof answer === "object" ? answer : text === undefined ? toolCallOf(body) : undefined
   const call = { tokens: [], tool, isTruncated: false }
   if (tool !== undefined && tokensOf(call) <= limit) return call
-  const tokens = tool === undefined ? textTokens(body, answer) : []
+  const tokens = tool === undefined ? textTokens(body, text) : []
   return {
     tokens: tokens.slice(0, limit),
     tool: undefined,

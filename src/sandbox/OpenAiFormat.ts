@@ -1,5 +1,6 @@
 import { textDeltas, textOf } from "./Completion.ts"
 import type { Choice, Completion } from "./Completion.ts"
+import type { ToolCall } from "./ToolCalls.ts"
 
 /** Fixed, so that equal requests give equal bytes. Unix seconds. */
 export const createdSeconds = 1_735_689_600
@@ -17,16 +18,22 @@ const idOf = ({ seed }: Completion): string => `chatcmpl-${seed.slice(0, 29)}`
 const finishOf = ({ isTruncated, tool }: Choice): string =>
   tool === undefined ? (isTruncated ? "length" : "stop") : "tool_calls"
 
-const toolCallsOf = ({ seed }: Completion, { tool }: Choice, index: number) =>
-  tool === undefined
-    ? undefined
-    : [
-        {
-          id: `call_${index}${seed.slice(0, 23)}`,
-          type: "function",
-          function: { name: tool.name, arguments: JSON.stringify(tool.arguments) }
-        }
-      ]
+/** What a tool is called with: JSON, or the text of a custom tool. */
+export const argumentText = ({ arguments: given }: ToolCall): string =>
+  typeof given === "string" ? given : JSON.stringify(given)
+
+const calledWith = (tool: ToolCall, text: string) =>
+  typeof tool.arguments === "string"
+    ? { custom: { input: text } }
+    : { function: { arguments: text } }
+
+const toolCallOf = ({ seed }: Completion, tool: ToolCall, index: number, text: string) => {
+  const id = `call_${index}${seed.slice(0, 23)}`
+  const { name } = tool
+  return typeof tool.arguments === "string"
+    ? { id, type: "custom", custom: { name, input: text } }
+    : { id, type: "function", function: { name, arguments: text } }
+}
 
 export const chatCompletion = (completion: Completion) => ({
   id: idOf(completion),
@@ -34,7 +41,8 @@ export const chatCompletion = (completion: Completion) => ({
   created: createdSeconds,
   model: completion.model,
   choices: completion.choices.map((choice, index) => {
-    const calls = toolCallsOf(completion, choice, index)
+    const { tool } = choice
+    const calls = tool && [toolCallOf(completion, tool, index, argumentText(tool))]
     return {
       index,
       message: {
@@ -84,11 +92,12 @@ export const chatCompletionEvents = (
 
 /** A tool call as OpenAI streams it: first its name, then its arguments. */
 const deltasOf = (completion: Completion, choice: Choice, index: number): ReadonlyArray<object> => {
-  const [call] = toolCallsOf(completion, choice, index) ?? []
-  if (call === undefined) return textDeltas(choice).map((content) => ({ content }))
-  const named = { ...call, function: { ...call.function, arguments: "" } }
-  const rest = { function: { arguments: call.function.arguments } }
-  return [named, rest].map((part) => ({ tool_calls: [{ index: 0, ...part }] }))
+  const { tool } = choice
+  if (tool === undefined) return textDeltas(choice).map((content) => ({ content }))
+  const named = toolCallOf(completion, tool, index, "")
+  return [named, calledWith(tool, argumentText(tool))].map((part) => ({
+    tool_calls: [{ index: 0, ...part }]
+  }))
 }
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`

@@ -1,6 +1,6 @@
 import { textDeltas, textOf } from "./Completion.ts"
 import type { Completion } from "./Completion.ts"
-import { createdSeconds } from "./OpenAiFormat.ts"
+import { argumentText, createdSeconds } from "./OpenAiFormat.ts"
 
 const usageOf = ({ inputTokens, outputTokens }: Completion) => ({
   input_tokens: inputTokens,
@@ -39,33 +39,26 @@ const responseOf = (completion: Completion, status: string, output: ReadonlyArra
 const endOf = ({ choices: [choice] }: Completion): string =>
   choice.isTruncated ? "incomplete" : "completed"
 
-/** The output item: a message or a function call, with its text so far. */
+/** The output item: a message or the call of a tool, with its text so far. */
 const itemOf = (completion: Completion, status: string, text: string) => {
   const { seed } = completion
   const [{ tool }] = completion.choices
   const id = seed.slice(0, 32)
-  return tool === undefined
-    ? {
-        id: `msg_${id}`,
-        type: "message",
-        status,
-        role: "assistant",
-        content: status === "in_progress" ? [] : [partOf(text)]
-      }
-    : {
-        id: `fc_${id}`,
-        type: "function_call",
-        status,
-        call_id: `call_${seed.slice(0, 24)}`,
-        name: tool.name,
-        arguments: text
-      }
+  if (tool === undefined) {
+    const content = status === "in_progress" ? [] : [partOf(text)]
+    return { id: `msg_${id}`, type: "message", status, role: "assistant", content }
+  }
+  const { arguments: given, ...named } = tool
+  const call = { status, call_id: `call_${seed.slice(0, 24)}`, ...named }
+  return typeof given === "string"
+    ? { id: `ctc_${id}`, type: "custom_tool_call", ...call, input: text }
+    : { id: `fc_${id}`, type: "function_call", ...call, arguments: text }
 }
 
 const partOf = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] })
 
 const wholeOf = ({ choices: [choice] }: Completion): string =>
-  choice.tool === undefined ? textOf(choice) : JSON.stringify(choice.tool.arguments)
+  choice.tool === undefined ? textOf(choice) : argumentText(choice.tool)
 
 /** docs/reference/vendors.md#openai-responses */
 export const openAiResponse = (completion: Completion) =>
@@ -118,7 +111,14 @@ const textEvents = (completion: Completion, place: object): Events => {
 
 const callEvents = (completion: Completion, place: object): Events => {
   const whole = wholeOf(completion)
-  const name = completion.choices[0].tool?.name
+  const [{ tool }] = completion.choices
+  const name = tool?.name
+  if (typeof tool?.arguments === "string") {
+    return [
+      ["response.custom_tool_call_input.delta", { ...place, delta: whole }],
+      ["response.custom_tool_call_input.done", { ...place, input: whole }]
+    ]
+  }
   return [
     ["response.function_call_arguments.delta", { ...place, delta: whole }],
     ["response.function_call_arguments.done", { ...place, name, arguments: whole }]

@@ -2,32 +2,60 @@ import { at } from "../domain/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 import { listOf, textsOf } from "./SchemaTypes.ts"
 
-/** A simulated call of a tool. */
+/** A simulated call of a tool. A custom tool of OpenAI takes a text in place of arguments. */
 export interface ToolCall {
   readonly name: string
-  readonly arguments: object
+  readonly arguments: object | string
+  /** Of a tool of OpenAI's Responses that was offered in one. */
+  readonly namespace?: string
 }
 
-interface OfferedTool {
-  readonly name: string
-  readonly schema: unknown
+interface OfferedTool extends Pick<ToolCall, "name" | "namespace"> {
+  /** Arguments that suit it. */
+  readonly example: () => object | string
 }
 
 /** The functions among the tools, in the format of OpenAI, Anthropic or Gemini; hosted tools are excluded. */
 const toolsOf = (body: unknown): ReadonlyArray<OfferedTool> =>
-  listOf(at(body, "tools"))
-    .flatMap((tool) =>
-      [tool, at(tool, "function")].concat(
-        listOf(at(tool, "functionDeclarations") ?? at(tool, "function_declarations"))
-      )
+  [
+    ...listOf(at(body, "tools")),
+    // Codex offers its tools as items of the input
+    ...listOf(at(body, "input")).flatMap((item) =>
+      at(item, "type") === "additional_tools" ? listOf(at(item, "tools")) : []
     )
-    .flatMap((tool) => {
-      const name = at(tool, "name")
-      const type = at(tool, "type") ?? "function"
-      return typeof name === "string" && (type === "function" || type === "custom")
-        ? [{ name, schema: schemaOf(tool) }]
-        : []
+  ].flatMap(offeredBy)
+
+const offeredBy = (tool: unknown): ReadonlyArray<OfferedTool> => {
+  if (at(tool, "type") === "namespace") {
+    const namespace = String(at(tool, "name"))
+    return listOf(at(tool, "tools")).flatMap((it) =>
+      offeredBy(it).map(({ example, name }) => ({ example, name, namespace }))
+    )
+  }
+  const custom = at(tool, "custom") ?? tool
+  if (at(tool, "type") === "custom" && schemaOf(tool) === undefined) {
+    // No text is made up for a grammar
+    const isFree = at(custom, "format", "type") !== "grammar"
+    return isFree ? named(custom, () => "simulated") : []
+  }
+  return [tool, at(tool, "function")]
+    .concat(listOf(at(tool, "functionDeclarations") ?? at(tool, "function_declarations")))
+    .flatMap((one) => {
+      const type = at(one, "type") ?? "function"
+      const isCallable = type === "function" || type === "custom"
+      return isCallable ? named(one, () => argumentsFor(schemaOf(one))) : []
     })
+}
+
+const argumentsFor = (schema: unknown): object => {
+  const made = exampleOf(schema)
+  return typeof made === "object" && made !== null && !Array.isArray(made) ? made : {}
+}
+
+const named = (tool: unknown, example: OfferedTool["example"]): ReadonlyArray<OfferedTool> => {
+  const name = at(tool, "name")
+  return typeof name === "string" ? [{ name, example }] : []
+}
 
 const schemaOf = (tool: unknown): unknown =>
   at(tool, "parameters") ?? at(tool, "input_schema") ?? at(tool, "parametersJsonSchema")
@@ -47,7 +75,8 @@ const forcing = (names: ReadonlyArray<unknown>): ToolChoice => ({
 })
 
 /** Chat nests the name of a function; responses and Anthropic do not. */
-const nameOf = (tool: unknown): unknown => at(tool, "function", "name") ?? at(tool, "name")
+const nameOf = (tool: unknown): unknown =>
+  at(tool, "function", "name") ?? at(tool, "custom", "name") ?? at(tool, "name")
 
 /** `tool_choice` of OpenAI and Anthropic, and Gemini's `mode`. */
 const choiceOf = (body: unknown): ToolChoice => {
@@ -110,7 +139,7 @@ const endsWithResult = (body: unknown): boolean => {
   const last = turnsOf(body).at(-1)
   return (
     at(last, "role") === "tool" ||
-    at(last, "type") === "function_call_output" ||
+    String(at(last, "type")).endsWith("_call_output") ||
     listOf(at(last, "content")).some((block) => at(block, "type") === "tool_result") ||
     listOf(at(last, "parts")).some((part) => at(part, "functionResponse") !== undefined)
   )
@@ -136,9 +165,6 @@ export const toolCallOf = (body: unknown): ToolCall | undefined => {
   if (endsWithResult(body)) return undefined
   const tool = chosenTool(body)
   if (tool === undefined) return undefined
-  const made = exampleOf(tool.schema)
-  return {
-    name: tool.name,
-    arguments: typeof made === "object" && made !== null && !Array.isArray(made) ? made : {}
-  }
+  const { example, ...called } = tool
+  return { ...called, arguments: example() }
 }

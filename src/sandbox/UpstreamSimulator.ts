@@ -7,7 +7,7 @@ import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
-import type { ParsedRequest } from "./Completion.ts"
+import type { Answer, ParsedRequest } from "./Completion.ts"
 import {
   embeddingsBody,
   geminiEmbeddingsBody,
@@ -26,12 +26,12 @@ import { UnsatisfiableSchema } from "./SchemaExample.ts"
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
  * bytes. Requests that no vendor would accept are refused, so that a small request cannot cost much.
- * `answerOf` gives texts in place of the simulator's own. docs/reference/vendors.md#sandbox
+ * `answerOf` gives answers in place of the simulator's own. docs/reference/vendors.md#sandbox
  */
 export const makeSimulator =
   (
     catalogNow: () => UpstreamCatalog,
-    answerOf?: (request: UpstreamRequest) => string | undefined
+    answerOf?: (request: UpstreamRequest) => Answer | undefined
   ) =>
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
     Effect.sync(() => {
@@ -57,7 +57,7 @@ export const makeSimulator =
 const responseOf = (
   provider: Provider,
   request: UpstreamRequest,
-  answer: string | undefined
+  answer: Answer | undefined
 ): UpstreamResponse => {
   const parsed = parseRequest(request, answer)
   switch (provider) {

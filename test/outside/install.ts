@@ -1,18 +1,50 @@
 import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const folder = import.meta.dirname
-const lock = readFileSync(join(folder, "package-lock.json"))
-const digest = createHash("sha256").update(lock).digest("hex")
-/** Names the lock file that the folder beside it was installed from. */
-const mark = join(folder, "node_modules", ".installed-lock")
 
-if (!existsSync(mark) || readFileSync(mark, "utf8") !== digest) {
-  // No package here needs its install script
-  const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-  const { status } = spawnSync("npm", words, { cwd: folder, stdio: "inherit" })
-  if (status !== 0) process.exit(status ?? 1)
-  writeFileSync(mark, digest)
+/** Installs what a file names, unless it did so before: a mark has the digest of the file. */
+const once = (file: string, mark: string, install: () => boolean) => {
+  const digest = createHash("sha256").update(readFileSync(file)).digest("hex")
+  if (existsSync(mark) && readFileSync(mark, "utf8") === digest) return
+  if (install()) writeFileSync(mark, digest)
 }
+
+/** No package here needs its install script. */
+const installNpm = (cwd: string) =>
+  once(join(cwd, "package-lock.json"), join(cwd, "node_modules", ".installed-lock"), () => {
+    const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    const { status } = spawnSync("npm", words, { cwd, stdio: "inherit" })
+    if (status !== 0) process.exit(status ?? 1)
+    return true
+  })
+
+/** Into an environment of its own; without Python or PyPI its tests are left out, which is printed. */
+const installPython = (cwd: string) => {
+  const requirements = join(cwd, "requirements.txt")
+  const environment = join(cwd, "node_modules", ".python")
+  once(requirements, join(environment, ".installed"), () => {
+    rmSync(environment, { recursive: true, force: true })
+    const pip = join(environment, "bin", "pip")
+    const words = ["install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
+    const steps: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+      ["python3", ["-m", "venv", environment]],
+      [pip, [...words, "--requirement", requirements]]
+    ]
+    for (const [program, given] of steps) {
+      const { error, status, stderr } = spawnSync(program, given, { encoding: "utf8" })
+      if (status === 0) continue
+      const reason = error?.message ?? stderr.trim().split("\n").at(-1)
+      console.log(`Skipped: ${requirements} cannot be installed here (${reason})`)
+      rmSync(environment, { recursive: true, force: true })
+      return false
+    }
+    return true
+  })
+}
+
+installNpm(folder)
+installNpm(join(folder, "agents"))
+installPython(join(folder, "agents"))

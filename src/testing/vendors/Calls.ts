@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { makeUpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
 import type { Provider } from "../../domain/Provider.ts"
+import type { Answer } from "../../sandbox/Completion.ts"
 import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
 import type { UpstreamRequest, UpstreamResponse } from "../../vendors/upstream/UpstreamExchange.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
-/** The text of a language model for a request; `undefined` for the simulator's answer. */
-export type AnswerOf = (request: VendorRequest) => string | undefined
+/** What a language model says to a request: a text or the call of a tool; `undefined` for the simulator's answer. */
+export type AnswerOf = (request: VendorRequest) => Answer | undefined
 
 /** The paths of language models and of the list of models. docs/reference/vendors.md#openai-calls */
 const callPaths: { readonly [provider in Provider]?: RegExp } = {

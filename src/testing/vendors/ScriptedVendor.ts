@@ -14,7 +14,10 @@ export interface VendorServerOptions {
    * by the machine's clock. Without a script, and for models that it does not name: at once what was ordered.
    */
   readonly script?: MockScript
-  /** The text of a language model; default: the sandbox's, with tool calls and structured output. */
+  /**
+   * What a language model says to a request: a text, or `{ name, arguments }` to call a tool. Default: the sandbox's
+   * answer.
+   */
   readonly answer?: AnswerOf
   /** The accepted key. Default: one in the vendor's form. */
   readonly key?: string

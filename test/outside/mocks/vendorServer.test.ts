@@ -77,6 +77,46 @@ describe("openai at a vendor server", () => {
   })
 })
 
+it("calls tools by its script, in every wire format", async () => {
+  const call = { name: "weather", arguments: { city: "Basel" } }
+  const answer = () => call
+  await using openai = await startVendorServer("openai", {
+    answer: ({ path }) => (path.endsWith("/responses") ? { ...call, arguments: "Basel" } : call)
+  })
+  const client = new OpenAI({ apiKey: openai.key, baseURL: `${openai.url}/v1` })
+  const messages = [{ role: "user" as const, content: "Where to?" }]
+  const chat = client.chat.completions.stream({ model: "gpt-4o", messages })
+  const [called] = (await chat.finalMessage()).tool_calls ?? []
+  assert.deepInclude(called?.type === "function" && called.function, {
+    name: "weather",
+    arguments: '{"city":"Basel"}'
+  })
+  const custom = await client.responses
+    .stream({ model: "gpt-4o", input: "Where to?" })
+    .finalResponse()
+  assert.deepInclude(custom.output[0], {
+    type: "custom_tool_call",
+    name: "weather",
+    input: "Basel"
+  })
+  await using anthropic = await startVendorServer("anthropic", { answer })
+  const other = new Anthropic({ apiKey: anthropic.key, baseURL: anthropic.url })
+  const { content } = await other.messages
+    .stream({ model: "claude-sonnet-4-5", max_tokens: 100, messages })
+    .finalMessage()
+  assert.deepInclude(content[0], { type: "tool_use", name: "weather", input: { city: "Basel" } })
+  await using gemini = await startVendorServer("gemini", { answer })
+  const google = new GoogleGenAI({
+    apiKey: gemini.key,
+    httpOptions: { baseUrl: gemini.url }
+  })
+  const made = await google.models.generateContent({
+    model: "gemini-2.5-flash",
+    contents: "Where to?"
+  })
+  assert.deepEqual(made.functionCalls, [{ name: "weather", args: { city: "Basel" } }])
+})
+
 it("@anthropic-ai/sdk at a vendor server sends messages, whole and as a stream, and is refused", async () => {
   await using server = await startVendorServer("anthropic", { answer: () => text })
   const client = new Anthropic({ apiKey: server.key, baseURL: server.url, maxRetries: 0 })

@@ -148,6 +148,41 @@ describe("the simulator calls a tool", () => {
   )
 })
 
+describe("a custom tool of OpenAI's", () => {
+  const freeText = { type: "custom", name: "note", format: { type: "text" } }
+  const grammar = { type: "custom", name: "patch", format: { type: "grammar", syntax: "lark" } }
+
+  it("gets a text, in a chat and in responses", () => {
+    const chat = {
+      messages: [],
+      tools: [{ type: "custom", custom: { name: "note" } }],
+      tool_choice: { type: "custom", custom: { name: "note" } }
+    }
+    const responses = { input: "Hi", tools: [freeText], tool_choice: "required" }
+    for (const body of [chat, responses]) {
+      assert.deepEqual(toolCallOf(body), { name: "note", arguments: "simulated" })
+    }
+  })
+
+  it("is not called if a grammar restricts the text", () => {
+    assert.isUndefined(toolCallOf({ input: "Hi", tools: [grammar], tool_choice: "required" }))
+  })
+
+  it("is found where Codex offers it: in the input and in a namespace", () => {
+    const tools = [{ type: "namespace", name: "functions", tools: [grammar, responsesTools[1]] }]
+    const item = { type: "additional_tools", role: "developer", tools }
+    const turn = { type: "message", role: "user", content: "Go [[sim:tool=weather]]" }
+    const asked = { input: [item, turn] }
+    assert.deepEqual(toolCallOf(asked), {
+      name: "weather",
+      namespace: "functions",
+      arguments: { command: "simulated" }
+    })
+    const result = { type: "custom_tool_call_output", call_id: "1", output: "done" }
+    assert.isUndefined(toolCallOf({ input: [...asked.input, result] }))
+  })
+})
+
 describe("a directive in a prompt", () => {
   it("names an offered tool, or nothing is called", () => {
     for (const name of ["unknown", "constructor", ""]) {
