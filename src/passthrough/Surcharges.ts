@@ -45,12 +45,32 @@ interface ChargedTool {
   readonly pointer: string
 }
 
-const chargedToolsOf = (body: unknown): ReadonlyArray<ChargedTool> => {
-  const tools = at(body, "tools")
+const chargedToolsOf = (body: unknown): ReadonlyArray<ChargedTool> =>
+  toolsOf(body).flatMap(({ pointer, tool }) =>
+    chargedNames(tool).map((name) => ({ name, tool, pointer }))
+  )
+
+type ListedTool = Pick<ChargedTool, "tool" | "pointer">
+
+/** The tools of a request, also those that OpenAI's Responses take as items of the input, as Codex sends them. */
+const toolsOf = (body: unknown): ReadonlyArray<ListedTool> => {
+  const own = toolsIn(body, "#")
+  const input = at(body, "input")
+  if (!Array.isArray(input)) return own
+  const added = input.flatMap((item: unknown, index) =>
+    at(item, "type") === "additional_tools" ? toolsIn(item, `#/input/${index}`) : []
+  )
+  return added.length === 0 ? own : [...own, ...added]
+}
+
+/** A namespace is a list of tools too. */
+const toolsIn = (holder: unknown, place: string): ReadonlyArray<ListedTool> => {
+  const tools = at(holder, "tools")
   return Array.isArray(tools)
-    ? tools.flatMap((tool: unknown, index) =>
-        chargedNames(tool).map((name) => ({ name, tool, pointer: `#/tools/${index}` }))
-      )
+    ? tools.flatMap((tool: unknown, index) => {
+        const pointer = `${place}/tools/${index}`
+        return at(tool, "type") === "namespace" ? toolsIn(tool, pointer) : [{ tool, pointer }]
+      })
     : []
 }
 
@@ -118,11 +138,6 @@ const isRunByVendor = (tool: unknown): boolean => {
 }
 
 /** The vendor runs tools, whose results the model reads as input: of any length. ADR 0103. */
-export const readsToolResults = (body: unknown): boolean => {
-  const tools = at(body, "tools")
-  return (
-    (at(body, "mcp_servers") ?? null) !== null ||
-    (Array.isArray(tools) &&
-      tools.some((tool: unknown) => isRunByVendor(tool) || chargedNames(tool).length > 0))
-  )
-}
+export const readsToolResults = (body: unknown): boolean =>
+  (at(body, "mcp_servers") ?? null) !== null ||
+  toolsOf(body).some(({ tool }) => isRunByVendor(tool) || chargedNames(tool).length > 0)

@@ -9,6 +9,8 @@ export const samplePages: ReadonlyArray<string> = [
   "README.md"
 ]
 
+const agentsRun = "test/outside/agents/agents.test.ts runs these programs with the same settings"
+
 /**
  * By page: blocks of code that are not run, by what is behind their fence and their first line, and why.
  * Pages that a test of their own reads are not here.
@@ -22,6 +24,17 @@ export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   "CONTRIBUTING.md": {
     "sh npm install": "the tests run in what it made"
+  },
+  "docs/agents.md": {
+    "sh export ANTHROPIC_BASE_URL=http://localhost:8080": agentsRun,
+    'toml openai_base_url = "http://localhost:8080/v1"': agentsRun,
+    "sh export CODEX_API_KEY=sk-…": agentsRun,
+    "sh export GOOGLE_GEMINI_BASE_URL=http://localhost:8080/vendors/google": agentsRun,
+    'json { "security": { "auth": { "selectedType": "gemini-api-key" } } }': agentsRun,
+    "json {": agentsRun,
+    'sh opencode run "Say hello"': agentsRun,
+    "sh export OPENAI_API_BASE=http://localhost:8080/v1": agentsRun,
+    "yaml models:": agentsRun
   },
   "docs/reference/batches.md": {
     "json {": "shortened; test/tasks/http/taskBatches.test.ts sends such requests"

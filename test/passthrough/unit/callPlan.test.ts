@@ -66,6 +66,30 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("responses", { max_output_tokens: 5000 }).output, 1000)
   })
 
+  it("counts tools in the input and in namespaces, as Codex sends them", () => {
+    const bodyWith = (...tools: ReadonlyArray<object>) => ({
+      input: [
+        { type: "message", role: "user", content: "Hi" },
+        {
+          type: "additional_tools",
+          role: "developer",
+          tools: [{ type: "namespace", name: "functions", tools }]
+        }
+      ],
+      max_output_tokens: 10
+    })
+    const own = { type: "custom", name: "exec" }
+    assert.strictEqual(heldOf("responses", bodyWith(own)).output, 10)
+    const { plan } = planOf("responses", bodyWith(own, { type: "web_search" }))
+    assert.deepStrictEqual(
+      Result.isFailure(plan) && plan.failure.errors?.map(({ pointer }) => pointer),
+      ["#/input/1/tools/0/tools/1"]
+    )
+    // The results of a server are input of any length
+    const server = heldOf("responses", bodyWith({ type: "mcp", server_label: "x" }))
+    assert.strictEqual(server.tokens, 100_010)
+  })
+
   it("Gemini's candidates count in both of its spellings", () => {
     const camel = { generationConfig: { maxOutputTokens: 10, candidateCount: 8 } }
     assert.strictEqual(heldOf("gemini", camel).output, 80)
