@@ -97,6 +97,8 @@ import { EventLog } from "./webhooks/EventLog.ts"
 import { EventLogStore } from "./webhooks/EventLogStore.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
+import { WebhookSecrets } from "./webhooks/WebhookSecrets.ts"
+import { WebhookSecretStore } from "./webhooks/WebhookSecretStore.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import * as WithheldAlerts from "./webhooks/WithheldAlerts.ts"
 
@@ -131,6 +133,7 @@ export const stores = Layer.mergeAll(
   VendorAttemptStore.layer,
   PollPacingStore.layer,
   EndpointStore.layer,
+  WebhookSecretStore.layer,
   EventLogStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
@@ -198,7 +201,7 @@ export const services = Layer.mergeAll(
   )
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
-  Layer.provideMerge(Layer.merge(Endpoints.layer, EventLog.layer)),
+  Layer.provideMerge(Layer.mergeAll(Endpoints.layer, EventLog.layer, WebhookSecrets.layer)),
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(

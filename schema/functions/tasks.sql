@@ -55,7 +55,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
       now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
-      key_since timestamptz, models text[], together integer, follows boolean)
+      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb)
     order by x.user_id, x.n
   loop
     continue when c.follows and refused;
@@ -167,9 +167,9 @@ begin
       a.cost := a.cost - c.price;
     end if;
     -- Now, because the next calls count it.
-    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
+    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, webhook)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
-        coalesce(c.queue, 'submits'), c.now);
+        coalesce(c.queue, 'submits'), c.now, c.webhook);
     refused := false;
     accepted := accepted || a;
     entries := entries || w.entry_count;
@@ -199,7 +199,7 @@ begin
       task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, trace text, now timestamptz, event text, event_body bytea, catalog integer,
       key text, request_hash bytea, answer text, metadata text, candidates jsonb, candidate integer, batch text,
-      together integer)
+      together integer, webhook jsonb, webhook_secret bytea, webhook_preview text)
   ), opened as (
     insert into holds (id, user_id, kind, amount, created_at, api_key_id, budget_epoch)
     select c.task, c.user_id, 'task', c.price, c.now, case when c.epoch is not null then c.api_key end, c.epoch from c
@@ -228,15 +228,21 @@ begin
     on conflict (user_id, key) do update
       set request_hash = excluded.request_hash, status = 202, body = excluded.body, cost = excluded.cost,
           balance = excluded.balance, created_at = excluded.created_at
+  ), signed as (
+    -- The first webhook of the user's tasks makes the secret.
+    insert into webhook_secrets (user_id, secret, secret_preview, updated_at)
+    select distinct on (c.user_id) c.user_id, c.webhook_secret, c.webhook_preview, c.now from c
+    where c.webhook is not null
+    on conflict (user_id) do nothing
   )
   select c.n, 'accepted', null::bytea, null::integer, null::text, c.cost, c.balance, e.endpoints
   from (
     select array_agg(c.event) as ids, array_agg(c.user_id) as users, array_agg('task.created'::text) as types,
       array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace) as traces,
-      array_agg(c.now) as times
+      array_agg(c.now) as times, array_agg(c.webhook) as hooks
     from c
   ) p
-  cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times) e
+  cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.hooks) e
   join c on c.task = e.task_id;
 end $$;
 
@@ -304,6 +310,8 @@ declare
   held bigint[];
   alerts boolean[];
   thresholds bigint[];
+  hook jsonb;
+  hooks jsonb[];
 begin
   for c in
     select x.*, o.user_id as owner from jsonb_to_recordset(p_calls) as x (
@@ -316,7 +324,8 @@ begin
     order by o.user_id, x.n
   loop
     if w.user_id is distinct from c.owner then w := wallet_lock(c.owner); end if;
-    delete from runs r where r.task_id = c.task and (c.epoch is null or r.epoch = c.epoch);
+    delete from runs r where r.task_id = c.task and (c.epoch is null or r.epoch = c.epoch)
+      returning r.webhook into hook;
     continue when not found;
     delete from holds where id = c.task returning * into strict h;
     charge := wallet_charge(w, h, c.captured, make_interval(secs => c.throttle), c.now);
@@ -329,18 +338,20 @@ begin
     held := held || w.held;
     alerts := alerts || charge.alert;
     thresholds := thresholds || w.trigger_threshold;
+    hooks := array_append(hooks, hook);
   end loop;
   if ended is not null then
-    return query select * from tasks_end(p_calls, ended, users, amounts, entries, settled, held, alerts, thresholds);
+    return query select * from tasks_end(
+      p_calls, ended, users, amounts, entries, settled, held, alerts, thresholds, hooks);
   end if;
 end $$;
 
 -- Writes calls of task_finish_many that have ended their task. One element of each array per call: what was held, the
--- wallet after its last entry, and whether balance.low is due. Tables are read by keys that are known before (ADR
+-- wallet after its last entry, whether balance.low is due, and the task's webhook. Tables are read by keys that are known before (ADR
 -- 0112), and a task once: what else needs its columns takes what its update returns.
 create or replace function tasks_end(
   p_calls jsonb, p_ended integer[], p_users uuid[], p_amounts bigint[], p_entries bigint[], p_settled bigint[],
-  p_held bigint[], p_alerts boolean[], p_thresholds bigint[]
+  p_held bigint[], p_alerts boolean[], p_thresholds bigint[], p_hooks jsonb[]
 ) returns table (
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[], batch text
 ) language plpgsql as $$
@@ -352,8 +363,8 @@ begin
   return query
   with called as materialized (
     select x.*, e.*
-    from unnest(p_ended, p_users, p_amounts, p_entries, p_settled, p_held, p_alerts, p_thresholds)
-      as e (n, user_id, amount, seq, settled, held, alert, threshold)
+    from unnest(p_ended, p_users, p_amounts, p_entries, p_settled, p_held, p_alerts, p_thresholds, p_hooks)
+      as e (n, user_id, amount, seq, settled, held, alert, threshold, hook)
     cross join lateral jsonb_to_record(p_calls -> e.n) as x (
       task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint, event text,
       event_body bytea, now timestamptz)
@@ -417,11 +428,11 @@ begin
     select array_agg(c.event) as ids, array_agg(c.user_id) as users,
       array_agg(case c.status when 'completed' then 'task.succeeded' else 'task.failed' end) as types,
       array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace_id) as traces,
-      array_agg(c.now) as times
+      array_agg(c.now) as times, array_agg(c.hook) as hooks
     from c
   ) p
   cross join used
-  cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times) e
+  cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.hooks) e
   join c on c.task = e.task_id
   left join batched b on b.id = c.batch_id and b.open = 0;
   select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged

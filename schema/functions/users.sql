@@ -245,6 +245,7 @@ begin
   update webhook_endpoints e set url = '', description = null, enabled = false, secret = '', secret_preview = '',
       previous_secret = null, previous_secret_until = null, deleted_at = coalesce(e.deleted_at, p_now)
     where e.user_id = p_user;
+  delete from webhook_secrets s where s.user_id = p_user;
   with waiting as (
     delete from delivery_queue q
     where q.owner is null and q.endpoint_id in (select e.id from webhook_endpoints e where e.user_id = p_user)
@@ -279,6 +280,7 @@ begin
   update events e set body = ''
     from deliveries d
     where d.id = any (ids) and e.id = d.event_id and e.created_at = d.event_created_at and e.body <> '';
+  update deliveries d set webhook_url = '' where d.id = any (ids) and d.webhook_url <> '';
   update delivery_attempts a set answer = null, detail = null, remote_address = null
     where a.delivery_id = any (ids);
   return ids[cardinality(ids)];

@@ -16,37 +16,48 @@ create or replace function id_time(p_id text, p_prefix text) returns timestamptz
     * (('x' || lpad(substr(p_id, length(p_prefix) + 1, 12), 16, '0'))::bit(64)::bigint)
 $$;
 
--- Inserts events, one element of each array per event, and their deliveries, due now, for each enabled endpoint that
--- subscribes. Returns these endpoints, to notify after the commit. plpgsql, so that its plans are kept.
--- docs/reference/webhooks.md#delivery
+-- Inserts events, one element of each array per event, and their deliveries, due now: for each enabled endpoint that
+-- subscribes, and for the task's own webhook (p_hooks) if it asks for the event. Returns the endpoints, to notify after
+-- the commit. plpgsql, so that its plans are kept. docs/reference/webhooks.md#delivery
 create or replace function events_publish(
   p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
-  p_times timestamptz[]
+  p_times timestamptz[], p_hooks jsonb[]
 ) returns table (task_id uuid, endpoints text[]) language plpgsql as $$
 #variable_conflict use_column
 declare
   places bigint[];
   hooks text[];
+  urls text[];
+  own record;
 begin
   insert into events (id, created_at, user_id, type, task_id, body, trace_id)
     select * from unnest(p_ids, p_times, p_users, p_types, p_tasks, p_bodies, p_traces);
-  select array_agg(e.place), array_agg(o.id) into places, hooks
+  select array_agg(e.place), array_agg(o.id), array_agg(null::text) into places, hooks, urls
     from unnest(p_users, p_types) with ordinality as e (user_id, type, place)
     cross join lateral (
       select o.id from webhook_endpoints o
-      where o.user_id = e.user_id and o.enabled and o.deleted_at is null and e.type = any (o.events) offset 0
+      where o.user_id = e.user_id and o.enabled and o.deleted_at is null and not o.of_tasks
+        and e.type = any (o.events) offset 0
     ) o;
+  if array_remove(p_hooks, null) <> '{}' then
+    for own in select * from task_webhooks_address(p_users, p_types, p_hooks, p_times) loop
+      places := array_append(places, own.place);
+      hooks := array_append(hooks, own.endpoint);
+      urls := array_append(urls, own.url);
+    end loop;
+  end if;
   if hooks is null then
     return query select task, '{}'::text[] from unnest(p_tasks) task;
     return;
   end if;
   with made as (
-    select time_sorted_id('whd_', p_times[place]) as id, hook, place from unnest(places, hooks) as h (place, hook)
+    select time_sorted_id('whd_', p_times[place]) as id, hook, url, place
+    from unnest(places, hooks, urls) as h (place, hook, url)
   ), written as (
-    insert into deliveries
-      (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, task_id, status, updated_at)
+    insert into deliveries (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, task_id, status,
+      updated_at, webhook_url)
     select id, p_times[place], p_users[place], hook, p_ids[place], p_times[place], p_types[place], p_tasks[place],
-      'pending', p_times[place]
+      'pending', p_times[place], url
     from made
   )
   insert into delivery_queue (id, created_at, endpoint_id, due_at)
@@ -59,6 +70,46 @@ begin
     ) h on h.place = e.place;
 end $$;
 
+-- Where the webhooks of tasks get these events: the endpoint that carries the limits of the user's webhooks at the
+-- origin, made with the first of them, and the task's own URL. Its time is written once an hour, which is enough for its
+-- removal (task_webhooks_remove).
+create or replace function task_webhooks_address(
+  p_users uuid[], p_types text[], p_hooks jsonb[], p_times timestamptz[]
+) returns table (place bigint, endpoint text, url text) language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into webhook_endpoints as w (id, user_id, url, events, enabled, of_tasks, created_at, updated_at)
+    select time_sorted_id('whe_', max(h.at)), h.user_id, h.hook ->> 'origin', '{}', true, true, max(h.at), max(h.at)
+    from unnest(p_users, p_types, p_hooks, p_times) as h (user_id, type, hook, at)
+    where h.hook -> 'events' ? h.type
+      and exists (select from users u where u.id = h.user_id and u.deleted_at is null)
+      and not exists (
+      select from webhook_endpoints o
+      where o.user_id = h.user_id and o.url = h.hook ->> 'origin' and o.of_tasks and o.deleted_at is null
+        and o.updated_at > h.at - interval '1 hour')
+    group by h.user_id, h.hook ->> 'origin' order by 2, 3
+  on conflict (user_id, url) where deleted_at is null and of_tasks do update set updated_at = excluded.updated_at;
+  return query
+    select h.place, o.id, h.hook ->> 'url'
+    from unnest(p_users, p_types, p_hooks) with ordinality as h (user_id, type, hook, place)
+    cross join lateral (
+      select o.id from webhook_endpoints o
+      where o.user_id = h.user_id and o.url = h.hook ->> 'origin' and o.of_tasks and o.deleted_at is null offset 0
+    ) o
+    where h.hook -> 'events' ? h.type;
+end $$;
+
+-- Removes what carried the limits of webhooks of tasks and has no delivery in the log any more: used for the last time
+-- before p_unused_since, which is at least a day ago.
+create or replace function task_webhooks_remove(p_unused_since timestamptz) returns void language plpgsql
+set enable_seqscan = off as $$
+begin
+  delete from webhook_endpoints e
+  where e.of_tasks and e.updated_at < p_unused_since
+    and not exists (select from delivery_queue q where q.endpoint_id = e.id)
+    and not exists (select from deliveries d where d.endpoint_id = e.id);
+end $$;
+
 -- Inserts one event and its deliveries.
 create or replace function event_publish(
   p_id text, p_user uuid, p_type text, p_task uuid, p_body bytea, p_trace text, p_now timestamptz,
@@ -66,7 +117,8 @@ create or replace function event_publish(
 ) language plpgsql as $$
 begin
   select e.endpoints into event_publish.endpoints from events_publish(
-    array[p_id], array[p_user], array[p_type], array[p_task], array[p_body], array[p_trace], array[p_now]) e;
+    array[p_id], array[p_user], array[p_type], array[p_task], array[p_body], array[p_trace], array[p_now],
+    array[null::jsonb]) e;
 end $$;
 
 -- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number,
@@ -125,12 +177,18 @@ as $$
 begin
   return query
   with due as materialized (
-    select q.*, e.id as endpoint_id, e.url, e.secret, e.previous_secret, e.previous_secret_until
+    select q.*, e.id as endpoint_id, e.url, s.secret, s.previous_secret, s.previous_secret_until
     from unnest(p_endpoints, p_limits) as w (endpoint, most)
     cross join lateral (
-      select e.id, e.url, e.secret, e.previous_secret, e.previous_secret_until, e.enabled
+      select e.id, e.url, e.secret, e.previous_secret, e.previous_secret_until, e.enabled, e.of_tasks, e.user_id
       from webhook_endpoints e where e.id = w.endpoint and e.deleted_at is null offset 0
     ) e
+    cross join lateral (
+      select e.secret, e.previous_secret, e.previous_secret_until where not e.of_tasks
+      union all
+      select u.secret, u.previous_secret, u.previous_secret_until from webhook_secrets u
+      where e.of_tasks and u.user_id = e.user_id offset 0
+    ) s
     cross join lateral (
       -- A range of one endpoint, in its order: only the endpoint's own index fits, never the index on due_at alone.
       select q.id, q.created_at, q.attempt, q.seq + 1 as seq, q.due_at from delivery_queue q
@@ -143,10 +201,10 @@ begin
     where q.id = any (array(select id from due))
   )
   select due.id, due.created_at, due.attempt, due.seq, due.due_at, p_claimed_at, e.body, due.endpoint_id,
-    due.url, due.secret, due.previous_secret, due.previous_secret_until
+    coalesce(d.webhook_url, due.url), due.secret, due.previous_secret, due.previous_secret_until
   from due
   cross join lateral (
-    select d.event_id, d.event_created_at from deliveries d
+    select d.event_id, d.event_created_at, d.webhook_url from deliveries d
     where d.id = due.id and d.created_at = due.created_at offset 0
   ) d
   cross join lateral (

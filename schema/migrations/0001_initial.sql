@@ -458,6 +458,8 @@ create table runs (
   callback_received boolean not null default false,
   -- The artifacts of media that were fetched from the client's URLs, by JSON pointer.
   inputs jsonb,
+  -- The task's own webhook: `url`, its `origin`, `events`.
+  webhook jsonb,
   -- The store went back in time and may have lost the task's latest submit (docs/standbys.md).
   in_doubt boolean not null default false
 -- Every step changes an indexed column.
@@ -653,15 +655,31 @@ create table webhook_endpoints (
   description text,
   enabled boolean not null,
   -- Both secrets are encrypted (docs/reference/webhooks.md#secrets-and-rotation).
-  secret bytea not null,
-  secret_preview text not null,
+  secret bytea,
+  secret_preview text,
   previous_secret bytea,
   previous_secret_until timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  deleted_at timestamptz
+  deleted_at timestamptz,
+  -- Carries the limits of the webhooks of single tasks at one origin, its url; signed by the user's webhook secret. No
+  -- user sees it, and it is removed with its log (docs/reference/webhooks.md#webhook-of-a-task).
+  of_tasks boolean not null default false,
+  check (of_tasks or (secret is not null and secret_preview is not null))
 );
-create index webhook_endpoints_user on webhook_endpoints (user_id) where deleted_at is null;
+create index webhook_endpoints_user on webhook_endpoints (user_id) where deleted_at is null and not of_tasks;
+create unique index webhook_endpoints_of_tasks on webhook_endpoints (user_id, url)
+  where deleted_at is null and of_tasks;
+
+-- Sign the webhooks of single tasks. Both secrets are encrypted.
+create table webhook_secrets (
+  user_id uuid primary key references users,
+  secret bytea not null,
+  secret_preview text not null,
+  previous_secret bytea,
+  previous_secret_until timestamptz,
+  updated_at timestamptz not null
+);
 
 create table events (
   id text not null,
@@ -691,6 +709,8 @@ create table deliveries (
   -- Attempts that have ended, except lost ones.
   attempts integer not null default 0,
   updated_at timestamptz not null,
+  -- Of the task's own webhook; null: the endpoint's.
+  webhook_url text,
   primary key (id, created_at)
 ) partition by range (created_at);
 -- A delivery is inserted and then updated once. With half of each page free the new version is on the same
@@ -752,7 +772,7 @@ from delivery_queue where owner is not null;
 -- Deliveries as displayed: one with a claim is `delivering` since its claim (ADR 0114).
 create view deliveries_and_claims as
 select d.id, d.created_at, d.user_id, d.endpoint_id, d.event_id, d.event_created_at, d.event_type, d.task_id,
-  case when q.owner is null then d.status else 'delivering' end as status, d.attempts,
+  d.webhook_url, case when q.owner is null then d.status else 'delivering' end as status, d.attempts,
   case when q.owner is null then d.updated_at else greatest(d.updated_at, q.claimed_at) end as updated_at,
   case when q.owner is null then q.due_at end as next_due_at
 from deliveries d left join lateral (

@@ -49,6 +49,7 @@ export class GatewayClient {
   readonly wallet: ReturnType<typeof Resources.walletOf>
   readonly apiKeys: ReturnType<typeof Resources.apiKeysOf>
   readonly webhookEndpoints: ReturnType<typeof Resources.webhookEndpointsOf>
+  readonly webhookSecret: ReturnType<typeof Resources.webhookSecretOf>
   readonly webhookDeliveries: ReturnType<typeof Resources.webhookDeliveriesOf>
   readonly calls: ReturnType<typeof Resources.callsOf>
   readonly usage: ReturnType<typeof Resources.usageOf>
@@ -87,6 +88,7 @@ export class GatewayClient {
     this.wallet = Resources.walletOf(this.#requests)
     this.apiKeys = Resources.apiKeysOf(this.#requests)
     this.webhookEndpoints = Resources.webhookEndpointsOf(this.#requests)
+    this.webhookSecret = Resources.webhookSecretOf(this.#requests)
     this.webhookDeliveries = Resources.webhookDeliveriesOf(this.#requests)
     this.calls = Resources.callsOf(this.#requests)
     this.usage = Resources.usageOf(this.#requests)

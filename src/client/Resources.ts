@@ -80,6 +80,14 @@ export const webhookEndpointsOf = (api: Requests) => ({
     })
 })
 
+/** Of the webhooks of tasks. docs/reference/webhooks.md#webhook-of-a-task */
+export const webhookSecretOf = (api: Requests) => ({
+  get: (options: RequestOptions = {}) => api.request("GET /manage/v1/webhook-secret", options),
+  /** A new `secret`, shown in full this once; for 24 hours the old one signs too. */
+  rotate: (options: WriteOptions = {}) =>
+    api.request("POST /manage/v1/webhook-secret/rotate", options)
+})
+
 /** docs/reference/webhooks.md#delivery-log */
 export const webhookDeliveriesOf = (api: Requests) => ({
   get: (id: string, options: RequestOptions = {}) =>

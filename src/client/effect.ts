@@ -94,6 +94,7 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
     },
     wallet: resource(({ wallet }) => wallet, { entries: true }),
     apiKeys: resource(({ apiKeys }) => apiKeys, { list: true }),
+    webhookSecret: resource(({ webhookSecret }) => webhookSecret, {}),
     webhookEndpoints: resource(({ webhookEndpoints }) => webhookEndpoints, { list: true }),
     webhookDeliveries: resource(({ webhookDeliveries }) => webhookDeliveries, { list: true }),
     calls: resource(({ calls }) => calls, { list: true }),

@@ -105,6 +105,7 @@ export interface AuditActor {
 export interface WebhookDelivery {
   readonly id: string
   readonly endpoint_id: string
+  readonly webhook_url: string | null
   readonly event_id: string
   readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
   readonly task_id: string | null
@@ -137,6 +138,7 @@ export interface RedeliveryFilter {
 export interface WebhookDeliveryWithAttempts {
   readonly id: string
   readonly endpoint_id: string
+  readonly webhook_url: string | null
   readonly event_id: string
   readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
   readonly task_id: string | null
@@ -325,6 +327,7 @@ export interface TaskTimeline {
 export interface TaskDelivery {
   readonly id: string
   readonly endpoint_id: string
+  readonly webhook_url: string | null
   readonly event_id: string
   readonly type: string
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
@@ -414,6 +417,17 @@ export interface TaskListItem {
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly metadata?: Metadata
+}
+
+export interface WebhookSecretShown {
+  readonly secret: string
+  readonly secret_preview: string
+  readonly old_secret_expires_at: string | null
+}
+
+export interface WebhookSecret {
+  readonly secret_preview: string | null
+  readonly old_secret_expires_at: string | null
 }
 
 export interface WebhookSignatureReport {
@@ -735,6 +749,8 @@ export interface ImageEditPro {
   readonly resolution?: "1K" | "2K"
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface VideoEditPlus {
@@ -791,6 +807,8 @@ export interface VideoEditPlus {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface ImageToVideoSpark {
@@ -816,6 +834,8 @@ export interface ImageToVideoSpark {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface TextToImagePreview {
@@ -835,6 +855,8 @@ export interface TextToImagePreview {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface ImageEditMax {
@@ -856,6 +878,8 @@ export interface ImageEditMax {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface TextToImageMax {
@@ -873,6 +897,8 @@ export interface TextToImageMax {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface ImageEdit {
@@ -894,6 +920,8 @@ export interface ImageEdit {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface KeyframeToVideoPlus {
@@ -919,6 +947,8 @@ export interface KeyframeToVideoPlus {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 export interface TextToVideoSpark {
@@ -942,6 +972,8 @@ export interface TextToVideoSpark {
   readonly safety_filter?: boolean | null
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Where the events of this task are sent */
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
 /** All of the above, by name. */
@@ -985,6 +1017,8 @@ export interface Schemas {
   readonly Receipt: Receipt
   readonly SkippedModel: SkippedModel
   readonly TaskListItem: TaskListItem
+  readonly WebhookSecretShown: WebhookSecretShown
+  readonly WebhookSecret: WebhookSecret
   readonly WebhookSignatureReport: WebhookSignatureReport
   readonly ReceivedWebhookDelivery: ReceivedWebhookDelivery
   readonly RecoveredWebhookDeliveries: RecoveredWebhookDeliveries
@@ -1258,6 +1292,15 @@ export interface Operations {
     readonly body: ReceivedWebhookDelivery
     readonly response: WebhookSignatureReport
   }
+  /** Get webhook secret */
+  readonly "GET /manage/v1/webhook-secret": {
+    readonly query?: { readonly user_id?: string }
+    readonly response: WebhookSecret
+  }
+  /** Rotate webhook secret */
+  readonly "POST /manage/v1/webhook-secret/rotate": {
+    readonly response: WebhookSecretShown
+  }
   /** List tasks */
   readonly "GET /manage/v1/tasks": {
     readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
@@ -1373,4 +1416,4 @@ export interface Operations {
 }
 
 /** Their GET takes `user_id`, by which the operator reads what a user has. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]

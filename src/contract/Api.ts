@@ -19,6 +19,7 @@ import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
+import { WebhookSecretApi } from "./WebhookSecretApi.ts"
 
 /** The management API. docs/reference/http.md#management-api */
 export class Api extends HttpApi.make("manage")
@@ -29,6 +30,7 @@ export class Api extends HttpApi.make("manage")
   .add(UsageApi)
   .add(BillsApi)
   .add(WebhookEndpointsApi)
+  .add(WebhookSecretApi)
   .add(TasksApi)
   .add(ModelsApi)
   .add(CatalogApi)

@@ -1,9 +1,9 @@
 import { Array as Arr, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { GivenMetadata, GivenWebhook } from "../catalog/bodies/Attachments.ts"
 import { bodies } from "../catalog/bodies/Bodies.ts"
 import type { Label } from "../catalog/bodies/Bodies.ts"
 import { examples } from "../catalog/bodies/Examples.ts"
-import { GivenMetadata } from "../catalog/bodies/Metadata.ts"
 import { modelPath } from "../catalog/CatalogContent.ts"
 import type { Action, CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { SkipReason } from "../domain/Candidate.ts"
@@ -197,7 +197,8 @@ const titleOf = (label: Label): string =>
 const createBodyOf = (label: Label) =>
   Schema.Struct({
     ...bodies[label].fields,
-    metadata: Schema.optionalKey(GivenMetadata)
+    metadata: Schema.optionalKey(GivenMetadata),
+    webhook: Schema.optionalKey(GivenWebhook)
   }).annotate({ identifier: titleOf(label), title: titleOf(label) })
 
 /** One group for each vendor, with the endpoints of its models. */

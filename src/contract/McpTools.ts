@@ -232,7 +232,7 @@ export const Explained = Schema.Struct({
   event_type: EventType,
   task_id: Schema.NullOr(TaskId),
   endpoint_id: EndpointId,
-  /** Without its query; null: the endpoint was deleted. */
+  /** Or of the task's own webhook, without its query; null: the endpoint was deleted. */
   endpoint_url: Schema.NullOr(Schema.String),
   status: DeliveryStatus,
   created_at: Timestamp,

@@ -71,6 +71,8 @@ const VendorAttempt = Schema.Struct({
 const TaskDelivery = Schema.Struct({
   id: DeliveryId,
   endpoint_id: EndpointId,
+  /** Of the task's own webhook; `null`: the endpoint's. */
+  webhook_url: Schema.NullOr(Schema.String),
   event_id: EventId,
   type: Schema.String,
   status: DeliveryStatus,

@@ -26,6 +26,7 @@ import * as UsageHandlers from "./manage/wallet/UsageHandlers.ts"
 import * as WalletHandlers from "./manage/wallet/WalletHandlers.ts"
 import * as WebhookDeliveriesHandlers from "./manage/webhooks/WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHandlers.ts"
+import * as WebhookSecretHandlers from "./manage/webhooks/WebhookSecretHandlers.ts"
 import * as McpRoutes from "./mcp/McpRoutes.ts"
 import * as ImageRoutes from "./openai/ImageRoutes.ts"
 import * as VideoRoutes from "./openai/VideoRoutes.ts"
@@ -56,6 +57,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     CatalogHandlers.layer,
     AccountsHandlers.layer,
     WebhookEndpointsHandlers.layer,
+    WebhookSecretHandlers.layer,
     WebhookDeliveriesHandlers.layer,
     SessionsHandlers.layer,
     EventsHandlers.layer,

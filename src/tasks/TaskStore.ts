@@ -9,12 +9,20 @@ import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
+import type { TaskWebhook } from "../domain/TaskWebhook.ts"
 import type { StoreProgress } from "../process/heartbeat/StoreProgress.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
 import type { Owned, StoredInputs, VendorJob } from "./running/OwnedTask.ts"
 import type { TaskQueue } from "./running/TaskQueue.ts"
 
 /** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
+/** The webhook of a task, and the secret that signs it if its user has none. */
+export interface AcceptedWebhook extends TaskWebhook {
+  /** Encrypted. */
+  readonly secret: Uint8Array
+  readonly secretPreview: string
+}
+
 export interface Acceptance {
   readonly taskId: TaskId
   readonly userId: UserId
@@ -26,6 +34,7 @@ export interface Acceptance {
   readonly body: Schema.Json
   /** As the client gave it; absent: it gave none. */
   readonly metadata?: Metadata | null
+  readonly webhook?: AcceptedWebhook | null
   readonly sandbox: boolean
   /** What is held: of an alias the price of its dearest model. */
   readonly price: Credits.Credits

@@ -5,6 +5,7 @@ import { pointerOf } from "../catalog/FieldFaults.ts"
 import type { AcceptedBody, MediaInfo } from "../catalog/media/Media.ts"
 import { metadataJsonSchema } from "../domain/Metadata.ts"
 import type { FieldFault } from "../domain/Problem.ts"
+import { webhookJsonSchema } from "../domain/TaskWebhook.ts"
 import { adapterOf } from "./Adapters.ts"
 
 const isTaken = (entry: CatalogEntry, field: string): boolean =>
@@ -52,7 +53,7 @@ export const mediaFaults = (
     return detail === undefined ? [] : [{ pointer, detail }]
   })
 
-/** The schema of the entry's body: its label's without the fields that are refused, and metadata. */
+/** The schema of the entry's body: its label's without the fields that are refused, metadata and webhook. */
 export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
   const schema = jsonSchemaOf(entry.label)
   return {
@@ -61,7 +62,8 @@ export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
       ...Object.fromEntries(
         Object.entries(schema["properties"] ?? {}).filter(([field]) => isTaken(entry, field))
       ),
-      metadata: metadataJsonSchema
+      metadata: metadataJsonSchema,
+      webhook: webhookJsonSchema
     }
   }
 }

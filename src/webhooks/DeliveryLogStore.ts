@@ -32,6 +32,8 @@ export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   /** Due time of the next attempt, while the delivery waits for one. */
   nextDueAt: Schema.NullOr(Time),
   endpointDeleted: Schema.Boolean,
+  /** Of the task's own webhook; null: the endpoint's. */
+  webhookUrl: Schema.NullOr(Schema.String),
   createdAt: Time,
   updatedAt: Time
 }) {}
@@ -71,6 +73,7 @@ export type MatchingDeliveries = typeof MatchingDeliveries.Type
 const OfTaskRow = Schema.Struct({
   id: DeliveryId,
   endpointId: EndpointId,
+  webhookUrl: Schema.NullOr(Schema.String),
   eventId: EventId,
   eventType: Schema.String,
   status: DeliveryStatus,
@@ -191,7 +194,7 @@ function ofTask(sql: PgClient.PgClient) {
     if (days === undefined) return []
     const [since, until] = [toDate(days.since), toDate(days.until)]
     const rows = yield* sql`
-        SELECT d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, d.updated_at, e.trace_id
+        SELECT d.id, d.endpoint_id, d.webhook_url, d.event_id, d.event_type, d.status, d.created_at, d.updated_at, e.trace_id
         FROM (
           SELECT * FROM deliveries_and_claims c
           WHERE c.task_id = ${id} AND c.created_at >= ${since} AND c.created_at <= ${until}

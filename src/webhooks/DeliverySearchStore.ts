@@ -39,7 +39,7 @@ export const deliveryIdAt = (at: DateTime.Utc): string =>
 /** Of a table named `t`. */
 export const deliveryColumns = `
     t.id, t.endpoint_id, t.event_id, t.event_type, t.task_id, t.status, t.attempts, t.next_due_at,
-    t.created_at, t.updated_at,
+    t.created_at, t.updated_at, t.webhook_url,
     (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = t.endpoint_id) AS endpoint_deleted`
 
 const TaskTimes = Schema.Struct({ createdAt: Time, updatedAt: Time })

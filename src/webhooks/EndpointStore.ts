@@ -54,7 +54,10 @@ export interface EndpointChange {
   readonly enabled?: boolean | undefined
 }
 
-/** Webhook endpoints. The row of a deleted one stays, because the delivery log refers to it. */
+/**
+ * Webhook endpoints, without what stands for webhooks of tasks (`of_tasks`). The row of a deleted one stays, because
+ * the delivery log refers to it.
+ */
 export class EndpointStore extends Context.Service<
   EndpointStore,
   {
@@ -112,7 +115,7 @@ function reads(sql: PgClient.PgClient) {
     find: (userId: UserId, id: EndpointId) =>
       sql`
         SELECT * FROM webhook_endpoints
-        WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL`.pipe(
+        WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks`.pipe(
         rowsOf(EndpointRow),
         Effect.map(Array.head),
         storeFailures
@@ -120,7 +123,7 @@ function reads(sql: PgClient.PgClient) {
     list: (userId: UserId, page: PageRequest) =>
       sql`
         SELECT * FROM webhook_endpoints
-        WHERE user_id = ${userId} AND deleted_at IS NULL
+        WHERE user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks
           AND (${Option.getOrNull(page.before)}::text IS NULL OR id < ${Option.getOrNull(page.before)}::text)
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(EndpointRow), storeFailures),
     latestAttempts: (ids: ReadonlyArray<EndpointId>, since: DateTime.Utc, attemptsMax: number) =>
@@ -158,7 +161,7 @@ function writes(sql: PgClient.PgClient) {
             ${e.enabled}::boolean, ${e.secret}::bytea, ${e.secretPreview}::text,
             ${toDate(e.now)}::timestamptz, ${toDate(e.now)}::timestamptz
           WHERE (SELECT count(*) FROM webhook_endpoints
-            WHERE user_id = ${e.userId} AND deleted_at IS NULL) < ${endpointsMax}::int
+            WHERE user_id = ${e.userId} AND deleted_at IS NULL AND NOT of_tasks) < ${endpointsMax}::int
           RETURNING *`.pipe(rowsOf(EndpointRow), Effect.map(Array.head))
       }).pipe(
         audited(
@@ -178,7 +181,7 @@ function writes(sql: PgClient.PgClient) {
               THEN ${change.description ?? null}::text ELSE description END,
             enabled = coalesce(${change.enabled ?? null}::boolean, enabled),
             updated_at = ${toDate(now)}
-          WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING *`.pipe(
+          WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks RETURNING *`.pipe(
           rowsOf(EndpointRow),
           Effect.map(Array.head)
         )
@@ -197,7 +200,7 @@ function writes(sql: PgClient.PgClient) {
       sql`
         UPDATE webhook_endpoints SET previous_secret = secret, previous_secret_until = ${toDate(previousUntil)},
           secret = ${secret}, secret_preview = ${preview}, updated_at = ${toDate(now)}
-        WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING *`.pipe(
+        WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks RETURNING *`.pipe(
         rowsOf(EndpointRow),
         Effect.map(Array.head),
         audited(sql, Option.flatMap(named)),
@@ -207,7 +210,7 @@ function writes(sql: PgClient.PgClient) {
       Effect.gen(function* () {
         const rows = yield* sql`
           UPDATE webhook_endpoints SET deleted_at = ${toDate(now)}, enabled = false, updated_at = ${toDate(now)}
-          WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING id`
+          WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks RETURNING id`
         if (rows.length > 0) yield* skipPending(sql, id, now)
         return rows.length > 0
       }).pipe(

@@ -2,18 +2,11 @@ import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EventType } from "../domain/Event.ts"
 import { makeEndpointId, makeTaskId } from "../domain/Ids.ts"
 import type { DeliveryId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
-import {
-  secretOverlapHours,
-  webhookEndpointsPerUserMax,
-  webhookHealth,
-  webhookUrlCharactersMax
-} from "../domain/Limits.ts"
+import { webhookEndpointsPerUserMax, webhookHealth } from "../domain/Limits.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import { Problem, problem } from "../domain/Problem.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { taskResult } from "../domain/TaskBody.ts"
-import { secretPreview } from "../domain/Webhook.ts"
-import { EgressGuard } from "../egress/EgressGuard.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { RequestQuotas } from "../users/RequestQuotas.ts"
@@ -21,7 +14,8 @@ import { DeliveryStore } from "./DeliveryStore.ts"
 import { EndpointStore } from "./EndpointStore.ts"
 import type { EndpointAttempt, EndpointChange, EndpointRow } from "./EndpointStore.ts"
 import { testEvent } from "./Events.ts"
-import { generateSecret } from "./Signature.ts"
+import { makeSecret, overlapEnd } from "./WebhookSecrets.ts"
+import { makeUrlCheck, urlRefused } from "./WebhookUrl.ts"
 
 export type { EndpointRow } from "./EndpointStore.ts"
 
@@ -81,7 +75,7 @@ export class Endpoints extends Context.Service<
     Effect.gen(function* () {
       const store = yield* EndpointStore
       const secrets = yield* Secrets
-      const checkUrl = yield* makeUrlCheck
+      const acceptUrl = yield* makeAcceptUrl
 
       const known = (id: EndpointId, row: Option.Option<EndpointRow>) =>
         Effect.mapError(Effect.fromOption(row), () =>
@@ -102,16 +96,16 @@ export class Endpoints extends Context.Service<
           return (id) => healthOfAttempts(byEndpoint.get(id) ?? [])
         }),
         create: Effect.fn("Endpoints.create")(function* ({ description, ...fields }) {
-          yield* checkUrl(fields.url)
+          yield* acceptUrl(fields.url)
           const now = yield* DateTime.now
-          const secret = generateSecret()
+          const { encrypted, preview, text } = makeSecret(secrets)
           const created = yield* store.create(
             {
               ...fields,
               id: makeEndpointId(DateTime.toEpochMillis(now)),
               description: Option.getOrNull(description),
-              secret: secrets.encrypt(secret),
-              secretPreview: secretPreview(secret),
+              secret: encrypted,
+              secretPreview: preview,
               now
             },
             webhookEndpointsPerUserMax
@@ -122,10 +116,10 @@ export class Endpoints extends Context.Service<
               `A user has at most ${webhookEndpointsPerUserMax} webhook endpoints: delete one first`
             )
           }
-          return { row: created.value, secret }
+          return { row: created.value, secret: text }
         }),
         update: Effect.fn("Endpoints.update")(function* (userId, id, change) {
-          if (change.url !== undefined) yield* checkUrl(change.url)
+          if (change.url !== undefined) yield* acceptUrl(change.url)
           return yield* known(id, yield* store.update(userId, id, change, yield* DateTime.now))
         }),
         remove: Effect.fn("Endpoints.remove")(function* (userId, id) {
@@ -134,12 +128,9 @@ export class Endpoints extends Context.Service<
         }),
         rotate: Effect.fn("Endpoints.rotate")(function* (userId, id) {
           const now = yield* DateTime.now
-          const secret = generateSecret()
-          const until = DateTime.add(now, { hours: secretOverlapHours })
-          const encrypted = secrets.encrypt(secret)
-          const preview = secretPreview(secret)
-          const rotated = yield* store.rotate(userId, id, encrypted, preview, until, now)
-          return { row: yield* known(id, rotated), secret }
+          const { encrypted, preview, text } = makeSecret(secrets)
+          const rotated = yield* store.rotate(userId, id, encrypted, preview, overlapEnd(now), now)
+          return { row: yield* known(id, rotated), secret: text }
         }),
         test: yield* makeTest(get)
       })
@@ -156,25 +147,18 @@ const healthOfAttempts = (attempts: ReadonlyArray<EndpointAttempt>): EndpointHea
   }
 }
 
-/** Characters that a URL parser would remove silently. */
-const blank = /[\s\p{Cc}]/u
-
-const makeUrlCheck = Effect.gen(function* () {
-  const guard = yield* EgressGuard
-  return Effect.fnUntraced(function* (url: string) {
-    if (Array.from(url).length > webhookUrlCharactersMax) {
-      return yield* refused(`The URL is longer than ${webhookUrlCharactersMax} characters`)
-    }
-    if (blank.test(url)) return yield* refused("the URL contains a space or a control character")
-    yield* guard
-      .checkSaved(url, { schemes: ["https"] })
-      .pipe(Effect.catchTag("EgressRefused", (error) => refused(error.reason)))
-  })
-})
-
-/** 2011 with the pointer to the field. */
-const refused = (detail: string) =>
-  Effect.fail(new Problem({ code: 2011, detail, errors: [{ pointer: "#/url", detail }] }))
+/** Fails with 2011. */
+const makeAcceptUrl = Effect.map(
+  makeUrlCheck,
+  (checkUrl) => (url: string) =>
+    Effect.flatMap(
+      checkUrl(url),
+      Option.match({
+        onNone: () => Effect.void,
+        onSome: (detail) => urlRefused({ pointer: "#/url", detail })
+      })
+    )
+)
 
 const makeTest = Effect.fnUntraced(function* (
   get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>

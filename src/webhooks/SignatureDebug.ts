@@ -4,13 +4,14 @@ import { isSameBytes } from "../domain/ConstantTime.ts"
 import { DeliveryId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { FindingCode } from "../domain/Webhook.ts"
 import { Process } from "../process/heartbeat/Process.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
-import { Endpoints } from "./Endpoints.ts"
 import { sign } from "./Signature.ts"
+import { WebhookSecretStore } from "./WebhookSecretStore.ts"
 
 /** A delivery as reported by its receiver. */
 export interface ReceivedDelivery {
@@ -51,14 +52,17 @@ export class SignatureDebug extends Context.Service<
     SignatureDebug,
     Effect.gen(function* () {
       const { serviceName } = yield* AppConfig
-      const endpoints = yield* Endpoints
+      const store = yield* WebhookSecretStore
       const log = yield* DeliveryLogStore
       const process = yield* Process
       const secrets = yield* Secrets
 
       return SignatureDebug.of({
         explain: Effect.fn("SignatureDebug.explain")(function* (userId, endpointId, received) {
-          const endpoint = yield* endpoints.get(userId, endpointId)
+          const signing = yield* store.signingAt(userId, endpointId)
+          if (Option.isNone(signing)) {
+            return yield* problem(2005, `There is no webhook endpoint ${endpointId}`)
+          }
           const parts = readHeaders(serviceName, received.headers)
           // Signatures have its times
           const now = DateTime.makeUnsafe(process.databaseMillis())
@@ -75,8 +79,8 @@ export class SignatureDebug extends Context.Service<
               Option.getOrUndefined
             )
           const keys = {
-            current: yield* decrypt(endpoint.secret),
-            previous: yield* decrypt(endpoint.previousSecret),
+            current: yield* decrypt(signing.value.secret),
+            previous: yield* decrypt(signing.value.previousSecret),
             receiver: Option.getOrUndefined(received.secret)
           }
           const id = decodeDeliveryId(parts.id)

@@ -204,6 +204,7 @@ export const timeline: Schemas["TaskTimeline"] = {
     {
       id: deliveryId(2),
       endpoint_id: endpointId,
+      webhook_url: null,
       event_id: eventId(2),
       type: "task.succeeded",
       status: "pending",
@@ -404,6 +405,7 @@ const delivery = (
 ): Schemas["WebhookDelivery"] => ({
   id: deliveryId(n),
   endpoint_id: endpointId,
+  webhook_url: null,
   event_id: eventId(n),
   type: "task.succeeded",
   task_id: taskId(n),

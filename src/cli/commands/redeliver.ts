@@ -65,7 +65,7 @@ export const redeliver = Command.make(
       { data: sent },
       table(sent, [
         { title: "DELIVERY", of: (it) => it.id },
-        { title: "ENDPOINT", of: (it) => it.endpoint_id },
+        { title: "ENDPOINT", of: (it) => it.webhook_url ?? it.endpoint_id },
         { title: "EVENT", of: (it) => it.type },
         { title: "STATUS", of: (it) => it.status }
       ])

@@ -47,9 +47,13 @@ export const makeDeliveryTools = Effect.gen(function* () {
 const makeExplainOne = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const endpoints = yield* Endpoints
+  const targetOf = (userId: UserId, { endpointDeleted, endpointId, webhookUrl }: DeliveryRow) => {
+    if (webhookUrl !== null) return Effect.succeed({ url: webhookUrl, enabled: true })
+    return endpointDeleted ? Effect.undefined : endpoints.get(userId, endpointId)
+  }
   return Effect.fnUntraced(function* (userId: UserId, id: DeliveryId) {
     const { attempts, body, row } = yield* deliveries.get(userId, id)
-    const endpoint = row.endpointDeleted ? undefined : yield* endpoints.get(userId, row.endpointId)
+    const endpoint = yield* targetOf(userId, row)
     const facts = { row, attempts, endpoint }
     const view: typeof Explained.Type = {
       delivery_id: row.id,

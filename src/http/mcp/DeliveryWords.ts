@@ -1,16 +1,15 @@
 import { DateTime } from "effect"
 import type { FailureClass } from "../../domain/Webhook.ts"
 import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
-import type { EndpointRow } from "../../webhooks/Endpoints.ts"
 import { attemptsMax } from "../../webhooks/RetryPolicy.ts"
 
 /** What the log of deliveries says, in words. docs/reference/mcp.md#explain_delivery */
 
-/** A delivery with what is known of it; without its endpoint that was deleted. */
+/** A delivery with what is known of it; without its endpoint that was deleted, with the task's own webhook. */
 export interface DeliveryFacts {
   readonly row: DeliveryRow
   readonly attempts: ReadonlyArray<AttemptRow>
-  readonly endpoint: EndpointRow | undefined
+  readonly endpoint: { readonly url: string; readonly enabled: boolean } | undefined
 }
 
 const failures: Readonly<Record<FailureClass, string>> = {
@@ -78,7 +77,7 @@ export const explain = (facts: DeliveryFacts): string => {
   const to =
     endpoint === undefined
       ? `the endpoint ${row.endpointId}, which was deleted`
-      : `${placeOf(endpoint.url)} (endpoint ${row.endpointId})`
+      : `${placeOf(endpoint.url)} (${row.webhookUrl === null ? `endpoint ${row.endpointId}` : "the webhook of the task"})`
   return [
     `Delivery ${row.id} brings the event ${row.eventId} (${row.eventType}${of}) of ${time(row.createdAt)} to ${to}. It is ${row.status}.`,
     ...(attempts.length === 0 ? ["Nothing has been sent yet."] : attempts.map(attemptWords)),

@@ -6,6 +6,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { cancelTask, createTask, getTask, quote } from "../../contract/McpTools.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
+import type { FieldFault, ProblemCode } from "../../domain/Problem.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
 import { Router } from "../../tasks/creation/Router.ts"
 import type { ModelPath } from "../../tasks/creation/Router.ts"
@@ -13,6 +14,7 @@ import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
+import { urlRefused } from "../../webhooks/WebhookUrl.ts"
 import { modelsIn } from "../openai/ShapedModel.ts"
 import { taskUrl } from "../openai/TaskProblem.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
@@ -95,7 +97,8 @@ const faultsOfInput =
   (hasMetadata: boolean) =>
   <E>(error: E): E | Problem =>
     error instanceof Problem && error.errors !== undefined
-      ? invalid(
+      ? problemOf(
+          error.code,
           error.errors.map(({ detail, pointer }) => ({
             pointer:
               hasMetadata && /^#\/metadata(?:\/|$)/u.test(pointer)
@@ -105,6 +108,10 @@ const faultsOfInput =
           }))
         )
       : error
+
+/** 2011 has one fault, that of the webhook's URL. */
+const problemOf = (code: ProblemCode, faults: ReadonlyArray<FieldFault>): Problem =>
+  code === 2011 && faults[0] !== undefined ? urlRefused(faults[0]) : invalid(faults)
 
 const makeCreate = Effect.gen(function* () {
   const router = yield* Router

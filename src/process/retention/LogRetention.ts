@@ -11,7 +11,7 @@ import { PartitionStore } from "./PartitionStore.ts"
 export class LogRetention extends Context.Service<
   LogRetention,
   {
-    /** Creates the partitions of the next days and drops expired ones. */
+    /** Creates the partitions of the next days and drops expired ones; removes what only they needed. */
     readonly maintain: Effect.Effect<void, StoreUnavailable>
     /** The same for the months of the audit log. */
     readonly maintainAudit: Effect.Effect<void, StoreUnavailable>
@@ -27,6 +27,7 @@ export class LogRetention extends Context.Service<
           const now = yield* DateTime.now
           const keepSince = DateTime.subtractDuration(now, retention.log)
           const { dropped } = yield* store.maintain(now, partitionDaysAhead, keepSince)
+          yield* store.removeTaskWebhooks(keepSince)
           if (dropped > 0) yield* Effect.logInfo(`Dropped ${dropped} day partitions of the log`)
         }),
         maintainAudit: Effect.gen(function* () {

@@ -35,6 +35,10 @@ export class PartitionStore extends Context.Service<
       daysAhead: number,
       keepSince: DateTime.Utc
     ) => Effect.Effect<Counts, StoreUnavailable>
+    /** Removes the rows of `webhook_endpoints` for webhooks of tasks that have no delivery in the log any more. */
+    readonly removeTaskWebhooks: (
+      unusedSince: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
     /** The same for the months of the audit log: this one and the next. ADR 0168. */
     readonly maintainAudit: (
       now: DateTime.Utc,
@@ -46,6 +50,11 @@ export class PartitionStore extends Context.Service<
     PartitionStore,
     Effect.map(PgClient.PgClient, (sql) =>
       PartitionStore.of({
+        removeTaskWebhooks: (unusedSince) =>
+          sql`SELECT * FROM task_webhooks_remove(${toDate(unusedSince)})`.pipe(
+            Effect.asVoid,
+            storeFailures
+          ),
         maintain: Effect.fnUntraced(function* (now, daysAhead, keepSince) {
           const counts = yield* Effect.forEach(partitioned, ([table, column]) =>
             sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(

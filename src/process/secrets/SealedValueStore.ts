@@ -18,6 +18,8 @@ export interface SealedColumn {
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "webhook_endpoints", column: "secret", key: ["id"] },
   { table: "webhook_endpoints", column: "previous_secret", key: ["id"] },
+  { table: "webhook_secrets", column: "secret", key: ["user_id"] },
+  { table: "webhook_secrets", column: "previous_secret", key: ["user_id"] },
   { table: "vendor_accounts", column: "sealed", key: ["id"] },
   { table: "manage_idempotency_keys", column: "response", key: ["caller", "key"] }
 ]
@@ -48,7 +50,7 @@ export class SealedValueStore extends Context.Service<
     SealedValueStore,
     Effect.map(PgClient.PgClient, (sql) => {
       const keyOf = ({ key: [first, second] }: SealedColumn) => ({
-        first: sql(first),
+        first: sql`${sql(first)}::text`,
         second: second === undefined ? sql.literal("''") : sql(second)
       })
       return SealedValueStore.of({

@@ -22,6 +22,7 @@ import { CreatedTaskBatch } from "../../domain/TaskBatch.ts"
 import type { TaskBatch } from "../../domain/TaskBatch.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
+import { makeUrlTextCheck } from "../../webhooks/WebhookUrl.ts"
 import { TaskCompletion } from "../completion/TaskCompletion.ts"
 import { priceRequest } from "../creation/Offer.ts"
 import type { Offer, PricedRequest } from "../creation/Offer.ts"
@@ -170,12 +171,13 @@ type Items = Arr.NonEmptyReadonlyArray<PricedItem>
 /** Decodes and prices all items. Fails with the faults of all together. */
 const makePrice = Effect.gen(function* () {
   const check = yield* makeCheck
+  const checkUrl = yield* makeUrlTextCheck
   const offers = yield* Offers
   const router = yield* Router
 
   const priceItem = Effect.fnUntraced(function* ({ body, path }: BatchItem) {
     const offer = yield* offers.at(path)
-    return { path, offer, priced: yield* priceRequest(offer, body) } satisfies PricedItem
+    return { path, offer, priced: yield* priceRequest(offer, body, checkUrl) } satisfies PricedItem
   })
 
   return Effect.fnUntraced(function* ({ items, maxCost, principal }: BatchRequest) {

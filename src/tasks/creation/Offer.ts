@@ -1,5 +1,6 @@
 import { Array as Arr, Effect } from "effect"
 import { inOrderOf } from "../../catalog/AliasTargets.ts"
+import type { Attachments } from "../../catalog/bodies/Attachments.ts"
 import type { Body } from "../../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import type { InlineMedium } from "../../catalog/media/Media.ts"
@@ -7,7 +8,7 @@ import { quote } from "../../catalog/Price.ts"
 import type { PriceRule } from "../../catalog/Price.ts"
 import type { Candidate, SkipReason } from "../../domain/Candidate.ts"
 import type { Credits } from "../../domain/Credits.ts"
-import type { Metadata } from "../../domain/Metadata.ts"
+import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 import { decodeRequest } from "./RequestBody.ts"
 
 /** A model that is sold now, at the price of now. */
@@ -44,20 +45,23 @@ export interface PricedModel extends OfferedModel {
 }
 
 /** A request, and the models that take its body. */
-export interface PricedRequest {
+export interface PricedRequest extends Attachments {
   readonly body: Body
   readonly media: ReadonlyArray<InlineMedium>
-  readonly metadata: Metadata | null
   readonly models: Arr.NonEmptyReadonlyArray<PricedModel>
   readonly leftOut: ReadonlyArray<LeftOut>
   /** The dearest of the models: what is held, and the most that it can cost. */
   readonly most: Credits
 }
 
-/** Decodes a body for an offer, and prices it by each model. Fails with 2001 when no model takes it. */
-export const priceRequest = Effect.fnUntraced(function* (offer: Offer, given: unknown) {
+/** Decodes a body for an offer, and prices it by each model. Fails with 2001 or 2011 when no model takes it. */
+export const priceRequest = Effect.fnUntraced(function* (
+  offer: Offer,
+  given: unknown,
+  checkUrl: CheckUrl
+) {
   const entries = Arr.map(offer.models, ({ entry }) => entry)
-  const { body, media, metadata, takes } = yield* decodeRequest(entries, given)
+  const { body, media, metadata, takes, webhook } = yield* decodeRequest(entries, given, checkUrl)
   const [first, ...rest] = offer.models
     .filter(({ entry }) => takes.includes(entry))
     .map((model): PricedModel => Object.assign({ amount: quote(model, body) }, model))
@@ -67,6 +71,7 @@ export const priceRequest = Effect.fnUntraced(function* (offer: Offer, given: un
     body,
     media,
     metadata,
+    webhook,
     models: [first, ...rest],
     leftOut: [
       ...others.map(({ entry }) => ({ entry, reason: "body" as const })),

@@ -1,21 +1,26 @@
-import { Array as Arr, Effect, Result } from "effect"
-import { splitMetadata } from "../../catalog/bodies/Metadata.ts"
+import { Array as Arr, Effect, Option, Result } from "effect"
+import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { capFaults } from "../../catalog/FieldFaults.ts"
 import { acceptBody } from "../../catalog/media/Media.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
+import type { TaskWebhook } from "../../domain/TaskWebhook.ts"
 import { mediaFaults, refusedFields } from "../../vendors/BodyFaults.ts"
+import { urlRefused } from "../../webhooks/WebhookUrl.ts"
+import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 
 /**
- * Decodes a body with its inline media, by the rules of its label, and its metadata. `takes`: of these models,
- * which have one label, those whose adapters take it. Fails with all faults at once when there is none.
+ * Decodes a body with its inline media, by the rules of its label, and what is attached to it. `takes`: of these
+ * models, which have one label, those whose adapters take it. Fails with all faults at once when there is none: with
+ * 2011 if only the URL of the webhook is refused.
  */
 export const decodeRequest = Effect.fnUntraced(function* (
   entries: Arr.NonEmptyReadonlyArray<CatalogEntry>,
-  given: unknown
+  given: unknown,
+  checkUrl: CheckUrl
 ) {
-  const { faults: metadataFaults, input, metadata } = splitMetadata(given)
+  const { faults: attachedFaults, input, metadata, webhook } = splitAttachments(given)
   const accepted = yield* Effect.result(acceptBody(entries[0].label, input))
   const judged = entries.map((entry) => ({
     entry,
@@ -28,11 +33,22 @@ export const decodeRequest = Effect.fnUntraced(function* (
   const faults = [
     ...(Result.isFailure(accepted) ? accepted.failure.errors : []),
     ...(takes.length === 0 ? unique(judged.flatMap((it) => it.faults)) : []),
-    ...metadataFaults
+    ...attachedFaults
   ]
-  if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
-  return { ...(yield* Effect.orDie(Effect.fromResult(accepted))), metadata, takes }
+  const refusal = yield* urlRefusal(checkUrl, webhook)
+  const all = [...faults, ...Option.toArray(refusal)]
+  if (Option.isSome(refusal) && faults.length === 0) return yield* urlRefused(refusal.value)
+  if (Arr.isReadonlyArrayNonEmpty(all)) return yield* invalid(capFaults(all))
+  return { ...(yield* Effect.orDie(Effect.fromResult(accepted))), metadata, webhook, takes }
 })
+
+const urlRefusal = (checkUrl: CheckUrl, webhook: TaskWebhook | null) =>
+  webhook === null
+    ? Effect.succeedNone
+    : Effect.map(
+        checkUrl(webhook.url),
+        Option.map((detail): FieldFault => ({ pointer: "#/webhook/url", detail }))
+      )
 
 /** Several models may have the same fault. */
 const unique = (faults: ReadonlyArray<FieldFault>): ReadonlyArray<FieldFault> => [

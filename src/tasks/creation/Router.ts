@@ -16,6 +16,7 @@ import type { TaskError } from "../../domain/Task.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { bodySchemaOf, bodySchemaOfAll, refusedFields } from "../../vendors/BodyFaults.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
+import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { TaskCompletion } from "../completion/TaskCompletion.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
@@ -96,6 +97,7 @@ export class Router extends Context.Service<
       const completion = yield* TaskCompletion
       const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
+      const checkUrl = yield* makeUrlCheck
 
       // A model may leave the catalog, its tasks stay
       const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
@@ -132,7 +134,7 @@ export class Router extends Context.Service<
         create: (request) => creation.create(offers.at(request.path), request),
         quote: Effect.fn("Router.quote")(function* (path, body) {
           const offer = yield* offers.at(path)
-          const { leftOut, models, most } = yield* priceRequest(offer, body)
+          const { leftOut, models, most } = yield* priceRequest(offer, body, checkUrl)
           return offer.alias === undefined
             ? { amount: most, ending: endingOf(offer.models[0].entry) }
             : { amount: most, ending: undefined, alias: { models, leftOut } }

@@ -141,6 +141,7 @@ const callOf = (a: Acceptance, n: number) => ({
   body: a.body,
   // As text: `jsonb` would change the order of its members
   metadata: a.metadata == null ? null : JSON.stringify(a.metadata),
+  ...webhookOf(a.webhook),
   sandbox: a.sandbox,
   price: String(a.price),
   deadline: DateTime.formatIso(a.deadlineAt),
@@ -167,6 +168,20 @@ const callOf = (a: Acceptance, n: number) => ({
     })
   })
 })
+
+/** Its limits are those of the user's webhooks at the origin. */
+const webhookOf = (webhook: Acceptance["webhook"]) =>
+  webhook == null
+    ? {}
+    : {
+        webhook: {
+          url: webhook.url,
+          origin: new URL(webhook.url).origin,
+          events: webhook.events
+        },
+        webhook_secret: hex(webhook.secret),
+        webhook_preview: webhook.secretPreview
+      }
 
 const isOverSpendLimit = Schema.is(SpendRefusal)
 

@@ -7,15 +7,18 @@ import { idempotencyHours } from "../../domain/Limits.ts"
 import type { RequestHash } from "../../domain/RequestHash.ts"
 import { createdBodyOf, taskResult } from "../../domain/TaskBody.ts"
 import type { TaskFacts } from "../../domain/TaskBody.ts"
+import type { TaskWebhook } from "../../domain/TaskWebhook.ts"
 import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/heartbeat/Process.ts"
+import { Secrets } from "../../process/secrets/Secrets.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { taskEvent } from "../../webhooks/Events.ts"
+import { makeSecret } from "../../webhooks/WebhookSecrets.ts"
 import type { OwnedTask } from "../running/OwnedTask.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { submitQueue } from "../running/TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { Acceptance } from "../TaskStore.ts"
+import type { Acceptance, AcceptedWebhook } from "../TaskStore.ts"
 import { candidatesOf } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
 
@@ -48,19 +51,23 @@ export interface PricedCreate {
   readonly request: Pick<CreateRequest, "path" | "principal" | "traceId">
   readonly offer: Offer
   readonly taskId: TaskId
-  readonly priced: Pick<PricedRequest, "body" | "metadata" | "models" | "leftOut" | "most">
+  readonly priced: Pick<
+    PricedRequest,
+    "body" | "metadata" | "webhook" | "models" | "leftOut" | "most"
+  >
 }
 
 /** What is written of a task when it is accepted, without an owner and an idempotency record. */
 export const makeAcceptance = Effect.gen(function* () {
   const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
+  const secrets = yield* Secrets
   return Effect.fnUntraced(function* (
     { offer, priced, request, taskId }: PricedCreate,
     now: DateTime.Utc
   ) {
     const { path, principal } = request
     const { alias, catalogId, models, sandbox } = offer
-    const { body, metadata, most } = priced
+    const { body, metadata, most, webhook } = priced
     const kind = models[0].entry.result
     const aliased =
       alias === undefined
@@ -83,6 +90,7 @@ export const makeAcceptance = Effect.gen(function* () {
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
       metadata,
+      webhook: webhook === null ? null : withSecret(webhook, secrets),
       sandbox,
       price: most,
       ...aliased,
@@ -149,7 +157,7 @@ export const makeAccept = Effect.gen(function* () {
 
 type Accepting = Omit<
   Acceptance,
-  "event" | "idempotency" | "owner" | "runningMax" | "userRunningMax"
+  "event" | "idempotency" | "owner" | "runningMax" | "userRunningMax" | "webhook"
 >
 
 /** The task as the store has it after it was accepted with an owner. */
@@ -179,5 +187,11 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
   inputs: {},
   inDoubt: false
 })
+
+/** The secret is that of the user from now on, if there is none. */
+const withSecret = (webhook: TaskWebhook, secrets: Secrets["Service"]): AcceptedWebhook => {
+  const { encrypted, preview } = makeSecret(secrets)
+  return { ...webhook, secret: encrypted, secretPreview: preview }
+}
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)

@@ -24,6 +24,7 @@ import { spendLimitProblem } from "../../domain/SpendLimit.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { modelNotAllowed } from "../../users/ApiKeys.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
+import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { storeAllInputs, withReferences } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { OperatorFaults } from "../submission/OperatorFaults.ts"
@@ -80,7 +81,7 @@ export class TaskCreation extends Context.Service<
   TaskCreation,
   {
     /**
-     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 1101 (balance), 1102 (spend limit of the
+     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 2011 (webhook URL), 1101 (balance), 1102 (spend limit of the
      * key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault);
      * then nothing is stored. What is not offered fails as `offered` does.
      */
@@ -97,6 +98,7 @@ export class TaskCreation extends Context.Service<
       const inbox = yield* TaskInbox
       const acceptStored = yield* makeAcceptStored
       const check = yield* makeCheck
+      const checkUrl = yield* makeUrlCheck
       const { replayForRemovedModel, replayOr } = replaysWith(yield* TaskStore)
 
       const create = Effect.fnUntraced(function* (
@@ -110,7 +112,7 @@ export class TaskCreation extends Context.Service<
         // An alias outlives its models
         const ending = offer.alias === undefined ? endingOf(entry) : undefined
         const { sandbox } = offer
-        const found = yield* priceRequest(offer, request.body).pipe(
+        const found = yield* priceRequest(offer, request.body, checkUrl).pipe(
           Effect.tap((priced) => check(priced, request)),
           Effect.result
         )

@@ -89,13 +89,13 @@ const parts: ReadonlyArray<Part> = [
     ...byText,
     object: "webhook_endpoint",
     table: "webhook_endpoints",
-    columns: "id, url, events, description, enabled, created_at, updated_at, deleted_at"
+    columns: "id, url, events, description, enabled, of_tasks, created_at, updated_at, deleted_at"
   },
   {
     ...byText,
     object: "webhook_delivery",
     table: "deliveries",
-    columns: `id, endpoint_id, event_id, event_type AS type, task_id, status, attempts AS attempt_count,
+    columns: `id, endpoint_id, webhook_url, event_id, event_type AS type, task_id, status, attempts AS attempt_count,
       created_at, updated_at`
   },
   {

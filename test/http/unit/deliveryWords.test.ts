@@ -32,6 +32,7 @@ const row = new DeliveryRow({
   attempts: 1,
   nextDueAt: null,
   endpointDeleted: false,
+  webhookUrl: null,
   createdAt: time,
   updatedAt: time
 })

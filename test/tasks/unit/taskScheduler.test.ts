@@ -7,6 +7,7 @@ import { stepsPerQueueMax } from "../../../src/domain/Limits.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Process } from "../../../src/process/heartbeat/Process.ts"
+import { Secrets } from "../../../src/process/secrets/Secrets.ts"
 import { makeAccept } from "../../../src/tasks/creation/TaskAcceptance.ts"
 import type { Owned } from "../../../src/tasks/running/OwnedTask.ts"
 import { TaskInbox } from "../../../src/tasks/running/TaskInbox.ts"
@@ -49,6 +50,8 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
         AppConfig.layerOf({ DATA_DIR: "unused" }),
         Drain.layer,
         TaskInbox.layer,
+        // The task has no webhook that a secret would be made for
+        Layer.succeed(Secrets, {} as never),
         Layer.mock(Process, {
           id: "proc_a",
           publishChange: () => {},
@@ -116,6 +119,7 @@ const create = Effect.flatMap(makeAccept, (accept) =>
       priced: {
         body: { prompt: "A lighthouse" } as never,
         metadata: null,
+        webhook: null,
         models: [{ entry, price: { per: "call", amount: zero }, amount: zero }],
         leftOut: [],
         most: zero

@@ -15,7 +15,7 @@ const entryOf = (label: Label, adapter: AdapterName, upstreamModel: string): Cat
 
 /** Pointer and detail of each fault at create; nothing for a body that is accepted. */
 const faultsOf = (entry: CatalogEntry, body: object) =>
-  decodeRequest([entry], body).pipe(
+  decodeRequest([entry], body, () => Effect.succeedNone).pipe(
     Effect.as([]),
     Effect.catch(({ errors = [] }) =>
       Effect.succeed(errors.map(({ detail, pointer }) => `${pointer}: ${detail}`))

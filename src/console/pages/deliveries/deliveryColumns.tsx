@@ -29,7 +29,8 @@ export const deliveryColumns = (
   },
   {
     title: words.endpoint,
-    cell: ({ endpoint_id: id }) => endpoints.get(id) ?? <span class="faint">{id}</span>
+    cell: ({ endpoint_id: id, webhook_url: url }) =>
+      url ?? endpoints.get(id) ?? <span class="faint">{id}</span>
   },
   {
     title: webhookTexts.state,

@@ -20,17 +20,18 @@ type Attempt = Delivery["attempts"][number]
 
 const words = webhookTexts.delivery
 
-/** An endpoint that was deleted is in no list any more. */
+/** An endpoint that was deleted is in no list any more, nor is the webhook of a task. */
 const readDelivery = async (id: string) => {
   const delivery = await dataOf(
     api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
   )
+  if (delivery.webhook_url !== null) return { delivery, url: delivery.webhook_url }
   const endpoint = await dataOf(
     api.GET("/manage/v1/webhook-endpoints/{id}", {
       params: { path: { id: delivery.endpoint_id } }
     })
   ).catch(() => undefined)
-  return { delivery, endpoint }
+  return { delivery, url: endpoint?.url }
 }
 
 /** `/webhooks/deliveries/:id`: what was sent, each attempt with its answer, and why it failed. */
@@ -70,7 +71,7 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
       )}
       {again.cause !== undefined && <ProblemView cause={again.cause} />}
       <Loaded of={found}>
-        {({ delivery, endpoint }) => <DeliveryView delivery={delivery} url={endpoint?.url} />}
+        {({ delivery, url }) => <DeliveryView delivery={delivery} url={url} />}
       </Loaded>
     </>
   )

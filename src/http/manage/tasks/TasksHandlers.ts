@@ -116,6 +116,7 @@ const showAttempt = (row: AttemptRow) => ({
 const showDelivery = (rows: ReadonlyArray<TaskDeliveryRow>, first: TaskDeliveryRow) => ({
   id: first.id,
   endpoint_id: first.endpointId,
+  webhook_url: first.webhookUrl,
   event_id: first.eventId,
   type: first.eventType,
   status: first.status,

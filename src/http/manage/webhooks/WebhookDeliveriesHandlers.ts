@@ -58,6 +58,7 @@ export const layer = HttpApiBuilder.group(
 export const showDelivery = (row: DeliveryRow) => ({
   id: row.id,
   endpoint_id: row.endpointId,
+  webhook_url: row.webhookUrl,
   event_id: row.eventId,
   type: row.eventType,
   task_id: row.taskId,

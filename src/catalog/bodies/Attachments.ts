@@ -6,8 +6,10 @@ import {
   metadataKeysMax,
   metadataValueCharactersMax
 } from "../../domain/ShapeLimits.ts"
+import { outcomeEvents, TaskEventType } from "../../domain/TaskWebhook.ts"
+import type { TaskWebhook } from "../../domain/TaskWebhook.ts"
 import { bodyParseOptions, describeValue, faultsOf } from "../FieldFaults.ts"
-import { Text } from "./Fields.ts"
+import { someOf, Text } from "./Fields.ts"
 
 const codePoints = (text: string): number => [...text].length
 
@@ -42,23 +44,45 @@ export const GivenMetadata = Metadata.check(
   )
 )
 
-const Given = Schema.Struct({ metadata: GivenMetadata })
+/** The rules of docs/reference/webhooks.md#webhook-of-a-task; the URL is checked by `makeUrlCheck`. */
+export const GivenWebhook = Schema.Struct({
+  url: Text,
+  events: Schema.optionalKey(someOf(TaskEventType))
+}).annotate({ description: "Where the events of this task are sent" })
+
+const Given = Schema.Struct({
+  metadata: Schema.optionalKey(GivenMetadata),
+  webhook: Schema.optionalKey(GivenWebhook)
+})
 const decodeGiven = Schema.decodeUnknownResult(Given, bodyParseOptions)
 
-/** The body of a create in two: what the model gets, and what the client attaches. */
-export const splitMetadata = (
-  input: unknown
-): {
-  readonly input: unknown
+/** What a client attaches to a task, beside the body of the model. */
+export interface Attachments {
   readonly metadata: Metadata | null
-  readonly faults: ReadonlyArray<FieldFault>
-} => {
-  const none = { input, metadata: null, faults: [] }
+  readonly webhook: TaskWebhook | null
+}
+
+const nothing: Attachments = { metadata: null, webhook: null }
+
+/** The body of a create in two: what the model gets, and what the client attaches. */
+export const splitAttachments = (
+  input: unknown
+): Attachments & { readonly input: unknown; readonly faults: ReadonlyArray<FieldFault> } => {
+  const none = { ...nothing, input, faults: [] }
   if (typeof input !== "object" || input === null || Array.isArray(input)) return none
-  if (!Object.hasOwn(input, "metadata")) return none
-  const { metadata, ...rest } = { metadata: undefined, ...input }
-  const given = decodeGiven({ metadata })
-  return Result.isSuccess(given)
-    ? { input: rest, metadata: given.success.metadata, faults: [] }
-    : { input: rest, metadata: null, faults: faultsOf(given.failure.issue) }
+  const attached = ["metadata", "webhook"].filter((name) => Object.hasOwn(input, name))
+  if (attached.length === 0) return none
+  const { metadata, webhook, ...rest } = { metadata: undefined, webhook: undefined, ...input }
+  const both: Record<string, unknown> = { metadata, webhook }
+  const given = decodeGiven(Object.fromEntries(attached.map((name) => [name, both[name]])))
+  if (Result.isFailure(given)) {
+    return { ...nothing, input: rest, faults: faultsOf(given.failure.issue) }
+  }
+  const hook = given.success.webhook
+  return {
+    input: rest,
+    metadata: given.success.metadata ?? null,
+    webhook: hook === undefined ? null : { url: hook.url, events: hook.events ?? outcomeEvents },
+    faults: []
+  }
 }

@@ -1,0 +1,56 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import type { Option } from "effect"
+import type { UserId } from "../domain/Ids.ts"
+import { secretOverlapHours } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { secretPreview } from "../domain/Webhook.ts"
+import { Secrets } from "../process/secrets/Secrets.ts"
+import { generateSecret } from "./Signature.ts"
+import { WebhookSecretStore } from "./WebhookSecretStore.ts"
+import type { WebhookSecretRow } from "./WebhookSecretStore.ts"
+
+export type { WebhookSecretRow } from "./WebhookSecretStore.ts"
+
+/** A new signing secret: as its user sees it, and as it is stored. */
+export const makeSecret = (secrets: Secrets["Service"]) => {
+  const text = generateSecret()
+  return { text, encrypted: secrets.encrypt(text), preview: secretPreview(text) }
+}
+
+/** Until when the secret before a rotation also signs. docs/reference/webhooks.md#secrets-and-rotation */
+export const overlapEnd = (now: DateTime.Utc) => DateTime.add(now, { hours: secretOverlapHours })
+
+/** The secret that signs the webhooks of a user's tasks. docs/reference/webhooks.md#webhook-of-a-task */
+export class WebhookSecrets extends Context.Service<
+  WebhookSecrets,
+  {
+    /** `None`: no task of the user has had a webhook, and no secret was asked for. */
+    readonly get: (
+      userId: UserId
+    ) => Effect.Effect<Option.Option<WebhookSecretRow>, StoreUnavailable>
+    /** Makes the first secret too. Only this shows one. */
+    readonly rotate: (
+      userId: UserId
+    ) => Effect.Effect<
+      { readonly row: WebhookSecretRow; readonly secret: string },
+      StoreUnavailable
+    >
+  }
+>()("gateway/webhooks/WebhookSecrets") {
+  static readonly layer = Layer.effect(
+    WebhookSecrets,
+    Effect.gen(function* () {
+      const store = yield* WebhookSecretStore
+      const secrets = yield* Secrets
+      return WebhookSecrets.of({
+        get: store.find,
+        rotate: Effect.fn("WebhookSecrets.rotate")(function* (userId) {
+          const now = yield* DateTime.now
+          const { encrypted, preview, text } = makeSecret(secrets)
+          const row = yield* store.rotate(userId, encrypted, preview, overlapEnd(now), now)
+          return { row, secret: text }
+        })
+      })
+    })
+  )
+}
