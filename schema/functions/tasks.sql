@@ -246,7 +246,7 @@ begin
   join c on c.task = e.task_id;
 end $$;
 
--- Accepts the tasks of a batch, all or none (docs/reference/batches.md). Returns one row: that of the first refused task,
+-- Accepts the tasks of a batch, all or none (ADR 0292). Returns one row: that of the first refused task,
 -- or the sums of all. Only the first call has the idempotency key, so that a repeat is recognized before anything else
 -- is checked. Each task counts in the request rates of the key and of its user: what a batch takes beyond the one
 -- request that was admitted is a debt, which fills first.
@@ -270,15 +270,15 @@ begin
     return;
   end;
   select min(r.balance) as balance, min(r.cost) as cost,
-    coalesce((select array_agg(distinct e) from unnest(results) o, unnest(o.endpoints) e), '{}') as endpoints
+    coalesce((select array_agg(distinct e) from unnest(results) o, unnest(o.endpoints) e), '{}') as endpoints,
+    (select sum(x.price) from jsonb_to_recordset(p_calls) as x (price bigint)) as held
     into sums from unnest(results) r;
-  insert into task_batches (id, user_id, tasks, open, trace_id, created_at)
-    values (p_batch, first.user_id, cardinality(results), cardinality(results), first.trace, first.now)
+  insert into task_batches (id, user_id, tasks, held, trace_id, created_at)
+    values (p_batch, first.user_id, cardinality(results), sums.held, first.trace, first.now)
     on conflict do nothing;
   -- Otherwise it was committed before, and the caller did not receive the result.
   if found then
-    update idempotency_keys k set balance = sums.balance,
-        cost = (select sum(x.price) from jsonb_to_recordset(p_calls) as x (price bigint))
+    update idempotency_keys k set balance = sums.balance, cost = sums.held
       where k.user_id = first.user_id and k.key = first.key;
     -- In the order of inference_admit.
     update request_buckets b set tokens = b.tokens - cardinality(results) + 1 where b.api_key_id = first.api_key;
@@ -373,7 +373,7 @@ begin
       set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
       from called c
       where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
-    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id, c.now,
+    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id,
       -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
@@ -404,13 +404,17 @@ begin
     where w.user_id = l.user_id and w.user_id = any (array(select user_id from called))
   ), batched as (
     update task_batches b
-      set open = b.open - o.ended, ended_at = case when b.open = o.ended then o.now end
+      set completed = b.completed + o.completed, failed = b.failed + o.failed, captured = b.captured + o.captured,
+        released = b.released + o.released,
+        ended_at = case when b.completed + b.failed + o.completed + o.failed = b.tasks then o.now end
       from (
-        select w.batch_id, count(*)::integer as ended, max(w.now) as now from written w
-        where w.batch_id is not null group by w.batch_id
+        select c.batch_id, count(*) filter (where c.status = 'completed')::integer as completed,
+          count(*) filter (where c.status = 'failed')::integer as failed, sum(c.captured)::bigint as captured,
+          sum(c.amount - c.captured)::bigint as released, max(c.now) as now
+        from c where c.batch_id is not null group by c.batch_id
       ) o
-      where b.id = o.batch_id and b.id = any (array(select batch_id from written where batch_id is not null))
-    returning b.id, b.open
+      where b.id = o.batch_id and b.id = any (array(select batch_id from c where batch_id is not null))
+    returning b.id, b.ended_at
   ), cancelled as (
     -- The process may die during the submit; otherwise it records the outcome
     update vendor_attempts v set state = 'ambiguous'
@@ -434,7 +438,7 @@ begin
   cross join used
   cross join lateral events_publish(p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.hooks) e
   join c on c.task = e.task_id
-  left join batched b on b.id = c.batch_id and b.open = 0;
+  left join batched b on b.id = c.batch_id and b.ended_at is not null;
   select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged
   from unnest(p_ended) as e (n)
   cross join lateral jsonb_to_record(p_calls -> e.n) as c (task uuid, captured bigint, now timestamptz)

@@ -418,13 +418,19 @@ create table task_batches (
   id text primary key,
   user_id uuid not null,
   tasks integer not null check (tasks > 0),
-  -- Tasks that have not ended; the transaction that takes the last one publishes task_batch.completed.
-  open integer not null check (open between 0 and tasks),
+  -- Of its tasks together: how many have ended how, what was held, and what became of it. Each transaction that ends
+  -- tasks adds to them, so that no read has to; the one that ends the last publishes task_batch.completed.
+  completed integer not null default 0,
+  failed integer not null default 0,
+  held bigint not null,
+  captured bigint not null default 0,
+  released bigint not null default 0,
   trace_id text,
   created_at timestamptz not null,
   -- When its last task ended.
   ended_at timestamptz,
-  constraint task_batches_end check ((open = 0) = (ended_at is not null))
+  constraint task_batches_counts check (completed + failed <= tasks and captured + released <= held),
+  constraint task_batches_end check ((completed + failed = tasks) = (ended_at is not null))
 );
 create index task_batches_user on task_batches (user_id, id desc);
 

@@ -17,7 +17,7 @@ export interface Page<T> {
 export interface TaskBatch {
   readonly id: string
   readonly status: "in_progress" | "completed"
-  readonly counts: { readonly total: number; readonly pending: number; readonly processing: number; readonly completed: number; readonly failed: number }
+  readonly counts: { readonly total: number; readonly unfinished: number; readonly completed: number; readonly failed: number }
   readonly receipt: { readonly held: string; readonly captured: string; readonly released: string; readonly currency: "credits" }
   readonly created_at: string
   readonly ended_at: string | null
@@ -313,6 +313,7 @@ export interface TaskTimeline {
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly metadata?: Metadata
+  readonly batch_id?: string
   readonly body: unknown
   readonly inputs: ReadonlyArray<TaskInput>
   readonly result_kind: "images" | "videos" | "audios"
@@ -417,6 +418,7 @@ export interface TaskListItem {
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly metadata?: Metadata
+  readonly batch_id?: string
 }
 
 export interface WebhookSecretShown {
@@ -700,7 +702,7 @@ export interface Problem {
 export interface TaskBatchPage {
   readonly id: string
   readonly status: "in_progress" | "completed"
-  readonly counts: { readonly total: number; readonly pending: number; readonly processing: number; readonly completed: number; readonly failed: number }
+  readonly counts: { readonly total: number; readonly unfinished: number; readonly completed: number; readonly failed: number }
   readonly receipt: { readonly held: string; readonly captured: string; readonly released: string; readonly currency: "credits" }
   readonly created_at: string
   readonly ended_at: string | null
@@ -712,7 +714,7 @@ export interface TaskBatchPage {
 export interface CreatedTaskBatch {
   readonly id: string
   readonly status: "in_progress" | "completed"
-  readonly counts: { readonly total: number; readonly pending: number; readonly processing: number; readonly completed: number; readonly failed: number }
+  readonly counts: { readonly total: number; readonly unfinished: number; readonly completed: number; readonly failed: number }
   readonly receipt: { readonly held: string; readonly captured: string; readonly released: string; readonly currency: "credits" }
   readonly created_at: string
   readonly ended_at: string | null

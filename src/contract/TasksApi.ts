@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../catalog/bodies/Fields.ts"
 import { SkipReason } from "../domain/Candidate.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
-import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
+import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskBatchId, TaskId } from "../domain/Ids.ts"
 import { Metadata } from "../domain/Metadata.ts"
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
@@ -47,7 +47,9 @@ const taskFields = {
   started_at: Schema.NullOr(Timestamp),
   ended_at: Schema.NullOr(Timestamp),
   /** Only when it was given. */
-  metadata: Schema.optionalKey(Metadata)
+  metadata: Schema.optionalKey(Metadata),
+  /** Only of a task that a batch created. docs/reference/batches.md */
+  batch_id: Schema.optionalKey(TaskBatchId)
 }
 
 export const TaskListItem = Schema.Struct(taskFields).annotate({ identifier: "TaskListItem" })

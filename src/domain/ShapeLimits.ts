@@ -7,7 +7,7 @@ export const metadataKeysMax = 16
 export const metadataKeyCharactersMax = 64
 export const metadataValueCharactersMax = 512
 
-/** Tasks of a batch: a transaction of about 0.3 s on one core. docs/reference/batches.md */
+/** Tasks of a batch, which is one transaction. docs/reference/batches.md */
 export const batchTasksMax = 1000
 
 /** Total size of the images in a response; larger ones are returned by URL only. docs/reference/shapes.md#images */

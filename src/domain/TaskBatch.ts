@@ -10,8 +10,7 @@ export const TaskBatch = Schema.Struct({
   status: Schema.Literals(["in_progress", "completed"]),
   counts: Schema.Struct({
     total: Schema.Int,
-    pending: Schema.Int,
-    processing: Schema.Int,
+    unfinished: Schema.Int,
     completed: Schema.Int,
     failed: Schema.Int
   }),

@@ -1,10 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Schema } from "effect"
-import type { Option } from "effect"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import { when } from "../../db/ListScan.ts"
 import { Micro, rowsOf, Time } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { taskColumns, TaskView } from "../../db/TaskRow.ts"
+import * as Credits from "../../domain/Credits.ts"
 import { TaskBatchId } from "../../domain/Ids.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
@@ -12,7 +12,7 @@ import { batchTasksMax } from "../../domain/ShapeLimits.ts"
 import type { TaskBatch } from "../../domain/TaskBatch.ts"
 import { makeAcceptBatch } from "../creation/TaskAcceptStore.ts"
 import type { BatchOutcome } from "../creation/TaskAcceptStore.ts"
-import { catalogHash, TaskSummary } from "../history/TaskHistoryStore.ts"
+import { summaryColumns, TaskSummary } from "../history/TaskHistoryStore.ts"
 import type { Acceptance } from "../TaskStore.ts"
 
 /** Tasks that one request created. docs/reference/batches.md */
@@ -50,16 +50,17 @@ export class TaskBatchStore extends Context.Service<
         accept: makeAcceptBatch(sql),
         find: (userId, id) => storeFailures(findBatch(sql, userId, id)),
         list: (userId, { before, limit }) =>
-          batchesOf(
-            sql,
-            sql`
-              SELECT * FROM task_batches b
-              WHERE ${sql.and([sql`b.user_id = ${userId}`, ...when(before, (it) => sql`b.id < ${it}`)])}
-              ORDER BY b.id DESC LIMIT ${limit}`
-          ).pipe(storeFailures),
+          sql`
+            SELECT * FROM task_batches b
+            WHERE ${sql.and([sql`b.user_id = ${userId}`, ...when(before, (it) => sql`b.id < ${it}`)])}
+            ORDER BY b.id DESC LIMIT ${limit}`.pipe(
+            rowsOf(Row),
+            Effect.map(Array.map(batchOf)),
+            storeFailures
+          ),
         tasks: (id, { after, limit }) =>
           sql`
-            SELECT ${sql.literal(`${taskColumns}, t.trace_id, ${catalogHash}`)} FROM tasks t
+            SELECT ${sql.literal(summaryColumns)} FROM tasks t
             WHERE ${sql.and([sql`t.batch_id = ${id}`, ...when(after, (it) => sql`t.id > ${it}`)])}
             ORDER BY t.id LIMIT ${limit}`.pipe(rowsOf(TaskSummary), storeFailures),
         unfinished: (id) =>
@@ -74,17 +75,14 @@ export class TaskBatchStore extends Context.Service<
 
 /** The batch as it is within the transaction. */
 export const findBatch = (sql: PgClient.PgClient, userId: UserId, id: TaskBatchId) =>
-  Effect.map(
-    batchesOf(sql, sql`SELECT * FROM task_batches b WHERE b.id = ${id} AND b.user_id = ${userId}`),
-    Array.head
+  sql`SELECT * FROM task_batches b WHERE b.id = ${id} AND b.user_id = ${userId}`.pipe(
+    rowsOf(Row),
+    Effect.map((rows) => Option.map(Array.head(rows), batchOf))
   )
 
 const Row = Schema.Struct({
   id: TaskBatchId,
-  total: Schema.Int,
-  open: Schema.Int,
-  pending: Schema.Int,
-  processing: Schema.Int,
+  tasks: Schema.Int,
   completed: Schema.Int,
   failed: Schema.Int,
   held: Micro,
@@ -94,40 +92,19 @@ const Row = Schema.Struct({
   endedAt: Schema.NullOr(Time)
 })
 
-/** Sums over the tasks of each batch, of which there are a thousand at most. */
-const batchesOf = (sql: PgClient.PgClient, batches: ReturnType<PgClient.PgClient["unsafe"]>) =>
-  sql`
-    SELECT b.id, b.tasks AS total, b.open, b.created_at, b.ended_at, s.*
-    FROM (${batches}) b CROSS JOIN LATERAL (
-      SELECT (count(*) FILTER (WHERE t.status = 'pending'))::int AS pending,
-        (count(*) FILTER (WHERE t.status = 'processing'))::int AS processing,
-        (count(*) FILTER (WHERE t.status = 'completed'))::int AS completed,
-        (count(*) FILTER (WHERE t.status = 'failed'))::int AS failed,
-        coalesce(sum(t.price) FILTER (WHERE t.captured IS NULL), 0)::bigint AS held,
-        coalesce(sum(t.captured), 0)::bigint AS captured,
-        coalesce(sum(t.price - t.captured), 0)::bigint AS released
-      FROM tasks t WHERE t.batch_id = b.id
-    ) s ORDER BY b.id DESC`.pipe(
-    rowsOf(Row),
-    Effect.map((rows) => rows.map(batchOf))
-  )
-
-const batchOf = (row: typeof Row.Type): TaskBatch => ({
-  id: row.id,
-  status: row.open === 0 ? "completed" : "in_progress",
-  counts: {
-    total: row.total,
-    pending: row.pending,
-    processing: row.processing,
-    completed: row.completed,
-    failed: row.failed
-  },
-  receipt: {
-    held: row.held,
-    captured: row.captured,
-    released: row.released,
-    currency: "credits"
-  },
-  created_at: row.createdAt,
-  ended_at: row.endedAt
-})
+const batchOf = (row: typeof Row.Type): TaskBatch => {
+  const { captured, completed, failed, held, released, tasks } = row
+  return {
+    id: row.id,
+    status: row.endedAt === null ? "in_progress" : "completed",
+    counts: { total: tasks, unfinished: tasks - completed - failed, completed, failed },
+    receipt: {
+      held: Credits.make(held - captured - released),
+      captured,
+      released,
+      currency: "credits"
+    },
+    created_at: row.createdAt,
+    ended_at: row.endedAt
+  }
+}

@@ -70,7 +70,7 @@ export interface CreatedBatch {
 
 type Failure = Problem | StoreUnavailable
 
-/** Tasks that one request created: all were accepted, or none. docs/reference/batches.md */
+/** Tasks that one request created: all were accepted, or none. docs/reference/batches.md, ADR 0292. */
 export class TaskBatches extends Context.Service<
   TaskBatches,
   {
@@ -323,7 +323,7 @@ const createdBody = (
   return encodeCreated({
     id,
     status: "in_progress",
-    counts: { total, pending: total, processing: 0, completed: 0, failed: 0 },
+    counts: { total, unfinished: total, completed: 0, failed: 0 },
     receipt: { held: cost, captured: Credits.zero, released: Credits.zero, currency: "credits" },
     created_at: now,
     ended_at: null,

@@ -7,19 +7,26 @@ import { rowsOf, Time } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
+import { TaskBatchId } from "../../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
 import { listScanRowsMax } from "../../domain/Limits.ts"
 import type { Metadata } from "../../domain/Metadata.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskStatus } from "../../domain/Task.ts"
 
-/** With the hash of the catalog that it was accepted with. */
-const withCatalog = Struct.assign({ catalog: Schema.NullOr(Schema.String) })
+/** With the hash of the catalog that it was accepted with, and the batch that created it. */
+const withOrigin = Struct.assign({
+  catalog: Schema.NullOr(Schema.String),
+  batchId: Schema.NullOr(TaskBatchId)
+})
 
-export const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+
+/** The columns of a `TaskSummary` in a table named `t`. */
+export const summaryColumns = `${taskColumns}, t.trace_id, t.batch_id, ${catalogHash}`
 
 /** A task as its owner reads it later. */
-export const PastTask = TaskRow.mapFields(withCatalog).annotate({ identifier: "PastTask" })
+export const PastTask = TaskRow.mapFields(withOrigin).annotate({ identifier: "PastTask" })
 export type PastTask = typeof PastTask.Type
 
 /** The same in a list: without its body. */
@@ -121,7 +128,7 @@ function search(sql: PgClient.PgClient) {
       (it) => it !== undefined
     )
     return sql`
-      SELECT ${sql.literal(`${taskColumns}, t.trace_id, ${catalogHash}`)}
+      SELECT ${sql.literal(summaryColumns)}
       FROM tasks_search(${userId}::uuid, ${apiKeyId ?? null}::text, ${traceId ?? null}::text,
         ${model ?? null}::text, ${status ?? null}::text, ${vendor ?? null}::text,
         ${minCost ?? null}::bigint, ${maxCost ?? null}::bigint,

@@ -76,7 +76,7 @@ const parts: ReadonlyArray<Part> = [
     object: "task",
     table: "tasks",
     columns: `id, api_key_id, vendor, model, action, status, body, metadata, result, error, sandbox, price AS held,
-      captured, candidates, candidate, trace_id, created_at, started_at, updated_at`
+      captured, candidates, candidate, batch_id, trace_id, created_at, started_at, updated_at`
   },
   {
     ...byUuid,

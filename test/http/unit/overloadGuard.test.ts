@@ -28,6 +28,7 @@ describe("a process without capacity for creates", () => {
       "/v1/images/generations",
       "/v1/images/edits",
       "/v1/videos",
+      "/manage/v1/task-batches",
       "/mcp",
       "/mcp?a=b"
     ]) {
@@ -40,6 +41,7 @@ describe("a process without capacity for creates", () => {
       ["GET", "/mcp"],
       ["POST", "/mcpx"],
       ["POST", "/manage/v1/api-keys"],
+      ["POST", "/manage/v1/task-batches/tb_0/cancel"],
       ["POST", "/v1/chat/completions"],
       ["DELETE", "/vendors/alibaba/v1/text-to-image-max/generation/1"]
     ] as const) {

@@ -74,7 +74,7 @@ describeStores("task batches", (database) => {
         assert.strictEqual(created.status, 202, created.text)
         assert.deepInclude(created.json, {
           status: "in_progress",
-          counts: { total: 3, pending: 3, processing: 0, completed: 0, failed: 0 },
+          counts: { total: 3, unfinished: 3, completed: 0, failed: 0 },
           receipt: { held: "65.00", captured: "0.00", released: "0.00", currency: "credits" },
           ended_at: null
         })
@@ -92,11 +92,13 @@ describeStores("task batches", (database) => {
         const { json: ended } = yield* untilEnded(user, id, 3)
         assert.deepInclude(ended, {
           status: "completed",
-          counts: { total: 3, pending: 0, processing: 0, completed: 3, failed: 0 },
+          counts: { total: 3, unfinished: 0, completed: 3, failed: 0 },
           receipt: { held: "0.00", captured: "65.00", released: "0.00", currency: "credits" }
         })
         assert.isString(ended.ended_at)
         assert.strictEqual(yield* breachesOf(user.id), 0)
+        const timeline = yield* user.call("GET", `/manage/v1/tasks/${ids[0]}`)
+        assert.strictEqual(timeline.json.batch_id, id)
         // Each is a task like any other
         const own = yield* user.call(
           "GET",
@@ -135,7 +137,7 @@ describeStores("task batches", (database) => {
         assert.strictEqual(event.type, "task_batch.completed")
         assert.deepStrictEqual(event.data, { user_id: user.id, payload: shown })
         assert.deepInclude(shown, {
-          counts: { total: 3, pending: 0, processing: 0, completed: 2, failed: 1 },
+          counts: { total: 3, unfinished: 0, completed: 2, failed: 1 },
           receipt: { held: "0.00", captured: "15.00", released: "7.50", currency: "credits" }
         })
         const log = yield* EventLogStore
@@ -212,6 +214,16 @@ describeStores("task batches", (database) => {
             shape.text
           )
         }
+        const body = { prompt: "a".repeat(90_000), images: ["https://example.com/a.png"] }
+        const long = yield* user.call("POST", path, {
+          tasks: Array.from({ length: 100 }, () => ({
+            vendor: "google",
+            model: "image-edit-pro",
+            action: "edit",
+            body
+          }))
+        })
+        assert.strictEqual(long.json.errors?.[0]?.pointer, "#/tasks/46/body/prompt")
         const query = yield* user.call("GET", `${path}?limit=0&colour=red`)
         assert.deepStrictEqual(
           query.json.errors.map(({ pointer }: { pointer: string }) => pointer).toSorted(),
@@ -268,7 +280,7 @@ describeStores("task batches", (database) => {
         assert.strictEqual(cancelled.status, 200, cancelled.text)
         assert.deepInclude(cancelled.json, {
           status: "completed",
-          counts: { total: 3, pending: 0, processing: 0, completed: 1, failed: 2 },
+          counts: { total: 3, unfinished: 0, completed: 1, failed: 2 },
           receipt: { held: "0.00", captured: "7.50", released: "15.00", currency: "credits" }
         })
         assert.strictEqual(yield* breachesOf(user.id), 0)
@@ -366,8 +378,12 @@ describeStores("task batches", (database) => {
         assert.strictEqual(created.headers.get("x-service-balance"), "0.00")
         const cancelled = yield* user.call("POST", `${path}/${created.json.id}/cancel`)
         assert.deepInclude(cancelled.json.counts, { total: 1000, failed: 1000 })
-        assert.strictEqual(yield* breachesOf(user.id), 0)
         assert.strictEqual(yield* countOf("holds", user.id), 0)
+        // Many transactions have ended its tasks, two at a time
+        const sql = yield* SqlClient.SqlClient
+        const ends =
+          yield* sql`SELECT FROM events WHERE user_id = ${user.id} AND type = 'task_batch.completed'`
+        assert.strictEqual(ends.length, 1)
       })
     )
   })

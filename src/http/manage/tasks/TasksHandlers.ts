@@ -91,7 +91,8 @@ export const showTask = (task: TaskSummary) => ({
   created_at: task.createdAt,
   started_at: task.startedAt,
   ended_at: isTerminal(task.status) ? task.updatedAt : null,
-  ...(task.metadata === null ? {} : { metadata: task.metadata })
+  ...(task.metadata === null ? {} : { metadata: task.metadata }),
+  ...(task.batchId === null ? {} : { batch_id: task.batchId })
 })
 
 /** A task may end without having been processed. docs/reference/tasks.md#states */
