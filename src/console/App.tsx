@@ -1,9 +1,11 @@
 import type { ComponentType } from "preact"
 import { useEffect } from "preact/hooks"
+import { useBack } from "./api/online.ts"
 import { useResource } from "./api/resource.ts"
-import { loadSession, session } from "./api/session.ts"
+import { isExpired, loadSession, session } from "./api/session.ts"
 import { Link } from "./components/Link.tsx"
 import { PageHeader } from "./components/PageHeader.tsx"
+import { Palette } from "./components/Palette.tsx"
 import { Shell } from "./components/Shell.tsx"
 import { Loading, ProblemView } from "./components/States.tsx"
 import { SignInPage } from "./pages/signIn/SignInPage.tsx"
@@ -39,9 +41,13 @@ export const App = () => {
   if (isSignIn) return <SignInPage />
   if (who === null) return <Loading />
   return (
-    <Shell>
-      <CurrentPage role={who.role} />
-    </Shell>
+    <>
+      <Shell>
+        <CurrentPage role={who.role} />
+      </Shell>
+      <Palette />
+      {isExpired.value && <SignInAgain />}
+    </>
   )
 }
 
@@ -84,6 +90,14 @@ const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
   )
 }
 
+const SignInAgain = () => {
+  const { data: found } = useResource(
+    "sign in again",
+    () => import("./pages/signIn/SignInAgain.tsx")
+  )
+  return found === undefined ? null : <found.SignInAgain />
+}
+
 const loaded = new Map<string, ComponentType<PageProps>>()
 
 const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
@@ -92,10 +106,13 @@ const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
     loaded.set(route.path, Page)
     return true
   })
+  // A newer console has other chunks; and a browser may remember that it could not load one
+  const reload = () => globalThis.location.reload()
+  useBack(() => {
+    if (page.cause !== undefined) reload()
+  })
   const Page = loaded.get(route.path)
   if (Page !== undefined) return <Page params={params} />
-  // A newer console has other chunks
-  const reload = () => globalThis.location.reload()
   return page.cause === undefined ? (
     <Loading />
   ) : (

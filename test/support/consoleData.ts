@@ -1,5 +1,5 @@
 import type { Schemas } from "../../src/console/api/schema.ts"
-import { operatorDataAt, operatorPictures } from "./operatorData.ts"
+import { operatorDataAt, operatorScreens } from "./operatorData.ts"
 
 /** What a gateway would say to the console: one user's fixed data, by the types of the API. */
 
@@ -531,6 +531,15 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
     "/wallet/entries": page(entries),
     "/tasks": page(tasks.filter((it) => status === null || it.status === status)),
     [`/tasks/${taskId(4)}`]: timeline,
+    ...Object.fromEntries(
+      [
+        [1, "A paper boat on a calm lake"],
+        [2, "A fishing village in the fog"]
+      ].map(([n, prompt]) => [
+        `/tasks/${taskId(Number(n))}`,
+        { ...timeline, id: taskId(Number(n)), body: { prompt } }
+      ])
+    ),
     [`/tasks/${taskId(5)}`]: running,
     "/calls": page(calls),
     [`/calls/${calls[0]?.id}`]: calls[0],
@@ -547,34 +556,44 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
   return fixed[path] ?? operatorDataAt(path)
 }
 
-/** Each picture of docs/console.md: the path that it shows, by whom, and the page of the routes that this is. */
-export const pictures: ReadonlyArray<{
+export interface Screen {
   readonly name: string
+  /** The page of the routes that it shows. */
   readonly route: string
   readonly path: string
   readonly role: "user" | "operator" | "nobody"
+  /** Of its picture in docs/console.md; none: it has no picture there. */
   readonly height?: number
-}> = [
+}
+
+/** Every page, with the data above. */
+export const screens: ReadonlyArray<Screen> = [
   { name: "sign-in", route: "/sign-in", path: "/sign-in", role: "nobody" },
-  { name: "home", route: "/", path: "/", role: "user" },
+  { name: "home", route: "/", path: "", role: "user", height: 900 },
   {
     name: "playground",
     route: "/playground",
     path: "/playground?model=alibaba%2Ftext-to-image-max",
     role: "user",
-    height: 960
+    height: 800
   },
-  { name: "tasks", route: "/tasks", path: "/tasks", role: "user" },
+  {
+    name: "chat",
+    route: "/playground",
+    path: "/playground?model=openai%2Fgpt-5-mini",
+    role: "user"
+  },
+  { name: "tasks", route: "/tasks", path: "/tasks", role: "user", height: 480 },
   {
     name: "task",
     route: "/tasks/:id",
     path: `/tasks/${taskId(4)}`,
     role: "user",
-    height: 860
+    height: 800
   },
   { name: "calls", route: "/calls", path: "/calls", role: "user" },
   { name: "call", route: "/calls/:id", path: `/calls/${calls[0]?.id}`, role: "user" },
-  { name: "usage", route: "/usage", path: "/usage", role: "user" },
+  { name: "usage", route: "/usage", path: "/usage", role: "user", height: 800 },
   { name: "keys", route: "/keys", path: "/keys", role: "user" },
   { name: "wallet", route: "/wallet", path: "/wallet", role: "user" },
   { name: "webhooks", route: "/webhooks", path: "/webhooks", role: "user" },
@@ -588,14 +607,15 @@ export const pictures: ReadonlyArray<{
     name: "delivery",
     route: "/webhooks/deliveries/:id",
     path: `/webhooks/deliveries/${deliveryId(4)}`,
-    role: "user"
+    role: "user",
+    height: 720
   },
   {
     name: "signature",
     route: "/webhooks/signature",
     path: "/webhooks/signature",
     role: "user",
-    height: 860
+    height: 800
   },
   { name: "models", route: "/models", path: "/models", role: "user" },
   {
@@ -604,5 +624,6 @@ export const pictures: ReadonlyArray<{
     path: "/models/alibaba/text-to-image-max",
     role: "user"
   },
-  ...operatorPictures
+  { name: "open", route: "/open/:id", path: "/open/nothing", role: "user" },
+  ...operatorScreens
 ]

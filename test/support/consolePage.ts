@@ -102,7 +102,7 @@ export const signInOnPage = (it: ConsolePage, adminToken: string, userId: string
     const { url } = yield* Running
     yield* Effect.promise(async () => {
       await (userId === null ? byToken(it, adminToken) : byLink(it, url, adminToken, userId))
-      await it.page.getByRole("navigation").waitFor()
+      await it.page.getByRole("banner").waitFor()
     })
   })
 

@@ -22,6 +22,17 @@ export const goTo = async (it: ConsolePage, link: string, title = link) => {
   await opened(it, title)
 }
 
+/** What one does with something, in the menu of its row or page. */
+export const act = async ({ page }: ConsolePage, of: string, name: string) => {
+  await page.getByRole("button", { name: `Actions for ${of}`, exact: true }).click()
+  await page.getByRole("button", { name, exact: true }).click()
+}
+
+export const signOut = async ({ page }: ConsolePage) => {
+  await page.getByRole("button", { name: /Account menu/u }).click()
+  await page.getByRole("button", { name: "Sign out" }).click()
+}
+
 const focused = `(() => {
   const it = document.activeElement
   return [it.tagName, it.getAttribute("aria-label") ?? "", it.innerText ?? "",

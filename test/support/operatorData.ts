@@ -182,13 +182,13 @@ export const operatorDataAt = (path: string): unknown =>
     "/audit-log": page(audit)
   })[path]
 
-/** Of docs/console.md, beside those of a user. */
-export const operatorPictures = [
-  { name: "overview", route: "/", path: "", role: "operator", height: 900 },
+/** The operator's pages, beside those of a user. */
+export const operatorScreens = [
+  { name: "overview", route: "/", path: "", role: "operator", height: 800 },
   { name: "users", route: "/users", path: "/users", role: "operator" },
-  { name: "user", route: "/users/:id", path: `/users/${idOf(1)}`, role: "operator", height: 900 },
+  { name: "user", route: "/users/:id", path: `/users/${idOf(1)}`, role: "operator" },
   { name: "sessions", route: "/sessions", path: "/sessions", role: "operator" },
   { name: "accounts", route: "/accounts", path: "/accounts", role: "operator" },
-  { name: "catalog", route: "/catalog", path: "/catalog", role: "operator", height: 760 },
+  { name: "catalog", route: "/catalog", path: "/catalog", role: "operator" },
   { name: "audit-log", route: "/audit-log", path: "/audit-log", role: "operator" }
 ] as const

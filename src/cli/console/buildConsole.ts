@@ -20,8 +20,8 @@ export const distFolder = join(root, "src/http/console/dist")
 export interface BuiltConsole {
   /** All files of the folder, by name. */
   readonly files: ReadonlyMap<string, Uint8Array>
-  /** Names of what the page loads before anything is shown: its scripts with their imports, its styles. */
-  readonly firstPaint: ReadonlyArray<string>
+  /** What each page loads before it is shown: the scripts with their imports, the styles, the font. By its source. */
+  readonly pages: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
 /** The same files for the same sources. ADR 0205 */
@@ -33,6 +33,8 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
     outdir: distFolder,
     entryNames: "[name]-[hash]",
     chunkNames: "chunk-[hash]",
+    assetNames: "[name]-[hash]",
+    loader: { ".woff2": "file" },
     bundle: true,
     splitting: true,
     minify: true,
@@ -53,7 +55,6 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
     return found[0]
   }
   const script = outputOf("src/console/main.tsx")
-  const home = outputOf("src/console/pages/home/HomePage.tsx")
   const style = outputOf("src/console/styles/index.css")
   const importsOf = (output: string, seen = new Set<string>()): ReadonlySet<string> => {
     if (seen.has(output)) return seen
@@ -63,18 +64,29 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
     }
     return seen
   }
-  const first = [...importsOf(home, new Set(importsOf(script))), style].map((it) => basename(it))
+  const font = outputs.map(([name]) => name).find((name) => name.endsWith(fontType)) ?? ""
   const files = new Map<string, Uint8Array>()
   for (const { contents, path } of outputFiles) addWithSmaller(files, basename(path), contents)
   const html = readFileSync(join(root, "src/console/index.html"), "utf8")
     .replace("{script}", basename(script))
     .replace("{style}", basename(style))
+    .replace("{font}", basename(font))
   files.set("index.html", new TextEncoder().encode(html))
-  return { files, firstPaint: ["index.html", ...first] }
+  const pages = new Map<string, ReadonlyArray<string>>()
+  for (const [name, { entryPoint }] of outputs) {
+    if (!/^src\/console\/pages\/.+Page\.tsx$/u.test(entryPoint ?? "")) continue
+    const loaded = [...importsOf(name, new Set(importsOf(script))), style, font]
+    pages.set(entryPoint ?? "", ["index.html", ...loaded.map((it) => basename(it))])
+  }
+  return { files, pages }
 }
+
+const fontType = ".woff2"
 
 const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: Uint8Array) => {
   files.set(name, contents)
+  // A font is compressed by its own form
+  if (name.endsWith(fontType)) return
   const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY }
   files.set(`${name}.br`, brotliCompressSync(contents, { params: quality }))
   files.set(`${name}.gz`, gzipSync(contents, { level: constants.Z_BEST_COMPRESSION }))
@@ -83,7 +95,13 @@ const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: 
 /** Which sources a folder was built of; no file that is served has such a name. */
 const stampName = "inputs.sha256"
 
-const bundled = ["esbuild", "preact", "@preact/signals", "openapi-fetch"]
+const bundled = [
+  "esbuild",
+  "preact",
+  "@preact/signals",
+  "openapi-fetch",
+  "@fontsource-variable/geist"
+]
 
 /** The hash of everything that the build depends on. */
 const hashOfInputs = (): string => {

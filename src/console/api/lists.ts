@@ -19,6 +19,32 @@ export const pageAfter = (limit: number, cursor: string | undefined) => ({
   ...(cursor === undefined ? {} : { cursor })
 })
 
+/** Read once for all pages; the catalog changes seldom. */
+let models: Promise<ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]>> | undefined
+
+export const readModels = () => {
+  models ??= readAll<Schemas["Model"] | Schemas["TokenModel"]>((cursor) =>
+    dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
+  ).catch((cause: unknown) => {
+    models = undefined
+    throw cause
+  })
+  return models
+}
+
+type Options = ReadonlyArray<readonly [value: string, label: string]>
+
+/** Models and vendors to choose from. */
+export const useModelNames = (): { readonly models: Options; readonly vendors: Options } => {
+  const { data = [] } = useResource("model names", readModels)
+  const optionsOf = (names: ReadonlyArray<string>): Options =>
+    [...new Set(names)].sort().map((it) => [it, it])
+  return {
+    models: optionsOf(data.map(({ model }) => model)),
+    vendors: optionsOf(data.map(({ vendor }) => vendor))
+  }
+}
+
 /** The keys of the user by id, to be named in what they were used for. */
 export const useKeys = (user: string): ReadonlyMap<string, Schemas["ApiKey"]> => {
   const keys = useResource(`keys ${user}`, () =>

@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks"
 import { viewedUser } from "../router/location.ts"
 import { basePath } from "./address.ts"
 import { api, dataOf } from "./client.ts"
+import { isOnline, tellBack } from "./online.ts"
 import type { Schemas } from "./schema.ts"
 
 export type LiveEvent =
@@ -13,7 +14,7 @@ export type LiveEvent =
   | { readonly type: "poll" }
 
 /** `off`: nobody is signed in who has a stream. */
-export const liveState = signal<"off" | "connecting" | "live" | "polling">("off")
+export const liveState = signal<"off" | "connecting" | "live" | "polling" | "offline">("off")
 
 /** The wallet as it stands, from the stream or from polling. */
 export const wallet = signal<Schemas["Wallet"] | undefined>(undefined)
@@ -66,6 +67,7 @@ export const followLive = (): (() => void) => {
     const query = user === undefined ? "" : `?user_id=${encodeURIComponent(user)}`
     source = new EventSource(`${basePath}/manage/v1/events${query}`)
     source.addEventListener("open", () => {
+      if (liveState.value === "polling") tellBack()
       liveState.value = "live"
     })
     source.addEventListener("message", ({ data }) => {
@@ -78,14 +80,17 @@ export const followLive = (): (() => void) => {
     source = undefined
     stopPolling()
   }
-  const whenSeen = () => {
+  const begin = () => {
     close()
-    if (document.visibilityState === "visible") open()
+    if (!isOnline.value) liveState.value = "offline"
+    else if (document.visibilityState === "visible") open()
   }
-  document.addEventListener("visibilitychange", whenSeen)
-  whenSeen()
+  document.addEventListener("visibilitychange", begin)
+  // Begins by calling it
+  const stopWatching = isOnline.subscribe(begin)
   return () => {
-    document.removeEventListener("visibilitychange", whenSeen)
+    document.removeEventListener("visibilitychange", begin)
+    stopWatching()
     close()
     liveState.value = "off"
     wallet.value = undefined

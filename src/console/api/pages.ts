@@ -1,4 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+import { entryOf } from "../router/location.ts"
+import { useBack } from "./online.ts"
 import { searchOn } from "./searchOn.ts"
 import type { Page } from "./searchOn.ts"
 
@@ -10,6 +12,8 @@ export interface Pages<T> {
   readonly hasMore: boolean
   readonly isLoading: boolean
   readonly cause: unknown
+  /** Rows that have come while another page was open; the next `reload` has them. */
+  readonly missed: number
   readonly loadMore: () => void
   /** Begins again with the first page. */
   readonly reload: () => void
@@ -23,16 +27,36 @@ interface State<T> {
   readonly next: string | null
   readonly isLoading: boolean
   readonly cause: unknown
+  readonly missed: number
 }
+
+/** The lists of the pages behind this one, by entry of the history: the way back finds its rows. */
+const left = new Map<string, State<unknown>>()
+const leftMax = 20
+
+const leave = (name: string, state: State<unknown>): void => {
+  left.delete(name)
+  left.set(name, state)
+  for (const oldest of [...left.keys()].slice(0, Math.max(0, left.size - leftMax))) {
+    left.delete(oldest)
+  }
+}
+
+/** Forgets what other pages have read, as when somebody else signs in. */
+export const forgetPages = (): void => left.clear()
 
 /** Pages of one search: its filters are the key. A filtered page may be short, and another one follows. */
 export const usePages = <T>(
-  key: string,
+  list: string,
+  filters: string,
   load: (cursor: string | undefined) => Promise<Page<T>>,
   idOf: (row: T) => string
 ): Pages<T> => {
-  const empty = { key, rows: [], next: null, isLoading: true, cause: undefined }
-  const [stored, setState] = useState<State<T>>(empty)
+  const key = `${list} ${filters}`
+  const empty = { key, rows: [], next: null, isLoading: true, cause: undefined, missed: 0 }
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- what a list left is of its type
+  const kept = () => left.get(`${entryOf()} ${key}`) as State<T> | undefined
+  const [stored, setState] = useState<State<T>>(() => kept() ?? empty)
   const state = stored.key === key ? stored : empty
   const newest = useRef({ load, idOf, state, round: 0 })
   Object.assign(newest.current, { load, idOf, state })
@@ -52,19 +76,49 @@ export const usePages = <T>(
             rows: cursor === undefined ? page.data : [...before.rows, ...page.data],
             next: page.next_cursor,
             isLoading: false,
-            cause: undefined
+            cause: undefined,
+            missed: cursor === undefined ? 0 : before.missed
           })),
         (cause: unknown) => change((before) => ({ ...before, isLoading: false, cause }))
       )
     },
     [key]
   )
+
+  /** The rows stay as they were left; their newer states are put in their places. */
+  const catchUp = useCallback(() => {
+    const { round } = newest.current
+    newest.current.load(undefined).then(
+      ({ data }) => {
+        if (newest.current.round !== round) return
+        const byId = new Map(data.map((row) => [newest.current.idOf(row), row]))
+        setState((before) => {
+          const known = new Set(before.rows.map((row) => newest.current.idOf(row)))
+          return {
+            ...before,
+            rows: before.rows.map((row) => byId.get(newest.current.idOf(row)) ?? row),
+            missed: [...byId.keys()].filter((id) => !known.has(id)).length
+          }
+        })
+      },
+      () => undefined
+    )
+  }, [key])
+
   useEffect(() => {
-    read(undefined)
+    const name = `${entryOf()} ${key}`
+    if (left.has(name)) catchUp()
+    else read(undefined)
     return () => {
       newest.current.round += 1
+      const { state: now } = newest.current
+      if (now.key === key && !now.isLoading && now.cause === undefined) leave(name, now)
     }
   }, [read])
+  useBack(() => {
+    const { cause, next } = newest.current.state
+    if (cause !== undefined) read(next ?? undefined)
+  })
 
   const update = useCallback((row: T): boolean => {
     const { idOf: id, state: now } = newest.current
@@ -77,6 +131,7 @@ export const usePages = <T>(
     hasMore: state.next !== null,
     isLoading: state.isLoading,
     cause: state.cause,
+    missed: state.missed,
     loadMore: useCallback(() => read(newest.current.state.next ?? undefined), [read]),
     reload: useCallback(() => read(undefined), [read]),
     update

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+import { useBack } from "./online.ts"
 
 /** What a page shows of something that it loads. What was there stays while it is loaded again. */
 export interface Resource<T> {
@@ -43,6 +44,9 @@ export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T>
       newest.current.round += 1
     }
   }, [reload])
+  useBack(() => {
+    if (state.cause !== undefined) reload()
+  })
   const set = useCallback((data: T) => setState({ key, data, done: true }), [key])
   const isCurrent = state.key === key
   return {

@@ -1,5 +1,7 @@
 import { signal } from "@preact/signals"
+import { root } from "../router/location.ts"
 import { api, dataOf, whenSignedOut } from "./client.ts"
+import { forgetPages } from "./pages.ts"
 import type { Schemas } from "./schema.ts"
 
 export type Session = Schemas["Session"]
@@ -10,8 +12,15 @@ export const session = signal<Session | null | undefined>(undefined)
 /** What may be known before sign-in: the name of the service, sandbox, OIDC. */
 export const service = signal<Schemas["Service"] | undefined>(undefined)
 
+/** How many dialogs are open, in which something may be typed. */
+export const openDialogs = signal(0)
+
+/** The session has ended under an open dialog: one signs in again above it, and nothing is lost. */
+export const isExpired = signal(false)
+
 whenSignedOut(() => {
-  session.value = null
+  if (session.value != null && openDialogs.value > 0) isExpired.value = true
+  else session.value = null
 })
 
 /** Who is signed in, by the cookie. A refusal sets `session` to `null`. */
@@ -41,10 +50,25 @@ export const credentialOf = (secret: string): Credential => {
 
 /** Exchanges it for the cookie, which scripts cannot read. */
 export const signIn = async (body: Credential): Promise<void> => {
-  session.value = await dataOf(api.POST("/manage/v1/session", { body }))
+  const before = session.value
+  const now = await dataOf(api.POST("/manage/v1/session", { body }))
+  const isAnother = isExpired.value && before?.user?.id !== now.user?.id
+  forgetPages()
+  isExpired.value = false
+  session.value = now
+  // Nothing of the one who was signed in stays
+  if (isAnother) globalThis.location.assign(root)
 }
 
 export const signOut = async (): Promise<void> => {
   await dataOf(api.DELETE("/manage/v1/session", {}))
+  leave()
+}
+
+/** Forgets what was shown and typed. */
+export const leave = (): void => {
+  forgetPages()
+  sessionStorage.clear()
+  isExpired.value = false
   session.value = null
 }

@@ -1,11 +1,13 @@
+import { useState } from "preact/hooks"
+import { showAxis, topOf } from "../format/scale.ts"
 import { hrefOf, navigate } from "../router/location.ts"
 import type { Query } from "../router/location.ts"
 
 export interface Bar {
-  /** What stands below the bar, such as a day. */
+  /** What the bar stands for, such as a day. */
   readonly label: string
-  /** Length of the bar, from 0 to 1. */
-  readonly share: number
+  /** Its length, for the eye. */
+  readonly length: number
   /** The value as text, exact. */
   readonly value: string
   /** What the bar leads to, below `/console`. */
@@ -18,83 +20,102 @@ interface Props {
   readonly bars: ReadonlyArray<Bar>
 }
 
-const height = 120
-const width = 16
-const gap = 4
-/** What a finger hits (WCAG 2.2, target size). */
-const linkWidth = 24
+/** So many labels have room below the bars of a phone. */
+const labelsAtMost = 4
 
-/** Bars with their values. Those that lead somewhere are links; the others stand in a list for those who do not see them. */
+/**
+ * Bars over an axis. A pointer shows the value of one, and so do the arrow keys: the chart is one control, a
+ * slider over its bars, because thirty links are thirty stops.
+ */
 export const BarChart = ({ bars, title }: Props) => {
-  const areLinks = bars.some(({ to }) => to !== undefined)
+  const [pointed, setPointed] = useState<number | undefined>(undefined)
+  const top = topOf(Math.max(...bars.map(({ length }) => length)))
+  const last = bars.length - 1
+  const current = bars.findIndex(({ isCurrent }) => isCurrent === true)
+  const at = Math.min(pointed ?? (current < 0 ? last : current), last)
+  const shown = bars[at]
+  const isLinked = shown?.to !== undefined
+  const open = (index: number) => {
+    const to = bars[index]?.to
+    if (to !== undefined) navigate(hrefOf(to.path, to.query))
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = {
+      ArrowLeft: at - 1,
+      ArrowDown: at - 1,
+      ArrowRight: at + 1,
+      ArrowUp: at + 1,
+      Home: 0,
+      End: last
+    }[event.key]
+    if (event.key === "Enter") open(at)
+    else if (next === undefined) return
+    else setPointed(Math.max(0, Math.min(last, next)))
+    event.preventDefault()
+  }
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
-      <div class={areLinks ? "chart-scroll" : undefined}>
-        <svg
-          viewBox={`0 0 ${bars.length * (width + gap)} ${height}`}
-          preserveAspectRatio="none"
-          {...(areLinks
-            ? { class: "linked", width: bars.length * linkWidth }
-            : { "aria-hidden": true, focusable: "false" })}
-        >
-          {bars.map((bar, index) => (
-            <OneBar key={bar.label} bar={bar} x={index * (width + gap)} />
-          ))}
-        </svg>
+      <div
+        class={isLinked ? "plot linked" : "plot"}
+        role="slider"
+        tabIndex={0}
+        aria-label={title}
+        aria-valuemin={0}
+        aria-valuemax={last}
+        aria-valuenow={at}
+        aria-valuetext={shown === undefined ? "" : `${shown.label}: ${shown.value}`}
+        onKeyDown={onKeyDown}
+        onBlur={() => setPointed(undefined)}
+        onPointerLeave={() => setPointed(undefined)}
+      >
+        {[top, top / 2].map((value) => (
+          <div key={value} class="gridline" style={{ bottom: `${(value / top) * 100}%` }}>
+            <span>{showAxis(value)}</span>
+          </div>
+        ))}
+        {bars.map(({ isCurrent, label, length, value }, index) => (
+          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- the slider has the keys
+          <div
+            key={label}
+            class={slotClass(index === pointed, isCurrent === true)}
+            onPointerEnter={() => setPointed(index)}
+            onClick={() => open(index)}
+          >
+            {length > 0 && (
+              <div class="bar" style={{ height: `max(2px, ${(length / top) * 100}%)` }} />
+            )}
+            {index === pointed && (
+              <div class={tipClass(index, last)}>
+                {label}: <strong>{value}</strong>
+              </div>
+            )}
+          </div>
+        ))}
       </div>
-      {!areLinks && (
-        <ul class="hidden">
-          {bars.map(({ label, value }) => (
-            <li key={label}>{`${label}: ${value}`}</li>
-          ))}
-        </ul>
-      )}
-      <p class="chart-ends faint" aria-hidden="true">
-        <span>{bars.at(0)?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
+      <p class="axis" aria-hidden="true">
+        {axisOf(bars).map((label) => (
+          <span key={label}>{label}</span>
+        ))}
       </p>
     </figure>
   )
 }
 
-const OneBar = ({ bar: { isCurrent, label, share, to, value }, x }: BarProps) => {
-  const name = `${label}: ${value}`
-  const shapes = (
-    <>
-      <title>{name}</title>
-      <rect class="bar-room" x={x} y={0} width={width} height={height} />
-      <rect
-        class={isCurrent === true ? "bar current" : "bar"}
-        x={x}
-        y={height - barHeight(share)}
-        width={width}
-        height={barHeight(share)}
-      />
-    </>
-  )
-  if (to === undefined) return <g>{shapes}</g>
-  const href = hrefOf(to.path, to.query)
-  return (
-    <a
-      href={href}
-      aria-label={name}
-      aria-current={isCurrent === true ? "true" : undefined}
-      onClick={(event) => {
-        if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
-        event.preventDefault()
-        navigate(href)
-      }}
-    >
-      {shapes}
-    </a>
-  )
+const slotClass = (isPointed: boolean, isCurrent: boolean): string =>
+  ["slot", isPointed ? "pointed" : "", isCurrent ? "current" : ""].filter(Boolean).join(" ")
+
+/** The tip of an outer bar stays on the page. */
+const tipClass = (index: number, last: number): string => {
+  if (index < last / 3) return "tip from-start"
+  return index > (last * 2) / 3 ? "tip from-end" : "tip"
 }
 
-interface BarProps {
-  readonly bar: Bar
-  readonly x: number
+/** Labels at equal distances, the first and the last among them. */
+const axisOf = (bars: ReadonlyArray<Bar>): ReadonlyArray<string> => {
+  const count = Math.min(labelsAtMost, bars.length)
+  return Array.from({ length: count }, (_, n) => {
+    const index = count === 1 ? 0 : Math.round((n * (bars.length - 1)) / (count - 1))
+    return bars[index]?.label ?? ""
+  })
 }
-
-/** What is not zero is seen. */
-const barHeight = (share: number): number => (share === 0 ? 0 : Math.max(2, share * height))

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks"
 import { texts } from "../texts/en.ts"
+import { Icon } from "./Icon.tsx"
 
 interface Props {
   readonly text: string
@@ -18,15 +19,20 @@ export const CopyButton = ({ label = texts.copy, text, what }: Props) => {
     setState((await copyText(text, button)) ? "copied" : "refused")
     setTimeout(() => setState("ready"), shownMillis)
   }
-  const shown = { ready: label, copied: texts.copied, refused: texts.notCopied }
+  const isPicture = label === texts.copy
+  const shown = { ready: isPicture ? "" : label, copied: texts.copied, refused: texts.notCopied }
   return (
     <button
       type="button"
-      class="small"
-      aria-label={label === texts.copy && state === "ready" ? texts.copyWhat(what) : undefined}
+      class={isPicture ? "small quiet" : undefined}
+      title={isPicture ? texts.copyWhat(what) : undefined}
+      aria-label={isPicture && state === "ready" ? texts.copyWhat(what) : undefined}
       onClick={({ currentTarget }) => void copy(currentTarget)}
     >
-      <span aria-live="polite">{shown[state]}</span>
+      {isPicture && state !== "refused" && <Icon name={state === "copied" ? "check" : "copy"} />}
+      <span aria-live="polite" class={isPicture && state === "copied" ? "hidden" : undefined}>
+        {shown[state]}
+      </span>
     </button>
   )
 }

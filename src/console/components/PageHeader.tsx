@@ -1,9 +1,15 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { texts } from "../texts/en.ts"
+import { Icon } from "./Icon.tsx"
+import { Link } from "./Link.tsx"
 
 interface Props {
   readonly title: string
+  /** A sentence below the title. */
+  readonly about?: string
+  /** The list that the page belongs to. */
+  readonly back?: { readonly to: string; readonly name: string }
   /** Buttons of the page. */
   readonly children?: ComponentChildren
 }
@@ -11,20 +17,29 @@ interface Props {
 let isFirst = true
 
 /** The heading of a page. It takes the focus when the page was opened from another one. */
-export const PageHeader = ({ children, title }: Props) => {
+export const PageHeader = ({ about, back, children, title }: Props) => {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · ${texts.console}`
+    document.title = `${title} · ${texts.product}`
   }, [title])
   useEffect(() => {
-    if (!isFirst) heading.current?.focus()
+    if (!isFirst) heading.current?.focus({ preventScroll: true })
     isFirst = false
   }, [])
   return (
     <header class="page-header">
-      <h1 ref={heading} tabIndex={-1}>
-        {title}
-      </h1>
+      <div class="heading">
+        {back !== undefined && (
+          <Link to={back.to} class="back">
+            <Icon name="back" />
+            {back.name}
+          </Link>
+        )}
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {about !== undefined && <p class="about">{about}</p>}
+      </div>
       {children !== undefined && <div class="actions">{children}</div>}
     </header>
   )

@@ -2,12 +2,16 @@ import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import type { Pages } from "../api/pages.ts"
 import { texts } from "../texts/en.ts"
-import { Empty, Loading, ProblemView } from "./States.tsx"
+import { Empty, LoadingRows, ProblemView } from "./States.tsx"
 
 export interface Column<T> {
   readonly title: string
   readonly cell: (row: T) => ComponentChildren
   readonly isNumber?: boolean
+  /** On a phone the value says by itself what it is. */
+  readonly isPlain?: boolean
+  /** The menu of the row, at its end; its title is read out only. */
+  readonly isEnd?: boolean
 }
 
 interface Props<T> {
@@ -24,24 +28,26 @@ interface Props<T> {
 
 /** A list of the API, page by page. Rows keep their place; newer ones wait behind a button. */
 export const PagedTable = <T,>(props: Props<T>) => {
-  const { caption, columns, empty, fresh = 0, idOf, onFresh, pages } = props
-  const { cause, hasMore, isLoading, loadMore, reload, rows } = pages
+  const { caption, columns, empty, idOf, pages } = props
+  const { cause, hasMore, isLoading, loadMore, missed, reload, rows } = pages
+  const { fresh = 0, onFresh = reload } = props
+  const waiting = Math.max(fresh, missed)
   // In an empty list nothing moves
-  const isFirst = fresh > 0 && rows.length === 0 && !isLoading
+  const isFirst = waiting > 0 && rows.length === 0 && !isLoading
   useEffect(() => {
-    if (isFirst) onFresh?.()
+    if (isFirst) onFresh()
   }, [isFirst])
   if (rows.length === 0) {
     if (cause !== undefined) return <ProblemView cause={cause} onRetry={reload} />
-    if (isLoading) return <Loading />
+    if (isLoading) return <LoadingRows />
     if (!hasMore) return <>{empty}</>
   }
   return (
     <>
-      {fresh > 0 && (
+      {waiting > 0 && (
         <p class="fresh" role="status">
-          <button type="button" onClick={onFresh}>
-            {texts.table.fresh(fresh)}
+          <button type="button" class="small" onClick={onFresh}>
+            {texts.table.fresh(waiting)}
           </button>
         </p>
       )}
@@ -61,32 +67,54 @@ interface TableProps<T> {
   readonly idOf: (row: T) => string
 }
 
-/** Rows of a few columns; on a narrow screen it scrolls by itself, the page does not. */
+const classOf = ({ isEnd, isNumber }: Column<never>): string | undefined => {
+  if (isEnd === true) return "end"
+  return isNumber === true ? "number" : undefined
+}
+
+/**
+ * Rows of a few columns, on a phone as cards. The roles are written out, because a browser takes them from a
+ * table that is laid out as something else.
+ */
 export const Table = <T,>({ caption, columns, idOf, rows }: TableProps<T>) => (
-  <div class="table" role="region" aria-label={texts.table.scroll(caption)} tabIndex={0}>
-    <table>
+  <div
+    class="table cards-narrow"
+    role="region"
+    aria-label={texts.table.scroll(caption)}
+    tabIndex={0}
+  >
+    {/* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role */}
+    <table role="table">
       <caption class="hidden">{caption}</caption>
-      <thead>
-        <tr>
-          {columns.map(({ isNumber, title }) => (
-            <th key={title} scope="col" class={isNumber === true ? "number" : undefined}>
-              {title}
+      <thead role="rowgroup">
+        <tr role="row">
+          {columns.map((column) => (
+            <th key={column.title} scope="col" role="columnheader" class={classOf(column)}>
+              {column.isEnd === true ? <span class="hidden">{column.title}</span> : column.title}
             </th>
           ))}
         </tr>
       </thead>
-      <tbody>
+      <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={idOf(row)}>
-            {columns.map(({ cell, isNumber, title }) => (
-              <td key={title} class={isNumber === true ? "number" : undefined}>
-                {cell(row)}
+          <tr key={idOf(row)} role="row">
+            {columns.map((column) => (
+              <td
+                key={column.title}
+                role="cell"
+                class={classOf(column)}
+                data-name={
+                  column.isPlain === true || column.isEnd === true ? undefined : column.title
+                }
+              >
+                {column.cell(row)}
               </td>
             ))}
           </tr>
         ))}
       </tbody>
     </table>
+    {/* oxlint-enable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role */}
   </div>
 )
 

@@ -1,6 +1,8 @@
+import { Fragment } from "preact"
 import type { ComponentChildren } from "preact"
 import { texts } from "../texts/en.ts"
 import { Field } from "./Field.tsx"
+import { Fold } from "./Fold.tsx"
 import { constraintsOf, descriptionOf, labelOf, plainSchema } from "./schema.ts"
 import type { JsonSchema } from "./schema.ts"
 
@@ -17,8 +19,6 @@ export interface SchemaFieldProps {
   readonly errors: ReadonlyMap<string, string>
   /** `undefined`: the field is left out. */
   readonly onValue: (value: Value) => void
-  /** A page may show some fields in its own way, such as media. `undefined`: as usual. */
-  readonly custom?: ((props: SchemaFieldProps) => ComponentChildren | undefined) | undefined
 }
 
 interface FormProps {
@@ -26,42 +26,56 @@ interface FormProps {
   readonly value: Readonly<Record<string, Value>>
   readonly errors?: ReadonlyMap<string, string>
   readonly onValue: (value: Readonly<Record<string, Value>>) => void
-  readonly custom?: SchemaFieldProps["custom"]
+  /** Fields that the page shows in its own way, such as media. */
+  readonly isCustom: (props: SchemaFieldProps) => boolean
+  readonly custom: (props: SchemaFieldProps) => ComponentChildren
+  /** Optional fields that are folded away. */
+  readonly isAdvanced: (name: string) => boolean
 }
 
-/** The fields of a JSON Schema of an object, those that are required first. */
-export const SchemaForm = ({ custom, errors = new Map(), onValue, schema, value }: FormProps) => {
+/** The fields of a JSON Schema of an object, those that are required first, the rest under “Advanced”. */
+export const SchemaForm = (form: FormProps) => {
+  const { custom, errors = new Map(), isAdvanced, isCustom, onValue, schema, value } = form
   const required = new Set(schema.required)
-  const properties = Object.entries(schema.properties ?? {})
-  const ordered = [
-    ...properties.filter(([name]) => required.has(name)),
-    ...properties.filter(([name]) => !required.has(name))
-  ]
+  const names = Object.keys(schema.properties ?? {})
+  const optional = names.filter((name) => !required.has(name))
+  const advanced = optional.filter(isAdvanced)
+  const isFaulty = advanced.some((name) =>
+    [...errors.keys()].some((at) => at.startsWith(`#/${name}`))
+  )
+  const fieldOf = (name: string) => {
+    const props: SchemaFieldProps = {
+      name,
+      pointer: `#/${name}`,
+      schema: schema.properties?.[name] ?? {},
+      value: value[name],
+      isRequired: required.has(name),
+      errors,
+      onValue: (next) => {
+        const { [name]: _, ...rest } = value
+        onValue(next === undefined ? rest : { ...value, [name]: next })
+      }
+    }
+    return isCustom(props) ? (
+      <Fragment key={name}>{custom(props)}</Fragment>
+    ) : (
+      <SchemaField key={name} {...props} />
+    )
+  }
   return (
     <>
-      {ordered.map(([name, property]) => (
-        <SchemaField
-          key={name}
-          name={name}
-          pointer={`#/${name}`}
-          schema={property}
-          value={value[name]}
-          isRequired={required.has(name)}
-          errors={errors}
-          custom={custom}
-          onValue={(next) => {
-            const { [name]: _, ...rest } = value
-            onValue(next === undefined ? rest : { ...value, [name]: next })
-          }}
-        />
-      ))}
+      {names.filter((name) => required.has(name)).map(fieldOf)}
+      {optional.filter((name) => !isAdvanced(name)).map(fieldOf)}
+      {advanced.length > 0 && (
+        <Fold name={texts.form.advanced} isFaulty={isFaulty}>
+          {advanced.map(fieldOf)}
+        </Fold>
+      )}
     </>
   )
 }
 
-export const SchemaField = (props: SchemaFieldProps) => {
-  const own = props.custom?.(props)
-  if (own !== undefined) return <>{own}</>
+const SchemaField = (props: SchemaFieldProps) => {
   const { errors, isRequired, name, pointer } = props
   const schema = plainSchema(props.schema)
   if (schema.type === "array") return <ListField {...props} schema={schema} />

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact"
 import { texts } from "../texts/en.ts"
 import { CopyButton } from "./CopyButton.tsx"
 import { Dialog } from "./Dialog.tsx"
@@ -8,18 +9,21 @@ interface Props {
   /** What it is, such as “API key”. */
   readonly what: string
   readonly secret: string
+  /** What one does with it first. */
+  readonly children?: ComponentChildren
   readonly onClose: () => void
 }
 
 /** A secret that is shown this once. It is kept nowhere: with the dialog it is gone. */
-export const SecretDialog = ({ detail, onClose, secret, title, what }: Props) => (
-  <Dialog title={title} onClose={onClose}>
+export const SecretDialog = ({ children, detail, onClose, secret, title, what }: Props) => (
+  <Dialog title={title} onClose={onClose} isKept>
     <p>{detail}</p>
     <p class="secret">
       <code>{secret}</code>
       <CopyButton text={secret} what={what} />
     </p>
     <p class="faint">{texts.secretOnce}</p>
+    {children}
     <div class="actions">
       <button type="button" class="primary" onClick={onClose}>
         {texts.secretKept}

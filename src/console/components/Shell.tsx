@@ -1,17 +1,19 @@
-import { useSignalEffect } from "@preact/signals"
 import type { ComponentChildren } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { api, dataOf } from "../api/client.ts"
-import { followLive, liveState, useLive, wallet } from "../api/live.ts"
+import { followLive, liveState, wallet } from "../api/live.ts"
+import { isOnline } from "../api/online.ts"
 import { useResource } from "../api/resource.ts"
-import { service, session, signOut } from "../api/session.ts"
+import { service, session } from "../api/session.ts"
 import type { Session } from "../api/session.ts"
 import { hrefOf, location, navigate, viewedUser } from "../router/location.ts"
-import { routes } from "../routes.ts"
+import { groups, routes } from "../routes.ts"
+import type { Group, Route } from "../routes.ts"
 import { texts } from "../texts/en.ts"
+import { AccountMenu } from "./AccountMenu.tsx"
+import { Icon, Mark } from "./Icon.tsx"
 import { Link } from "./Link.tsx"
-import { setTheme, theme } from "./theme.ts"
-import type { Theme } from "./theme.ts"
+import { openPalette } from "./Palette.tsx"
 import { Credits } from "./Values.tsx"
 
 /** What stands around every page: navigation, balance, who is signed in. */
@@ -19,29 +21,55 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
   const who = session.value
   const viewed = viewedUser()
   const isUser = who?.role === "user" || viewed !== undefined
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  const { path } = location.value
   // A stream belongs to the one who is looked at
   useEffect(() => (isUser ? followLive() : undefined), [isUser, viewed])
+  useEffect(() => setMenuOpen(false), [path])
   if (who == null) return null
   return (
     <div class="shell">
-      <a class="skip" href="#main">
+      <a class="skip button" href="#main">
         {texts.skip}
       </a>
-      <TopBar who={who} />
-      <Navigation isUser={isUser} />
+      <TopBar who={who} isMenuOpen={isMenuOpen} onMenu={setMenuOpen} />
+      <Navigation isUser={isUser} isOpen={isMenuOpen} onClose={() => setMenuOpen(false)} />
       <main id="main" tabIndex={-1}>
-        <OfflineBanner />
-        {viewed !== undefined && <ViewingAs id={viewed} />}
-        {children}
+        <div class="content">
+          {!isOnline.value && (
+            <p class="banner warning" role="status">
+              {texts.offline}
+            </p>
+          )}
+          {viewed !== undefined && <ViewingAs id={viewed} />}
+          {children}
+        </div>
       </main>
     </div>
   )
 }
 
-const TopBar = ({ who }: { readonly who: Session }) => (
+interface TopBarProps {
+  readonly who: Session
+  readonly isMenuOpen: boolean
+  readonly onMenu: (isOpen: boolean) => void
+}
+
+const TopBar = ({ isMenuOpen, onMenu, who }: TopBarProps) => (
   <header class="top">
+    <button
+      type="button"
+      class="quiet square menu-button"
+      aria-label={texts.menu}
+      aria-expanded={isMenuOpen}
+      aria-controls="pages"
+      onClick={() => onMenu(!isMenuOpen)}
+    >
+      <Icon name="menu" />
+    </button>
     <Link to="/" class="brand">
-      {texts.console}
+      <Mark />
+      <span>{texts.product}</span>
     </Link>
     {service.value?.sandbox === true && (
       <span class="badge" title={texts.sandboxHelp}>
@@ -49,121 +77,114 @@ const TopBar = ({ who }: { readonly who: Session }) => (
       </span>
     )}
     <span class="spacer" />
+    <button type="button" class="jump" onClick={openPalette}>
+      <Icon name="search" />
+      <span>{texts.open.label}</span>
+      <kbd>{texts.open.shortcut}</kbd>
+    </button>
     <LiveState />
     {wallet.value !== undefined && (
-      <span class="balance">
-        <Credits amount={wallet.value.available_balance} /> {texts.credits}
-      </span>
+      <Link to="/wallet" class="button quiet balance">
+        <Credits amount={wallet.value.available_balance} />
+        <span class="faint">{texts.credits}</span>
+      </Link>
     )}
-    <ThemeSwitch />
-    <Who who={who} />
+    <AccountMenu who={who} />
   </header>
 )
 
-const LiveState = () => (
-  <span class="live" data-state={liveState.value} role="status">
-    {texts.live[liveState.value]}
-  </span>
-)
-
-const ThemeSwitch = () => (
-  <select
-    aria-label={texts.theme.label}
-    value={theme.value}
-    onChange={({ currentTarget: { value } }) =>
-      setTheme(themes.find((it) => it === value) ?? "system")
-    }
-  >
-    {themes.map((it) => (
-      <option key={it} value={it}>
-        {texts.theme[it]}
-      </option>
-    ))}
-  </select>
-)
-
-const themes: ReadonlyArray<Theme> = ["system", "light", "dark"]
-
-const Who = ({ who }: { readonly who: Session }) => {
-  const { user } = who
-  const name = user === null ? texts.operator : (user.name ?? user.email)
+const LiveState = () => {
+  const state = liveState.value
   return (
-    <>
-      <span class="who" title={user?.email}>
-        {name}
-      </span>
-      <button type="button" onClick={() => void signOut()}>
-        {texts.signOut}
-      </button>
-    </>
+    <span class="live" data-state={state} role="status" title={texts.live[state]}>
+      <span>{texts.live[state]}</span>
+    </span>
   )
 }
 
-const Navigation = ({ isUser }: { readonly isUser: boolean }) => {
-  const menu = useRef<HTMLDetailsElement>(null)
-  const { path } = location.value
-  // On a narrow screen the menu closes when a page is opened
-  useSignalEffect(() => {
-    if (location.value.path !== "" && menu.current !== null) menu.current.open = false
-  })
-  const shown = routes.filter(
-    ({ isInNavigation, role }) =>
-      isInNavigation && (role === "both" || role === (isUser ? "user" : "operator"))
-  )
-  const links = (
-    <ul>
-      {shown.map((route) => (
-        <li key={route.path}>
-          <Link to={route.path} isCurrent={isWithin(path, route.path)}>
-            {route.title}
-          </Link>
-        </li>
-      ))}
-    </ul>
-  )
+interface NavigationProps {
+  readonly isUser: boolean
+  /** On a narrow screen it is open when asked for. */
+  readonly isOpen: boolean
+  readonly onClose: () => void
+}
+
+const Navigation = ({ isOpen, isUser, onClose }: NavigationProps) => {
+  useEffect(() => {
+    if (!isOpen) return undefined
+    const onPointer = ({ target }: PointerEvent) => {
+      const isInside = target instanceof Element && target.closest(".pages, .menu-button") !== null
+      if (!isInside) onClose()
+    }
+    const onKey = ({ key }: KeyboardEvent) => {
+      if (key === "Escape") onClose()
+    }
+    document.addEventListener("pointerdown", onPointer)
+    document.addEventListener("keydown", onKey)
+    return () => {
+      document.removeEventListener("pointerdown", onPointer)
+      document.removeEventListener("keydown", onKey)
+    }
+  }, [isOpen])
+  const role = isUser ? "user" : "operator"
+  const shown = routes.filter((it) => it.group !== undefined && isOf(it, role))
   return (
-    <nav class="pages" aria-label={texts.navigation}>
-      <div class="wide">{links}</div>
-      <details class="narrow" ref={menu}>
-        <summary>{texts.menu}</summary>
-        {links}
-      </details>
+    <nav id="pages" class="pages" aria-label={texts.navigation} data-open={isOpen || undefined}>
+      {groups.map((group) => (
+        <PageGroup key={group} group={group} routes={shown.filter((it) => it.group === group)} />
+      ))}
     </nav>
+  )
+}
+
+const isOf = ({ role }: Route, asked: "user" | "operator"): boolean =>
+  role === "both" || role === asked
+
+interface GroupProps {
+  readonly group: Group
+  readonly routes: ReadonlyArray<Route>
+}
+
+const PageGroup = ({ group, routes: pages }: GroupProps) => {
+  const { path } = location.value
+  if (pages.length === 0) return null
+  const title = texts.groups[group]
+  return (
+    <>
+      {title !== "" && (
+        <p class="group-name" id={`group-${group}`}>
+          {title}
+        </p>
+      )}
+      <ul aria-labelledby={title === "" ? undefined : `group-${group}`}>
+        {pages.map(({ icon, path: to, title: name }) => (
+          <li key={to}>
+            <Link to={to} isCurrent={isWithin(path, to)}>
+              {icon !== undefined && <Icon name={icon} />}
+              {name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 
 const isWithin = (path: string, page: string): boolean =>
   path === page || (page !== "/" && path.startsWith(`${page}/`))
 
-const OfflineBanner = () => {
-  const [isOffline, setOffline] = useState(!navigator.onLine)
-  useEffect(() => {
-    const change = () => setOffline(!navigator.onLine)
-    globalThis.addEventListener("online", change)
-    globalThis.addEventListener("offline", change)
-    return () => {
-      globalThis.removeEventListener("online", change)
-      globalThis.removeEventListener("offline", change)
-    }
-  }, [])
-  useLive((event) => {
-    if (event.type !== "poll") setOffline(false)
-  })
-  return isOffline ? (
-    <p class="banner" role="status">
-      {texts.offline}
-    </p>
-  ) : null
-}
-
 const ViewingAs = ({ id }: { readonly id: string }) => {
   const user = useResource(id, () =>
     dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
   )
   return (
-    <p class="banner">
-      {texts.viewingAs(user.data?.email ?? texts.viewingAsUser(id))}{" "}
-      <button type="button" onClick={() => navigate(hrefOf(`/users/${id}`, { user_id: "" }))}>
+    <p class="banner warning">
+      {texts.viewingAs(user.data?.email ?? texts.viewingAsUser(id))}
+      <button
+        type="button"
+        class="small"
+        onClick={() => navigate(hrefOf(`/users/${id}`, { user_id: "" }))}
+      >
         {texts.stopViewing}
       </button>
     </p>

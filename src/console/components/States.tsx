@@ -12,6 +12,20 @@ export const Loading = () => (
   </p>
 )
 
+const bones = ["a", "b", "c", "d", "e", "f"] as const
+
+/** A list that is loading, where its rows will be. */
+export const LoadingRows = () => (
+  <div class="loading" role="status">
+    <span class="hidden">{texts.states.loading}</span>
+    <div class="bones" aria-hidden="true">
+      {bones.map((it) => (
+        <i key={it} />
+      ))}
+    </div>
+  </div>
+)
+
 interface EmptyProps {
   readonly title: string
   readonly children?: ComponentChildren
@@ -38,7 +52,7 @@ export const ProblemView = ({ cause, onRetry }: ProblemProps) => {
       {detail !== "" && <p>{detail}</p>}
       {cause instanceof ApiFailure && <Particulars failure={cause} />}
       {onRetry !== undefined && (
-        <button type="button" onClick={onRetry}>
+        <button type="button" class="small" onClick={onRetry}>
           {texts.states.retry}
         </button>
       )}

@@ -1,4 +1,6 @@
 import type { ComponentChildren } from "preact"
+import type { Query } from "../router/location.ts"
+import { Link } from "./Link.tsx"
 
 /** Figures side by side. */
 export const Tiles = ({ children }: { readonly children: ComponentChildren }) => (
@@ -10,12 +12,23 @@ interface TileProps {
   /** What is said below the figure. */
   readonly note?: ComponentChildren
   readonly isBad?: boolean
+  /** What the figure is made of: all of the tile leads there. */
+  readonly to?: string
+  readonly query?: Query
   readonly children: ComponentChildren
 }
 
-export const Tile = ({ children, isBad = false, name, note }: TileProps) => (
+export const Tile = ({ children, isBad = false, name, note, query = {}, to }: TileProps) => (
   <div class={isBad ? "tile bad" : "tile"}>
-    <dt>{name}</dt>
+    <dt>
+      {to === undefined ? (
+        name
+      ) : (
+        <Link to={to} query={query}>
+          {name}
+        </Link>
+      )}
+    </dt>
     <dd class="figure">{children}</dd>
     {note !== undefined && <dd class="faint">{note}</dd>}
   </div>

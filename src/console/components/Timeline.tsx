@@ -1,28 +1,51 @@
 import type { ComponentChildren } from "preact"
+import { millisBetween, showOffset, showTime, utcOf } from "../format/time.ts"
+import { texts } from "../texts/en.ts"
 import { Link } from "./Link.tsx"
-import { Time } from "./Values.tsx"
 
 export interface Moment {
   readonly id: string
   readonly at: string
   readonly title: string
-  readonly tone: "good" | "bad" | "going"
+  readonly tone: "good" | "bad" | "plain"
   readonly detail?: ComponentChildren
   /** A page about it, below `/console`. */
   readonly to?: string
+  /** Several of a kind, shown when asked for. */
+  readonly folded?: ReadonlyArray<Moment>
 }
 
-/** What happened, in the order of time. */
-export const Timeline = ({ moments }: { readonly moments: ReadonlyArray<Moment> }) => (
-  <ol class="timeline">
-    {moments.map(({ at, detail, id, title, to, tone }) => (
-      <li key={id} class={tone}>
-        <span class="moment-title">{to === undefined ? title : <Link to={to}>{title}</Link>}</span>
-        {detail !== undefined && <span class="faint"> {detail}</span>}
-        <span class="moment-time faint">
-          <Time at={at} />
-        </span>
-      </li>
-    ))}
-  </ol>
-)
+interface Props {
+  /** In the order of time. */
+  readonly moments: ReadonlyArray<Moment>
+  /** When the first moment of all was; none: the first of these is it. */
+  readonly start?: string
+}
+
+/** What happened: the first moment with its time, the others with their distance from it. */
+export const Timeline = ({ moments, start }: Props) => {
+  const zero = start ?? moments[0]?.at ?? ""
+  return (
+    <ol class="timeline">
+      {moments.map(({ at, detail, folded, id, title, to, tone }, index) => (
+        <li key={id} class={tone}>
+          <span class="moment-title">
+            {to === undefined ? title : <Link to={to}>{title}</Link>}
+          </span>
+          <time class="moment-time" dateTime={at} title={`${showTime(at)} · ${utcOf(at)}`}>
+            {index === 0 && start === undefined
+              ? showTime(at)
+              : showOffset(millisBetween(zero, at))}
+          </time>
+          {detail !== undefined && <span class="moment-detail">{detail}</span>}
+          {folded !== undefined && (
+            <details class="moment-detail">
+              <summary>{texts.task.show}</summary>
+              <Timeline moments={folded} start={zero} />
+            </details>
+          )}
+        </li>
+      ))}
+    </ol>
+  )
+}

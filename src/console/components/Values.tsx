@@ -1,5 +1,6 @@
+import { signal } from "@preact/signals"
 import { showCredits } from "../format/credits.ts"
-import { millisBetween, showDuration, showTime, utcOf } from "../format/time.ts"
+import { millisBetween, showAgo, showDuration, showTime, utcOf } from "../format/time.ts"
 import { texts } from "../texts/en.ts"
 
 /** An amount, exact. */
@@ -14,6 +15,24 @@ export const Time = ({ at }: { readonly at: string | null }) =>
   ) : (
     <time dateTime={at} title={utcOf(at)}>
       {showTime(at)}
+    </time>
+  )
+
+const tickMillis = 10_000
+
+/** Moves on while the page is open. */
+const now = signal(Date.now())
+setInterval(() => {
+  now.value = Date.now()
+}, tickMillis)
+
+/** How long ago, for lists; the exact time on hover. */
+export const Ago = ({ at }: { readonly at: string | null }) =>
+  at === null ? (
+    <>{texts.none}</>
+  ) : (
+    <time dateTime={at} title={`${showTime(at)} · ${utcOf(at)}`}>
+      {showAgo(at, now.value)}
     </time>
   )
 

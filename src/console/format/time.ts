@@ -15,6 +15,32 @@ export const showTime = (iso: string): string => shown.format(new Date(iso))
 /** With milliseconds, as the API gives it. */
 export const utcOf = (iso: string): string => `${iso.replace("T", " ").replace(/Z$/u, "")} UTC`
 
+const day = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" })
+const dayOfYear = new Intl.DateTimeFormat("en", { year: "numeric", month: "short", day: "numeric" })
+
+const ages = [
+  [60, 1, "s"],
+  [3600, 60, "min"],
+  [86_400, 3600, "h"],
+  [7 * 86_400, 86_400, "d"]
+] as const
+
+/** `now`, `5 min ago`, `in 3 h`; a day when it is more than a week away. */
+export const showAgo = (iso: string, nowMillis: number): string => {
+  const time = new Date(iso)
+  const seconds = (nowMillis - time.getTime()) / 1000
+  const distance = Math.abs(seconds)
+  if (distance < 10) return "now"
+  for (const [below, unit, name] of ages) {
+    if (distance < below) {
+      const count = `${Math.floor(distance / unit)} ${name}`
+      return seconds < 0 ? `in ${count}` : `${count} ago`
+    }
+  }
+  const isThisYear = time.getFullYear() === new Date(nowMillis).getFullYear()
+  return (isThisYear ? day : dayOfYear).format(time)
+}
+
 /** `340 ms`, `3.2 s`, `2 min 5 s`, `3 h 20 min`. */
 export const showDuration = (millis: number): string => {
   if (millis < 1000) return `${Math.round(millis)} ms`
@@ -25,6 +51,10 @@ export const showDuration = (millis: number): string => {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
+/** `+8.03 s`, `+2 min 5 s`: the distance from the first moment. */
+export const showOffset = (millis: number): string =>
+  `+${millis < 60_000 ? `${(millis / 1000).toFixed(2)} s` : showDuration(millis)}`
+
 export const millisBetween = (from: string, to: string): number =>
   new Date(to).getTime() - new Date(from).getTime()
 
@@ -32,15 +62,6 @@ export const isPast = (iso: string): boolean => new Date(iso).getTime() <= Date.
 
 /** Days in UTC, as usage counts them. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10)
-
-/** The days of a month up to a day of it. */
-export const monthUpTo = (time: Date): ReadonlyArray<string> => {
-  const day = dayOf(time)
-  return Array.from(
-    { length: Number(day.slice(8)) },
-    (_, index) => `${day.slice(0, 8)}${String(index + 1).padStart(2, "0")}`
-  )
-}
 
 /** The value of an `<input type="datetime-local">` in the viewer's zone, and back. */
 export const localInputOf = (iso: string): string => {

@@ -20,8 +20,48 @@ const current = signal(read())
 /** The address, as a signal. */
 export const location = computed(() => current.value)
 
+/** Pages and places are kept by entry of the history, so that the way back leads to where one was. */
+history.scrollRestoration = "manual"
+
+let newestEntry = 0
+
+const newEntry = () => {
+  newestEntry += 1
+  return { entry: `${performance.timeOrigin} ${newestEntry}` }
+}
+
+if (entryOf() === "") history.replaceState(newEntry(), "")
+
+/** The name of the current entry of the history. */
+export function entryOf(): string {
+  const state: unknown = history.state
+  return typeof state === "object" && state !== null && "entry" in state ? String(state.entry) : ""
+}
+
+const places = new Map<string, number>()
+
+/** How long a page that loads its rows again may take to be as long as it was. */
+const restoreMillis = 2000
+
+const restorePlace = (entry: string): void => {
+  const place = places.get(entry) ?? 0
+  const until = performance.now() + restoreMillis
+  const next = () => {
+    if (entryOf() !== entry) return
+    globalThis.scrollTo(0, place)
+    if (globalThis.scrollY < place - 1 && performance.now() < until) requestAnimationFrame(next)
+  }
+  requestAnimationFrame(next)
+}
+
+/** Noted while it is looked at: when the browser goes back, the page is another one already. */
+globalThis.addEventListener("scroll", () => places.set(entryOf(), globalThis.scrollY), {
+  passive: true
+})
+
 globalThis.addEventListener("popstate", () => {
   current.value = read()
+  restorePlace(entryOf())
 })
 
 export type Query = Readonly<Record<string, string | undefined>>
@@ -42,8 +82,8 @@ export const hrefOf = (path: string, query: Query = {}): string => {
 
 /** Opens a page. `replace`: the browser's way back skips the one before. */
 export const navigate = (href: string, replace = false): void => {
-  if (replace) history.replaceState(null, "", href)
-  else history.pushState(null, "", href)
+  if (replace) history.replaceState(history.state, "", href)
+  else history.pushState(newEntry(), "", href)
   const before = current.value.path
   current.value = read()
   if (current.value.path !== before) globalThis.scrollTo(0, 0)

@@ -1,15 +1,21 @@
 import { callTexts } from "./en/calls.ts"
-import { keyTexts } from "./en/keys.ts"
 import { modelTexts } from "./en/models.ts"
-import { usageTexts } from "./en/usage.ts"
-import { walletTexts } from "./en/wallet.ts"
 
 /** The English texts; those of larger pages are in `en`. Another language would have files of the same shape. */
 export const texts = {
-  console: "Console",
+  product: "Gateway",
   skip: "Skip to content",
   menu: "Menu",
   navigation: "Pages",
+  groups: {
+    home: "",
+    operate: "Operate",
+    build: "Build",
+    observe: "Observe",
+    account: "Account"
+  },
+  account: "Account menu",
+  documents: "Documentation",
   theme: {
     label: "Theme",
     system: "System",
@@ -28,10 +34,10 @@ export const texts = {
     off: "",
     connecting: "Connecting…",
     live: "Live",
-    polling: "Updated every few seconds"
+    polling: "Updated every few seconds",
+    offline: "Offline"
   },
-  offline:
-    "You are offline. This page may be out of date; it is updated when the gateway responds again.",
+  offline: "You are offline. This page updates when the connection is back.",
   states: {
     loading: "Loading…",
     retry: "Try again",
@@ -53,9 +59,10 @@ export const texts = {
   cancel: "Cancel",
   save: "Save",
   actions: "Actions",
+  actionsFor: (name: string) => `Actions for ${name}`,
   csv: "Download CSV",
-  secretOnce: "It is shown only once. The gateway cannot show it again.",
-  secretKept: "I have saved it",
+  secretOnce: "Copy it now: it cannot be shown again.",
+  secretKept: "Done",
   confirm: "Confirm",
   close: "Close",
   none: "—",
@@ -72,23 +79,25 @@ export const texts = {
   },
   filters: {
     legend: "Filters",
+    set: (count: number) => `Filters (${count})`,
+    all: "All",
     any: "Any",
-    clear: "Clear filters",
+    clear: "Clear",
     status: "Status",
     outcome: "Outcome",
     model: "Model",
     vendor: "Vendor",
-    key: "API key id",
+    key: "API key",
     traceId: "Trace id",
     account: "Account",
     since: "From",
     until: "Before",
     minCost: "Minimum cost",
-    maxCost: "Maximum cost",
-    apply: "Apply"
+    maxCost: "Maximum cost"
   },
   form: {
     required: "required",
+    advanced: "Advanced",
     addItem: "Add",
     removeItem: (n: number) => `Remove item ${n}`,
     item: (n: number) => `Item ${n}`,
@@ -120,7 +129,7 @@ export const texts = {
     models: "Models",
     model: "Model",
     sessions: "Sessions",
-    audit: "Audit log",
+    audit: "Audit",
     users: "Users",
     user: "User",
     accounts: "Accounts",
@@ -130,6 +139,16 @@ export const texts = {
     deliveries: "Deliveries",
     delivery: "Delivery",
     signature: "Signature debugger"
+  },
+  open: {
+    title: "Go to",
+    label: "Search or go to…",
+    shortcut: "Ctrl K",
+    help: "A page, a model, or any id: task, call, trace, delivery",
+    nothing: (id: string) => `Nothing of yours has the id ${id}`,
+    byId: (id: string) => `Open ${id}`,
+    noMatch: "No page or model has this name",
+    results: "Results"
   },
   signIn: {
     title: "Sign in",
@@ -145,29 +164,51 @@ export const texts = {
     linkDetail: "The link signs you in once and expires after ten minutes.",
     withLink: "Sign in with this link",
     linkOther: "Sign in another way",
-    ended: "Please sign in again."
+    ended: "Please sign in again.",
+    again: "Sign in again",
+    againDetail: "Your session has ended. Sign in to go on; what you typed is still there.",
+    discard: "Discard it and sign out"
   },
   home: {
     title: "Home",
     balance: "Available",
     held: (credits: string) => `${credits} held for running work`,
-    low: "Below the threshold",
+    runway: (days: number) => (days > 365 ? "lasts over a year" : `lasts about ${days} days`),
     today: "Spent today",
-    month: "Spent this month",
+    week: "Last 7 days",
+    change: (percent: number) =>
+      `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % on the week before`,
+    noWeekBefore: "nothing the week before",
     running: "Running tasks",
-    failing: "Failing webhooks",
-    failingHelp: "Endpoints whose last attempt failed",
     atLeast: (count: number) => `${count}+`,
-    chart: "Credits per day, this month (UTC)",
+    success: "Success rate",
+    successOf: (count: number) => (count === 1 ? "of the last task" : `of the last ${count} tasks`),
+    failing: "Failing webhooks",
+    problems: "Needs attention",
+    lowBalance: "Your balance is below the alert",
+    failingEndpoint: "A webhook endpoint is failing",
+    failedAttempts: (count: number) =>
+      count === 1 ? "1 failed attempt" : `${count} failed attempts`,
+    expiring: (name: string) => `The key ${name} expires soon`,
+    usedUp: (name: string) => `The key ${name} has used up its budget`,
+    spending: "Spending",
+    byKey: "This month by key",
+    byModel: "This month by model",
+    chart: "Credits per day, last 30 days (UTC)",
+    newImage: "New image",
+    newChat: "New chat",
+    results: "Latest results",
     latest: "Latest tasks",
     allTasks: "All tasks",
     firstTitle: "Create your first image",
-    firstDetail: "You have no tasks yet. Start here:",
-    first: [
-      "Create an API key for your program on the Keys page.",
-      "Try a model in the Playground; the sandbox uses play money.",
-      "Add a webhook endpoint to notify your server of results."
-    ]
+    stepsTitle: (done: number, all: number) => `First steps: ${done} of ${all}`,
+    first: {
+      image: "Make an image in the playground",
+      key: "Create an API key for your program",
+      call: "Make the first request with it",
+      webhook: "Add a webhook endpoint",
+      done: "(done)"
+    }
   },
   tasks: {
     title: "Tasks",
@@ -181,7 +222,8 @@ export const texts = {
     cost: "Cost",
     duration: "Duration",
     trace: "Trace id",
-    heldCost: (credits: string) => `${credits} held`
+    heldCost: (credits: string) => `${credits} held`,
+    free: "—"
   },
   status: {
     pending: "Pending",
@@ -198,7 +240,7 @@ export const texts = {
   },
   task: {
     result: "Result",
-    noResult: "The result appears here when the task is completed.",
+    noResult: "The result appears here when the task completes.",
     input: "Input",
     receipt: "Receipt",
     held: "Held",
@@ -207,9 +249,6 @@ export const texts = {
     timeline: "Timeline",
     details: "Details",
     id: "Task id",
-    vendor: "Vendor",
-    model: "Model",
-    action: "Action",
     catalog: "Catalog",
     runAgain: "Run again",
     runAgainTitle: "Run this task again?",
@@ -232,37 +271,37 @@ export const texts = {
       failed: "Failed"
     },
     attempt: (n: number, vendor: string) => `Attempt ${n} at ${vendor}`,
-    attemptEnd: (n: number) => `Response to attempt ${n}`,
+    earlier: (count: number) =>
+      count === 1 ? "1 attempt before it failed" : `${count} attempts before it failed`,
+    show: "Show",
+    waits: "waiting",
+    attempts: (count: number) => `${count} attempts`,
     account: (account: string) => `account ${account}`,
     entry: {
-      hold: "Credits held",
-      capture: "Credits charged",
-      late_charge: "Credits charged late",
-      release: "Credits released",
-      top_up: "Top-up",
-      adjustment: "Adjustment"
+      hold: (credits: string) => `${credits} credits held`,
+      capture: (credits: string) => `${credits} credits charged`,
+      late_charge: (credits: string) => `${credits} credits charged late`,
+      release: (credits: string) => `${credits} credits released`,
+      top_up: (credits: string) => `${credits} credits added`,
+      adjustment: (credits: string) => `${credits} credits adjusted`
     },
     delivery: (type: string) => `Webhook ${type}`,
-    deliveryAttempt: (seq: number, type: string) => `Webhook ${type}, attempt ${seq}`,
-    deliveryDue: (seq: number, type: string) => `Webhook ${type}, attempt ${seq} is due`,
     answered: (status: number) => `HTTP ${status}`,
-    took: (duration: string) => `after ${duration}`
+    took: (duration: string) => `after ${duration}`,
+    ran: (duration: string) => `took ${duration}`
   },
   failure: {
     dns: "The host name could not be resolved",
     connect: "Connection failed",
     tls: "TLS error",
     timeout: "Timed out",
-    http_status: "Not a 2xx status",
-    redirect: "Redirects are not followed",
+    http_status: "Non-2xx response",
+    redirect: "Redirect, which is not followed",
     protocol: "Not an HTTP response",
     blocked: "The address is not public",
     payload_too_large: "The event is larger than 64 KB and was not sent",
     lost: "Interrupted; will be sent again"
   },
-  keys: keyTexts,
-  wallet: walletTexts,
-  usage: usageTexts,
   models: modelTexts,
   calls: callTexts
 }

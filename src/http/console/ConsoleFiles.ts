@@ -6,7 +6,8 @@ const hashed = /-[0-9A-Z]{8}\.\w+$/u
 const types: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   js: "text/javascript; charset=utf-8",
-  svg: "image/svg+xml"
+  svg: "image/svg+xml",
+  woff2: "font/woff2"
 }
 
 /** Encodings that the build writes beside each file, the smallest first. */

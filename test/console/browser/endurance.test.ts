@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
+import { goTo, hostile, looks, opened, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
@@ -61,7 +61,7 @@ const hostileTexts = async (it: ConsolePage, call: ReturnType<typeof requestWith
   await call("POST", "/manage/v1/api-keys", { name: hostile("robot") })
   await it.open(`/tasks/${refused}`)
   await page.locator(".problem").getByText(hostile("refused")).waitFor()
-  await page.getByText("onerror=alert(1)>A lighthouse").waitFor()
+  await page.getByText("onerror=alert(1)>A lighthouse").nth(1).waitFor()
   await looks(it)
   await goTo(it, "Keys")
   await page.getByText(hostile("robot"), { exact: true }).waitFor()
@@ -117,12 +117,17 @@ const offline = async (it: ConsolePage) => {
   const { context, page } = it
   await context.setOffline(true)
   await page.getByText("You are offline.").waitFor()
+  await page.locator('.live[data-state="offline"]').waitFor()
   await page.getByRole("table").waitFor()
   await page.getByRole("link", { name: "Usage", exact: true }).first().click()
   await page.getByRole("button", { name: /Try again|Reload the page/u }).waitFor()
   await looks(it)
   await context.setOffline(false)
   await page.getByText("You are offline.").waitFor({ state: "detached" })
+  // The page that could not be opened opens by itself
+  await opened(it, "Usage")
+  await page.getByRole("slider").waitFor()
+  await page.locator('.live[data-state="live"]').waitFor()
 }
 
 describe("the console bears", () => {
@@ -200,7 +205,7 @@ describe("the console bears", () => {
             assert.isTrue(
               cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === "Strict")
             )
-            await page.getByRole("button", { name: "Sign out" }).click()
+            await signOut(stranger)
             await opened(stranger, "Sign in")
             // Nothing of the one who was signed in is shown by the way back
             await page.goBack()

@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
+import { signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
@@ -55,18 +56,17 @@ describe("the first pages of the console", () => {
           yield* heading(screen, "Tasks")
           yield* Effect.promise(async () => {
             await page.getByRole("cell", { name: "Completed" }).waitFor()
-            await page.getByText("Filters").click()
-            await page.getByLabel("Status").selectOption("failed")
+            await page.getByRole("button", { name: "Failed", exact: true }).click()
             await page.getByText("No tasks match these filters").waitFor()
             assert.match(page.url(), /\?status=failed$/u)
-            await page.getByLabel("Status").selectOption("completed")
+            await page.getByRole("button", { name: "Completed", exact: true }).click()
             await page.getByRole("cell", { name: "Completed" }).waitFor()
           })
           yield* looks(screen)
           yield* Effect.promise(() =>
             page.getByRole("link", { name: "alibaba/text-to-image-max" }).click()
           )
-          yield* heading(screen, "Task")
+          yield* heading(screen, "<img src=x onerror=alert(1)> A lighthouse")
           yield* Effect.promise(async () => {
             assert.include(page.url(), id)
             const image = page.getByRole("img", { name: "Result image 1" })
@@ -76,8 +76,8 @@ describe("the first pages of the console", () => {
               "the image is shown"
             )
             // What a prompt says stays text
-            await page.getByText("onerror=alert(1)").waitFor()
-            await page.getByText("Credits charged").waitFor()
+            await page.getByText("onerror=alert(1)").nth(1).waitFor()
+            await page.getByText("7.50 credits charged").waitFor()
             await page.getByText("Attempt 1 at alibaba").waitFor()
           })
           yield* looks(screen)
@@ -95,7 +95,7 @@ describe("the first pages of the console", () => {
             page.evaluate("document.cookie + localStorage.length")
           )
           assert.strictEqual(kept, "0")
-          yield* Effect.promise(() => page.getByRole("button", { name: "Sign out" }).click())
+          yield* Effect.promise(() => signOut(screen))
           yield* heading(screen, "Sign in")
           assert.deepStrictEqual(screen.faults, [])
         })
@@ -126,7 +126,8 @@ describe("the first pages of the console", () => {
         yield* Effect.promise(() => page.getByRole("table").waitFor())
         yield* looks(screen)
         yield* Effect.promise(async () => {
-          await page.getByText("Menu").click()
+          await page.getByRole("button", { name: "Menu", exact: true }).click()
+          await looks(screen).pipe(Effect.runPromise)
           await page.getByRole("link", { name: "Home", exact: true }).click()
           await page.getByRole("heading", { name: "Latest tasks" }).waitFor()
         })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
+import { act } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
@@ -46,10 +47,10 @@ const fileOf = async ({ page }: ConsolePage) => {
 
 const secretShown = async ({ page }: ConsolePage) => {
   const dialog = page.getByRole("dialog", { name: "Your API key" })
-  const secret = await dialog.locator("code").textContent()
+  const secret = await dialog.locator("code").first().textContent()
   await dialog.getByRole("button", { name: "Copy API key" }).click()
   await dialog.getByText("Copied").waitFor()
-  await dialog.getByRole("button", { name: "I have saved it" }).click()
+  await dialog.getByRole("button", { name: "Done" }).click()
   assert.match(secret ?? "", /^sk-\w{46}$/u)
   return secret ?? ""
 }
@@ -62,6 +63,7 @@ const keys = async (it: ConsolePage, url: string) => {
   await page.getByRole("button", { name: "Create key" }).click()
   const dialog = page.getByRole("dialog")
   await dialog.getByLabel("Name").fill("<b>robot</b>")
+  await dialog.getByText("Limits, models and expiry").click()
   await dialog.getByLabel("Budget in credits").fill("5,00")
   await dialog.getByText("Enter an amount with").waitFor()
   await dialog.getByLabel("Budget in credits").fill("5")
@@ -74,7 +76,7 @@ const keys = async (it: ConsolePage, url: string) => {
   assert.notInclude(await page.content(), first)
   await page.getByText("<b>robot</b>").waitFor()
   assert.strictEqual(await create(url, first), 402)
-  await page.getByRole("button", { name: "Change <b>robot</b>" }).click()
+  await act(it, "<b>robot</b>", "Change <b>robot</b>")
   await dialog.getByLabel("Budget in credits").fill("20")
   await dialog.getByRole("button", { name: "Save" }).click()
   await dialog.waitFor({ state: "detached" })
@@ -83,14 +85,14 @@ const keys = async (it: ConsolePage, url: string) => {
   await page.getByRole("cell", { name: "12.50 left" }).waitFor()
   await page.getByRole("img", { name: "7.50 of 20.00 credits used" }).waitFor()
   await looks(it)
-  await page.getByRole("button", { name: "Rotate <b>robot</b>" }).click()
+  await act(it, "<b>robot</b>", "Rotate <b>robot</b>")
   await dialog.getByLabel("Keep the old secret valid for").selectOption("an hour")
   await dialog.getByRole("button", { name: "Rotate" }).click()
   const second = await secretShown(it)
-  await page.getByText("The old secret works until").waitFor()
+  await page.getByText("Old secret ends").waitFor()
   assert.notStrictEqual(second, first)
   assert.strictEqual(await create(url, second), 202)
-  await page.getByRole("button", { name: "Revoke <b>robot</b>" }).click()
+  await act(it, "<b>robot</b>", "Revoke <b>robot</b>")
   await dialog.getByRole("button", { name: "Revoke" }).click()
   await page.getByText("<b>robot</b>", { exact: true }).waitFor({ state: "detached" })
   assert.strictEqual(await create(url, second), 401)
@@ -107,12 +109,13 @@ const usage = async (it: ConsolePage) => {
   const csv = await fileOf(it)
   assert.include(csv, model)
   const today = new Date().toISOString().slice(0, 10)
-  await page.getByRole("link", { name: `${today}: 15.00` }).click()
+  const chart = page.getByRole("slider")
+  assert.strictEqual(await chart.getAttribute("aria-valuetext"), `${today}: 15.00`)
+  await chart.press("Enter")
   await page.getByRole("heading", { name: `On ${today}` }).waitFor()
   assert.include(page.url(), `day=${today}`)
   await page.getByRole("cell", { name: model }).waitFor()
-  await page.getByText("Filters").click()
-  await page.getByLabel("Group by").selectOption("key,model")
+  await page.getByRole("button", { name: "Key + model" }).click()
   await page.getByRole("columnheader", { name: "Key" }).waitFor()
   await looks(it)
   await page.getByRole("table").getByRole("link", { name: "Tasks" }).first().click()
@@ -125,7 +128,7 @@ const wallet = async (it: ConsolePage) => {
   await goTo(it, "Wallet")
   await page.getByRole("cell", { name: "Top-up" }).waitFor()
   await looks(it)
-  await page.getByRole("button", { name: "Change the alert" }).click()
+  await page.getByRole("button", { name: "Set alert" }).click()
   await page.getByRole("dialog").getByLabel("Amount").fill("250")
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
   await page.getByText("250.00", { exact: true }).waitFor()
@@ -140,9 +143,8 @@ const models = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Models", "Models and prices")
   await looks(it)
-  await page.getByText("Filters").click()
   await page.getByLabel("Name contains").fill(model)
-  await page.keyboard.press("Enter")
+  await page.waitForURL(/[?&]q=/u)
   await page.getByRole("cell", { name: "7.50" }).waitFor()
   await page.getByRole("link", { name: `alibaba/${model}`, exact: true }).click()
   await opened(it, `alibaba/${model}`)
@@ -151,8 +153,7 @@ const models = async (it: ConsolePage) => {
   const tried = await page.getByRole("link", { name: "Try it" }).getAttribute("href")
   assert.include(tried ?? "", `/playground?model=${encodeURIComponent(`alibaba/${model}`)}`)
   await goTo(it, "Models", "Models and prices")
-  await page.getByText("Filters").click()
-  await page.getByLabel("Kind").selectOption("token")
+  await page.getByRole("button", { name: "Text (tokens)" }).click()
   await page.getByRole("table").getByRole("link").first().click()
   await page.getByText("Maximum output tokens").first().waitFor()
   await looks(it)
@@ -184,7 +185,7 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   await looks(it)
   await page.getByRole("link", { name: "Ledger entries" }).click()
   await opened(it, "Wallet")
-  await page.getByRole("cell", { name: "Credits charged" }).waitFor()
+  await page.getByRole("cell", { name: "Charge" }).waitFor()
 }
 
 describe("keys, usage, wallet, models and calls in the console", () => {
@@ -218,7 +219,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
           yield* signInOnPage(screen, adminToken, null)
           yield* Effect.promise(async () => {
             await open(`/users/${userId}`)
-            await opened(screen, "User")
+            await opened(screen, "user@localhost")
             await page.getByRole("button", { name: "Top up" }).click()
             const dialog = page.getByRole("dialog")
             await dialog.getByLabel("Amount").fill("1000.5")

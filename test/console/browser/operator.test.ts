@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
@@ -53,17 +53,19 @@ const makeOwner = async (it: ConsolePage) => {
   await tabTo(it, /Name$/u)
   await page.keyboard.type(hostile("Owner"))
   await page.keyboard.press("Enter")
-  await opened(it, "User")
+  await opened(it, "owner@example.com")
   await page.getByText(hostile("Owner")).waitFor()
+  await tabTo(it, /Actions for owner/u)
+  await page.keyboard.press("Enter")
   await tabTo(it, /Sign-in link/u)
   await page.keyboard.press("Enter")
   await page.getByRole("dialog").getByText("It works once").waitFor()
   await tabTo(it, /Make a link/u)
   await page.keyboard.press("Enter")
   const link = await page.getByRole("dialog").locator("code").textContent()
-  await tabTo(it, /I have saved it/u)
+  await tabTo(it, /Done/u)
   await page.keyboard.press("Enter")
-  await tabTo(it, /Top up/u)
+  await tabTo(it, /^BUTTON .*Top up/u)
   await page.keyboard.press("Enter")
   await page.getByRole("dialog").waitFor()
   await page.keyboard.type("20.5")
@@ -83,7 +85,7 @@ const viewAs = async (it: ConsolePage, userId: string) => {
   for (const [link, forbidden] of [
     ["Keys", "Create key"],
     ["Wallet", "Top up"],
-    ["Wallet", "Change the alert"],
+    ["Wallet", "Set alert"],
     ["Sessions", "Revoke"]
   ] as const) {
     await goTo(it, link)
@@ -92,8 +94,8 @@ const viewAs = async (it: ConsolePage, userId: string) => {
   }
   assert.strictEqual(await page.getByRole("link", { name: "Users" }).count(), 0)
   await page.getByRole("button", { name: "Back to your account" }).click()
-  await opened(it, "User")
-  await page.getByRole("cell", { name: "listApiKeys" }).first().waitFor()
+  await opened(it, "owner@example.com")
+  await page.getByRole("cell", { name: "List API keys" }).first().waitFor()
 }
 
 const accounts = async (it: ConsolePage) => {
@@ -176,34 +178,37 @@ describe("the operator's pages of the console", () => {
             await opened(owner, "Home")
             await viewAs(screen, userId)
             // Another limit; then the user is disabled, and signed out
-            await page.getByRole("button", { name: "Change" }).click()
+            await act(screen, "owner@example.com", "Change")
             const dialog = page.getByRole("dialog")
             await dialog.getByLabel("Concurrent tasks").fill("0")
             await dialog.getByText("Enter a whole number, 1 or more").waitFor()
             await dialog.getByLabel("Concurrent tasks").fill("7")
             await dialog.getByRole("button", { name: "Save" }).click()
             await page.getByText("7", { exact: true }).waitFor()
-            await page.getByRole("button", { name: "Disable" }).click()
+            await act(screen, "owner@example.com", "Disable")
             await dialog.getByRole("button", { name: "Disable" }).click()
             await page.getByText("Disabled").waitFor()
             // The stream ends with the session, and the page with it
             await opened(owner, "Sign in")
-            await page.getByRole("button", { name: "Enable" }).click()
+            await act(screen, "owner@example.com", "Enable")
             await dialog.getByRole("button", { name: "Enable" }).click()
             await page.getByText("Active").waitFor()
             await accounts(screen)
             await catalog(screen)
-            await goTo(screen, "Audit log")
+            await goTo(screen, "Audit", "Audit log")
             await page.getByText("Filters").click()
             await page.getByLabel("User id").fill(userId)
             await page.keyboard.press("Enter")
-            await page.getByLabel("Action", { exact: true }).fill("updateUser")
-            await page.keyboard.press("Enter")
+            await page.getByLabel("Action", { exact: true }).selectOption("updateUser")
             await page.getByRole("cell", { name: "concurrent_tasks: 7" }).waitFor()
             assert.include(page.url(), "of_user=")
             await looks(screen)
             await screen.open(`/users/${userId}`)
-            await page.getByRole("button", { name: "Delete" }).click()
+            await page.getByRole("heading", { level: 1, name: "owner@example.com" }).waitFor()
+            await act(screen, "owner@example.com", "Delete")
+            await dialog.getByRole("button", { name: "Delete" }).click()
+            await dialog.getByText("This is not the address of the user").waitFor()
+            await dialog.getByLabel("Type owner@example.com").fill("owner@example.com")
             await dialog.getByRole("button", { name: "Delete" }).click()
             await opened(screen, "Users")
             await page.getByRole("link", { name: "user@localhost", exact: true }).waitFor()
@@ -229,7 +234,7 @@ describe("the operator's pages of the console", () => {
             await looks(screen)
             for (const [path, title] of [
               ["/users", "Users"],
-              [`/users/${userId}`, "User"],
+              [`/users/${userId}`, "user@localhost"],
               ["/accounts", "Accounts"],
               ["/catalog", "Catalog"],
               ["/audit-log", "Audit log"],

@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -40,10 +40,11 @@ const makeKey = async (it: ConsolePage) => {
   await goTo(it, "Keys")
   await page.getByRole("button", { name: "Create key" }).click()
   await dialog.getByLabel("Name").fill("program")
+  await dialog.getByText("Limits, models and expiry").click()
   await dialog.getByLabel("Budget in credits").fill("8")
   await dialog.getByRole("button", { name: "Create key" }).click()
-  const secret = await dialog.locator("code").textContent()
-  await dialog.getByRole("button", { name: "I have saved it" }).click()
+  const secret = await dialog.locator("code").first().textContent()
+  await dialog.getByRole("button", { name: "Done" }).click()
   return secret ?? ""
 }
 
@@ -68,14 +69,14 @@ const webhook = async (it: ConsolePage, url: string, key: string) => {
   await page.getByRole("button", { name: "Add endpoint" }).click()
   await dialog.getByLabel("Address (URL)").fill(receiver.url)
   await dialog.getByRole("button", { name: "Add endpoint" }).click()
-  await dialog.getByRole("button", { name: "I have saved it" }).click()
+  await dialog.getByRole("button", { name: "Done" }).click()
   assert.strictEqual(await create(url, key), 202)
   await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
   await opened(it, "Deliveries")
   // It comes by itself
   await page.getByRole("table").getByRole("link").first().click()
   await opened(it, "Delivery")
-  await page.getByText("Not a 2xx status. Only 2xx counts as delivered.").waitFor()
+  await page.getByText("Non-2xx response. Only 2xx counts as delivered.").waitFor()
   await page.getByText(hostile("no database")).waitFor()
   await looks(it)
   isMended = true
@@ -129,15 +130,15 @@ describe("the story of a new owner", () => {
             await page.getByRole("button", { name: "Create user" }).click()
             await dialog.getByLabel("E-mail address").fill("new@example.com")
             await dialog.getByRole("button", { name: "Create user" }).click()
-            await opened(operator, "User")
+            await opened(operator, "new@example.com")
             await page.getByRole("button", { name: "Top up" }).click()
             await dialog.getByLabel("Amount").fill("20")
             await dialog.getByRole("button", { name: "Top up" }).click()
             await page.getByText("20.00", { exact: true }).first().waitFor()
-            await page.getByRole("button", { name: "Sign-in link" }).click()
+            await act(operator, "new@example.com", "Sign-in link")
             await dialog.getByRole("button", { name: "Make a link" }).click()
             const link = await dialog.locator("code").textContent()
-            await dialog.getByRole("button", { name: "I have saved it" }).click()
+            await dialog.getByRole("button", { name: "Done" }).click()
             await owner.page.goto(link ?? "")
             await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
             await owner.page.getByText("Create your first image").waitFor()

@@ -12,7 +12,7 @@ const folder = join(import.meta.dirname, "../../../src/http/console/dist")
 const script = readdirSync(folder).find((name) => /^console-.*\.js$/u.test(name)) ?? ""
 
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 const textAt = (path: string, init: RequestInit = {}) =>
   Effect.flatMap(call(path, init), (answer) =>

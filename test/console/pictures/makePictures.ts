@@ -5,15 +5,17 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { chromium } from "playwright-core"
 import type { Browser, Page, Route } from "playwright-core"
+import { ensureConsole } from "../../../src/cli/console/buildConsole.ts"
 import {
   dataAt,
   now,
-  pictures,
   received,
+  screens,
   sessionOf,
   taskResult,
   wallet
 } from "../../support/consoleData.ts"
+import type { Screen } from "../../support/consoleData.ts"
 import { catalogReload } from "../../support/operatorData.ts"
 import { madeOf, pictureSource } from "./pictureSource.ts"
 import { smallPng } from "./smallPng.ts"
@@ -21,6 +23,9 @@ import { smallPng } from "./smallPng.ts"
 /**
  * `npm run pictures`: the pictures of docs/console.md. The built console is shown with fixed data, at a fixed
  * time, and without a gateway, so that each run makes the same pictures.
+ *
+ * `npm run pictures -- <folder> [name…]`: every page, or those named, at three widths, light and dark, to be
+ * looked at while a page is made.
  */
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
@@ -51,16 +56,23 @@ const streamStub = `globalThis.EventSource = class extends EventTarget {
   close() {}
 }`
 
-const types = { js: "text/javascript", css: "text/css", html: "text/html" }
+const types = {
+  js: "text/javascript",
+  css: "text/css",
+  html: "text/html",
+  woff2: "font/woff2"
+} as const
+
+const typeOf = (name: string): string =>
+  Object.entries(types).find(([end]) => name.endsWith(`.${end}`))?.[1] ?? types.html
 
 const fileOf = (path: string) => {
   const name = path.startsWith("/console/assets/")
     ? path.slice("/console/assets/".length)
     : "index.html"
-  const kind = name.endsWith(".js") ? "js" : name.endsWith(".css") ? "css" : "html"
   return {
     body: readFileSync(join(root, "src/http/console/dist", name)),
-    contentType: types[kind]
+    contentType: typeOf(name)
   }
 }
 
@@ -80,9 +92,10 @@ const answer = async (route: Route, role: "user" | "operator" | "nobody") => {
   const path = pathname.replace("/manage/v1", "")
   const data =
     path === "/session" && role !== "nobody" ? sessionOf(role) : dataAt(path, searchParams)
-  return data === undefined
+  if (data !== undefined) return route.fulfill({ json: data })
+  return path === "/session"
     ? route.fulfill({ status: 401, json: { title: "Unauthorized", status: 401, code: 1001 } })
-    : route.fulfill({ json: data })
+    : route.fulfill({ status: 404, json: { title: "Not found", status: 404, code: 2005 } })
 }
 
 /** What is filled in before a page is shown. */
@@ -104,15 +117,26 @@ const prepare: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByRole("button", { name: "Run", exact: true }).click()
     await page.getByRole("img", { name: "Result image 1" }).waitFor()
     await page.getByText("Charged").waitFor()
+  },
+  chat: async (page) => {
+    await page.getByLabel("Message (required)").fill("What is a lighthouse for?")
   }
 }
 
-const shoot = async (browser: Browser, picture: (typeof pictures)[number]) => {
+interface Look {
+  readonly width: number
+  readonly height: number
+  readonly colorScheme: "light" | "dark"
+}
+
+/** The page as it is shown on such a screen. */
+const shoot = async (browser: Browser, screen: Screen, look: Look, isWhole = false) => {
+  const { colorScheme, height, width } = look
   const context = await browser.newContext({
-    viewport: { width: 1024, height: picture.height ?? 640 },
+    viewport: { width, height },
     locale: "en-US",
     timezoneId: "UTC",
-    colorScheme: "light",
+    colorScheme,
     reducedMotion: "reduce"
   })
   const page = await context.newPage()
@@ -120,21 +144,51 @@ const shoot = async (browser: Browser, picture: (typeof pictures)[number]) => {
   page.on("pageerror", (error) => faults.push(String(error)))
   await page.clock.setFixedTime(now)
   await page.addInitScript(streamStub)
-  await page.route("**/*", (route) => answer(route, picture.role))
-  await page.goto(`${origin}/console${picture.path}`)
+  await page.route("**/*", (route) => answer(route, screen.role))
+  await page.goto(`${origin}/console${screen.path}`)
   await page.getByRole("heading", { level: 1 }).waitFor()
   await page.waitForLoadState("networkidle")
   await page.locator(".loading").first().waitFor({ state: "detached" })
-  await prepare[picture.name]?.(page)
+  await prepare[screen.name]?.(page)
   await page.evaluate("scrollTo(0, 0)")
+  await page.evaluate("document.fonts.ready")
   if (await page.locator(".problem[role=alert]").count()) faults.push("a problem is shown")
-  if (faults.length > 0) throw new Error(`${picture.name}: ${faults.join(", ")}`)
-  const bytes = await page.screenshot({ animations: "disabled", caret: "hide" })
-  await writeFile(join(root, "docs/pictures", `${picture.name}.png`), smallPng(bytes))
+  if (faults.length > 0) throw new Error(`${screen.name}: ${faults.join(", ")}`)
+  const bytes = await page.screenshot({ animations: "disabled", caret: "hide", fullPage: isWhole })
   await context.close()
+  return bytes
 }
 
-const main = async () => {
+const makePictures = async (browser: Browser) => {
+  for (const screen of screens) {
+    if (screen.height === undefined) continue
+    const look = { width: 1280, height: screen.height, colorScheme: "light" } as const
+    const bytes = await shoot(browser, screen, look)
+    await writeFile(join(root, "docs/pictures", `${screen.name}.png`), smallPng(bytes))
+  }
+  await writeFile(madeOf, `${pictureSource()}\n`)
+}
+
+const widths = [
+  [1440, 900],
+  [1024, 768],
+  [390, 844]
+] as const
+
+const showAll = async (browser: Browser, folder: string, names: ReadonlyArray<string>) => {
+  for (const screen of screens) {
+    if (names.length > 0 && !names.includes(screen.name)) continue
+    for (const [width, height] of widths) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        const bytes = await shoot(browser, screen, { width, height, colorScheme }, true)
+        await writeFile(join(folder, `${screen.name}-${width}-${colorScheme}.png`), bytes)
+      }
+    }
+  }
+}
+
+const main = async ([folder, ...names]: ReadonlyArray<string>) => {
+  await ensureConsole()
   const browser = await chromium.launch({
     // Loads the libraries and fonts that a bare machine lacks, too
     executablePath: await bundled.executablePath(),
@@ -148,9 +202,8 @@ const main = async () => {
       "--font-render-hinting=none"
     ]
   })
-  for (const picture of pictures) await shoot(browser, picture)
+  await (folder === undefined ? makePictures(browser) : showAll(browser, folder, names))
   await browser.close()
-  await writeFile(madeOf, `${pictureSource()}\n`)
 }
 
-await main()
+await main(process.argv.slice(2))

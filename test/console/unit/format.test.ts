@@ -8,13 +8,18 @@ import {
   sumCredits,
   textOfCredits
 } from "../../../src/console/format/credits.ts"
+import { showAxis, topOf } from "../../../src/console/format/scale.ts"
 import {
   isoOfLocalInput,
   localInputOf,
-  monthUpTo,
+  showAgo,
   showDuration,
+  showOffset,
   utcOf
 } from "../../../src/console/format/time.ts"
+import { actionName, isRead } from "../../../src/console/pages/audit/actionName.ts"
+import { changeOf, kindOf, rowsOf } from "../../../src/console/pages/wallet/ledger.ts"
+import type { Entry } from "../../../src/console/pages/wallet/ledger.ts"
 import { matchPath } from "../../../src/console/router/match.ts"
 
 describe("amounts of credits", () => {
@@ -49,11 +54,83 @@ describe("times", () => {
       "2030-01-31T12:00:00.000Z"
     )
     assert.isUndefined(isoOfLocalInput(""))
-    assert.deepStrictEqual(monthUpTo(new Date("2030-02-03T23:00:00Z")), [
-      "2030-02-01",
-      "2030-02-02",
-      "2030-02-03"
+  })
+
+  it("are said by their distance in lists, with hundredths in a timeline", () => {
+    const now = new Date("2030-01-31T12:00:00.000Z").getTime()
+    const ago = (seconds: number) => showAgo(new Date(now - seconds * 1000).toISOString(), now)
+    assert.deepStrictEqual([0, 59, 60, 3599, 7200, 86_400, -120].map(ago), [
+      "now",
+      "59 s ago",
+      "1 min ago",
+      "59 min ago",
+      "2 h ago",
+      "1 d ago",
+      "in 2 min"
     ])
+    assert.match(ago(20 * 86_400), /^Jan 1\d$/u)
+    assert.match(ago(400 * 86_400), /2028$/u)
+    assert.deepStrictEqual([0, 8034, 125_000].map(showOffset), ["+0.00 s", "+8.03 s", "+2 min 5 s"])
+  })
+})
+
+describe("the axis of a chart", () => {
+  it("ends at a round value that no bar exceeds", () => {
+    assert.deepStrictEqual([0, 0.03, 1, 120, 201, 999].map(topOf), [1, 0.05, 1, 200, 500, 1000])
+    fc.assert(
+      fc.property(fc.double({ min: 1e-6, max: 1e12, noNaN: true }), (most) => {
+        assert.isAtLeast(topOf(most), most)
+        assert.isAtMost(topOf(most), most * 10)
+      })
+    )
+    assert.deepStrictEqual([0.05, 200, 12_000].map(showAxis), ["0.05", "200", "12K"])
+  })
+})
+
+describe("the audit log", () => {
+  it("names actions in words, and tells reads from changes", () => {
+    assert.strictEqual(actionName("createApiKey"), "Create API key")
+    assert.strictEqual(actionName("topUp"), "Top up")
+    assert.deepStrictEqual(["listApiKeys", "getWallet", "getter", "createUser"].map(isRead), [
+      true,
+      true,
+      false,
+      false
+    ])
+  })
+})
+
+describe("the ledger", () => {
+  const entry = (seq: number, kind: Entry["kind"], amount: string, task_id: string | null) => ({
+    seq,
+    kind,
+    amount,
+    task_id,
+    settled_after: "100.00",
+    held_after: "0.00",
+    note: null,
+    trace_id: null,
+    created_at: "2030-01-31T12:00:00.000Z"
+  })
+
+  it("has a row for each task or call, and one for each of the other entries", () => {
+    const rows = rowsOf([
+      entry(6, "hold", "22.50", "c"),
+      entry(5, "release", "2.50", "a"),
+      entry(4, "capture", "7.50", "a"),
+      entry(3, "release", "3.00", "b"),
+      entry(2, "hold", "10.00", "a"),
+      entry(1, "top_up", "50.00", null)
+    ])
+    assert.deepStrictEqual(
+      rows.map((row) => [row.id, kindOf(row), changeOf(row), row.entries.length]),
+      [
+        ["c", "hold", "−22.50", 1],
+        ["a", "capture", "−7.50", 3],
+        ["b", "release", "", 1],
+        ["1", "top_up", "+50.00", 1]
+      ]
+    )
   })
 })
 

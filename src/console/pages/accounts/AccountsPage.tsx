@@ -37,8 +37,7 @@ export default function AccountsPage() {
   }
   return (
     <>
-      <PageHeader title={words.title} />
-      <p class="faint">{words.about}</p>
+      <PageHeader title={words.title} about={words.about} />
       <div role="status">{outcome !== undefined && "said" in outcome && <p>{outcome.said}</p>}</div>
       {outcome !== undefined && "cause" in outcome && <ProblemView cause={outcome.cause} />}
       <Loaded of={accounts}>
@@ -99,8 +98,9 @@ type Act = Readonly<Record<"drain" | "resume" | "check", (account: Account) => v
 
 const actionsColumn = (act: Act): Column<Account> => ({
   title: texts.actions,
+  isEnd: true,
   cell: (account) => (
-    <div class="actions">
+    <div class="row-actions">
       {([account.status === "draining" ? "resume" : "drain", "check"] as const).map((what) => (
         <button
           key={what}

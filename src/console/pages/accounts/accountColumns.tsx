@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Credits, Time } from "../../components/Values.tsx"
+import { Ago, Credits } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 
 export type Account = Schemas["VendorAccount"]
@@ -22,15 +22,15 @@ const Health = ({
     <span class={`status ${tones[health]}`}>{words.healths[health]}</span>
     {status === "draining" && (
       <>
-        <div class="status going">{words.draining}</div>
+        <div class="second status going">{words.draining}</div>
         {since !== null && (
-          <div class="faint">
-            {words.drainingSince} <Time at={since} />
+          <div class="second">
+            {words.drainingSince} <Ago at={since} />
           </div>
         )}
       </>
     )}
-    {!configured && <div class="status bad">{words.left}</div>}
+    {!configured && <div class="second status bad">{words.left}</div>}
     <div>
       <Pause circuit={circuit} seconds={paused_seconds} />
     </div>
@@ -56,16 +56,16 @@ const Pause = ({ circuit, seconds }: PauseProps) => {
 
 const Fault = ({ last_fault: fault }: Account) =>
   fault === null ? null : (
-    <div class="faint">
-      {words.fault} <Time at={fault.at} />, <code>{fault.model}</code>
+    <div class="second">
+      {words.fault} <Ago at={fault.at} />, <code>{fault.model}</code>
       {fault.http_status !== null && ` ${words.httpStatus(fault.http_status)}`}: {fault.remedy}
     </div>
   )
 
 const FailedCheck = ({ failed_check: check }: Account) =>
   check === null ? null : (
-    <div class="faint">
-      {words.checkFailed} <Time at={check.at} />
+    <div class="second">
+      {words.checkFailed} <Ago at={check.at} />
       {check.http_status !== null && `, ${words.httpStatus(check.http_status)}`}: {check.detail}
     </div>
   )
@@ -73,10 +73,11 @@ const FailedCheck = ({ failed_check: check }: Account) =>
 export const accountColumns: ReadonlyArray<Column<Account>> = [
   {
     title: words.account,
+    isPlain: true,
     cell: ({ base_url: url, id }) => (
       <>
         <strong>{id}</strong>
-        <div class="faint" title={url}>
+        <div class="second" title={url}>
           {URL.parse(url)?.host ?? url}
         </div>
       </>
@@ -84,6 +85,7 @@ export const accountColumns: ReadonlyArray<Column<Account>> = [
   },
   {
     title: words.health,
+    isPlain: true,
     cell: (account) => (
       <>
         <Health {...account} />
@@ -97,9 +99,9 @@ export const accountColumns: ReadonlyArray<Column<Account>> = [
     cell: ({ rate, slots: { held, limit, waiting } }) => (
       <>
         {words.held(held, limit)}
-        {waiting > 0 && <div class="status going">{words.waiting(waiting)}</div>}
+        {waiting > 0 && <div class="second status going">{words.waiting(waiting)}</div>}
         {rate.map(({ limit: atMost, model, name, used }) => (
-          <div key={`${name} ${model ?? ""}`} class="faint">
+          <div key={`${name} ${model ?? ""}`} class="second">
             {words.rate(model === null ? name : `${name} ${model}`, used, atMost)}
           </div>
         ))}

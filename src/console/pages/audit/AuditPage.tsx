@@ -11,14 +11,21 @@ import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { actionName } from "./actionName.ts"
 import { auditColumns } from "./auditColumns.tsx"
 import type { Entry } from "./auditColumns.tsx"
 
 const words = operatorTexts.audit
 const pageSize = 50
 
-const filters: ReadonlyArray<Filter> = [
-  { name: "type", label: words.type, kind: "text" },
+/** The actions of the entries that are shown. */
+const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
+  {
+    name: "type",
+    label: words.type,
+    kind: "choice",
+    options: [...new Set(entries.map(({ type }) => type))].sort().map((it) => [it, actionName(it)])
+  },
   { name: "resource_id", label: words.resourceId, kind: "text" },
   { name: "actor_id", label: words.actorId, kind: "text" },
   { name: "since", label: texts.filters.since, kind: "time" },
@@ -37,6 +44,7 @@ export default function AuditPage() {
   const { of_user: user } = isOfAll ? filterValues(["of_user"]) : {}
   const search = { ...filterValues(names), ...(user === undefined ? {} : { user_id: user }) }
   const pages = usePages<Entry>(
+    "audit",
     JSON.stringify([viewed, search]),
     (cursor) =>
       dataOf(
@@ -46,12 +54,12 @@ export default function AuditPage() {
       ),
     ({ id }) => id
   )
+  const filters = filtersWith(pages.rows)
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} about={words.about}>
         <CsvLink path="/manage/v1/audit-log" query={search} />
       </PageHeader>
-      <p class="faint">{words.about}</p>
       <Filters filters={isOfAll ? [userFilter, ...filters] : filters} />
       <PagedTable
         caption={words.caption}

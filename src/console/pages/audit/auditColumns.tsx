@@ -1,76 +1,76 @@
 import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { actionName, isRead } from "./actionName.ts"
 
 export type Entry = Schemas["AuditEntry"]
 
 const words = operatorTexts.audit
 
-const Id = ({ id }: { readonly id: string | null }) =>
-  id === null ? (
-    <>{texts.none}</>
-  ) : (
-    <code title={id}>{id.length > 16 ? `${id.slice(0, 12)}…` : id}</code>
-  )
+const shortMax = 16
+
+const Id = ({ id }: { readonly id: string }) => (
+  <code title={id}>{id.length > shortMax ? `…${id.slice(-8)}` : id}</code>
+)
+
+/** A change is seen at once; a read is there for who looks for it. */
+const Action = ({ trace_id: trace, type }: Entry) => (
+  <span
+    class={isRead(type) ? "faint" : "action"}
+    title={[type, trace === null ? "" : `${words.trace} ${trace}`].filter(Boolean).join(" · ")}
+  >
+    {actionName(type)}
+  </span>
+)
 
 const Actor = ({ actor }: Entry) => (
-  <>
+  <span class="nowrap" title={[actor.id, actor.ip_address].filter((it) => it !== null).join(" · ")}>
     {/* A session without a user is the operator's */}
     {words.actors[actor.user_id === null ? "operator" : actor.type]}
-    {actor.id !== null && (
-      <div>
-        <Id id={actor.id} />
-      </div>
-    )}
-    {actor.ip_address !== null && <div class="faint">{actor.ip_address}</div>}
-  </>
+    {actor.ip_address !== null && <span class="faint"> {actor.ip_address}</span>}
+  </span>
 )
 
 /** What was changed, and whose it is. */
 const Subject = ({ resource_id: resource, user_id: user }: Entry) => (
   <>
-    {resource !== null && resource !== user && <Id id={resource} />}
+    {resource !== null && resource !== user && (
+      <>
+        <Id id={resource} />{" "}
+      </>
+    )}
     {user !== null && (
-      <div>
+      <span class="faint nowrap">
         {words.user} <Id id={user} />
-      </div>
+      </span>
     )}
   </>
 )
 
 const Changes = ({ changes }: Entry) => {
-  const fields = Object.entries(changes)
-  return fields.length === 0 ? (
-    <>{texts.none}</>
+  const text = Object.entries(changes)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+    .join(", ")
+  return text === "" ? (
+    <span class="faint">{texts.none}</span>
   ) : (
-    <>
-      {fields.map(([name, value]) => (
-        <div key={name}>
-          <code>
-            {name}: {JSON.stringify(value)}
-          </code>
-        </div>
-      ))}
-    </>
+    <code class="clip changes" title={text}>
+      {text}
+    </code>
   )
 }
 
 export const auditColumns: ReadonlyArray<Column<Entry>> = [
+  { title: words.type, isPlain: true, cell: (entry) => <Action {...entry} /> },
+  { title: words.actor, isPlain: true, cell: (entry) => <Actor {...entry} /> },
+  { title: words.resource, isPlain: true, cell: (entry) => <Subject {...entry} /> },
+  { title: words.changes, isPlain: true, cell: (entry) => <Changes {...entry} /> },
   {
     title: words.at,
-    cell: ({ created_at: at, trace_id: trace }) => (
-      <>
-        <Time at={at} />
-        <div class="faint" title={words.trace}>
-          <Id id={trace} />
-        </div>
-      </>
-    )
-  },
-  { title: words.type, cell: ({ type }) => <strong>{type}</strong> },
-  { title: words.actor, cell: (entry) => <Actor {...entry} /> },
-  { title: words.resource, cell: (entry) => <Subject {...entry} /> },
-  { title: words.changes, cell: (entry) => <Changes {...entry} /> }
+    isNumber: true,
+    isPlain: true,
+    cell: ({ created_at: at }) => <Ago at={at} />
+  }
 ]

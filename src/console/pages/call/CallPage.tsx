@@ -21,7 +21,7 @@ export default function CallPage({ params: { id = "" } }: PageProps) {
   )
   return (
     <>
-      <PageHeader title={texts.pages.call}>
+      <PageHeader title={texts.pages.call} back={{ to: "/calls", name: texts.pages.calls }}>
         {call.data?.trace_id != null && (
           <CopyButton
             text={call.data.trace_id}

@@ -1,5 +1,5 @@
 import { api, dataOf } from "../../api/client.ts"
-import { pageAfter, useKeys } from "../../api/lists.ts"
+import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import { Filters, filterValues } from "../../components/Filters.tsx"
@@ -16,24 +16,27 @@ const words = texts.calls
 const pageSize = 50
 const outcomes = ["settled", "released", "lost"] as const
 
-const filtersWith = (
+const useFilters = (
   keys: ReadonlyArray<readonly [id: string, name: string]>
-): ReadonlyArray<Filter> => [
-  {
-    name: "outcome",
-    label: texts.filters.outcome,
-    kind: "choice",
-    options: outcomes.map((it) => [it, words.outcomes[it]])
-  },
-  { name: "model", label: texts.filters.model, kind: "text" },
-  { name: "vendor", label: texts.filters.vendor, kind: "text" },
-  { name: "api_key_id", label: words.key, kind: "choice", options: keys },
-  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
-  { name: "since", label: texts.filters.since, kind: "time" },
-  { name: "until", label: texts.filters.until, kind: "time" },
-  { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
-  { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
-]
+): ReadonlyArray<Filter> => {
+  const { models, vendors } = useModelNames()
+  return [
+    {
+      name: "outcome",
+      label: texts.filters.outcome,
+      kind: "segments",
+      options: outcomes.map((it) => [it, words.outcomes[it]])
+    },
+    { name: "model", label: texts.filters.model, kind: "choice", options: models },
+    { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
+    { name: "api_key_id", label: words.key, kind: "choice", options: keys },
+    { name: "trace_id", label: texts.filters.traceId, kind: "text" },
+    { name: "since", label: texts.filters.since, kind: "time" },
+    { name: "until", label: texts.filters.until, kind: "time" },
+    { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
+    { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+  ]
+}
 
 const names = [
   "model",
@@ -53,7 +56,9 @@ export default function CallsPage() {
   const outcome = outcomes.find((it) => it === chosen)
   const search = { ...filterValues(names), ...(outcome === undefined ? {} : { outcome }) }
   const keys = useKeys(user)
+  const filters = useFilters([...keys.values()].map(({ id, name }) => [id, name]))
   const pages = usePages<Call>(
+    "calls",
     JSON.stringify([user, search]),
     (cursor) =>
       dataOf(
@@ -68,13 +73,12 @@ export default function CallsPage() {
   })
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} about={words.about}>
         <button type="button" onClick={pages.reload}>
           {words.reload}
         </button>
       </PageHeader>
-      <p class="faint">{words.about}</p>
-      <Filters filters={filtersWith([...keys.values()].map(({ id, name }) => [id, name]))} />
+      <Filters filters={filters} />
       <PagedTable
         caption={words.caption}
         columns={callColumns}

@@ -1,6 +1,7 @@
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Credits, Duration, Time } from "../../components/Values.tsx"
+import { Ago, Credits, Duration } from "../../components/Values.tsx"
+import { parseCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { Outcome, Tokens } from "./tokens.tsx"
@@ -8,43 +9,58 @@ import type { Call } from "./tokens.tsx"
 
 const words = texts.calls
 
+const isSuccess = (status: number | null): boolean =>
+  status !== null && status >= 200 && status < 300
+
 export const callColumns: ReadonlyArray<Column<Call>> = [
   {
     title: texts.filters.model,
-    cell: ({ account_id: account, id, model, route, vendor }) => (
-      <>
-        <Link to={`/calls/${id}`}>
-          {vendor}/{model ?? route}
-        </Link>
-        {account !== null && <div class="faint">{texts.task.account(account)}</div>}
-      </>
+    isPlain: true,
+    cell: ({ id, model, route, vendor }) => (
+      <Link to={`/calls/${id}`}>
+        {vendor}/{model ?? route}
+      </Link>
     )
   },
   {
     title: texts.filters.outcome,
+    isPlain: true,
     cell: ({ http_status: status, outcome }) => (
       <>
         <Outcome of={outcome} />
-        {status !== null && <div class="faint">{texts.task.answered(status)}</div>}
+        {status !== null && !isSuccess(status) && (
+          <span class="faint"> · {texts.task.answered(status)}</span>
+        )}
       </>
     )
   },
-  { title: texts.tasks.cost, isNumber: true, cell: ({ cost }) => <Credits amount={cost} /> },
   { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
+  {
+    title: words.firstToken,
+    isNumber: true,
+    cell: ({ time_to_first_token_ms: first }) =>
+      first === null ? <span class="faint">{texts.none}</span> : showDuration(first)
+  },
   {
     title: texts.tasks.duration,
     isNumber: true,
-    cell: ({ created_at: from, ended_at: to, time_to_first_token_ms: first }) => (
-      <>
-        <Duration from={from} to={to} />
-        {first !== null && <div class="faint">{words.firstIn(showDuration(first))}</div>}
-      </>
-    )
+    cell: ({ created_at: from, ended_at: to }) => <Duration from={from} to={to} />
   },
-  { title: words.begun, cell: ({ created_at: at }) => <Time at={at} /> },
   {
-    title: texts.tasks.trace,
-    cell: ({ trace_id: trace }) =>
-      trace === null ? texts.none : <code title={trace}>{trace.slice(0, 8)}…</code>
+    title: texts.tasks.cost,
+    isNumber: true,
+    // A call that was refused costs nothing: a figure would hide those that cost little
+    cell: ({ cost }) =>
+      parseCredits(cost) === 0n ? (
+        <span class="faint">{texts.tasks.free}</span>
+      ) : (
+        <Credits amount={cost} />
+      )
+  },
+  {
+    title: words.begun,
+    isNumber: true,
+    isPlain: true,
+    cell: ({ created_at: at }) => <Ago at={at} />
   }
 ]

@@ -15,14 +15,14 @@ export const countIn = (usage: Call["usage"], name: string): number | undefined 
 export const Tokens = ({ usage }: Pick<Call, "usage">) => {
   const input = countIn(usage, "inputTokens")
   const output = countIn(usage, "outputTokens")
-  if (input === undefined && output === undefined) return <>{texts.none}</>
+  if (input === undefined && output === undefined) return <span class="faint">{texts.none}</span>
   const cached = countIn(usage, "cachedInputTokens") ?? 0
   return (
-    <>
+    <span title={cached > 0 ? words.cached(cached.toLocaleString("en")) : undefined}>
       {usage?.["counted"] === true && <abbr title={words.counted}>≈ </abbr>}
       {(input ?? 0).toLocaleString("en")} / {(output ?? 0).toLocaleString("en")}
-      {cached > 0 && <div class="faint">{words.cached(cached.toLocaleString("en"))}</div>}
-    </>
+      {cached > 0 && <span class="hidden"> {words.cached(cached.toLocaleString("en"))}</span>}
+    </span>
   )
 }
 

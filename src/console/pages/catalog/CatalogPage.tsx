@@ -19,7 +19,7 @@ const words = operatorTexts.catalog
 type State = { readonly reload: Schemas["CatalogReload"] } | { readonly cause: unknown } | undefined
 
 const filters: ReadonlyArray<Filter> = [
-  { name: "q", label: words.search, kind: "text" },
+  { name: "q", label: words.search, kind: "search" },
   { name: "at", label: words.at, kind: "time" }
 ]
 
@@ -46,7 +46,7 @@ export default function CatalogPage() {
   }
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} about={words.about}>
         <button type="button" onClick={compare}>
           {words.compare}
         </button>
@@ -54,7 +54,6 @@ export default function CatalogPage() {
           {words.adopt}
         </button>
       </PageHeader>
-      <p class="faint">{words.about}</p>
       <Outcome of={state} />
       <Loaded of={catalog}>
         {(it) => (

@@ -10,13 +10,13 @@ import { Filters, filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
+import { Empty, ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 import { eventTypes } from "../webhooks/endpointForm.ts"
 import { WebhookTabs } from "../webhooks/WebhookTabs.tsx"
-import { deliveryColumns } from "./deliveryColumns.tsx"
+import { deliveryColumns, resendColumn } from "./deliveryColumns.tsx"
 import { redeliverAll, redeliveryOf, statuses } from "./redelivery.ts"
 import type { Search } from "./redelivery.ts"
 
@@ -29,7 +29,7 @@ const filtersWith = (endpoints: ReadonlyMap<string, string>): ReadonlyArray<Filt
   {
     name: "status",
     label: texts.filters.status,
-    kind: "choice",
+    kind: "segments",
     options: statuses.map((it) => [it, words.status[it]])
   },
   { name: "endpoint_id", label: words.endpoint, kind: "choice", options: [...endpoints] },
@@ -78,6 +78,7 @@ export default function DeliveriesPage() {
   const key = JSON.stringify([user, search])
   const endpoints = useEndpoints(user)
   const pages = usePages<Delivery>(
+    "deliveries",
     key,
     (cursor) =>
       dataOf(
@@ -99,6 +100,17 @@ export default function DeliveriesPage() {
     if (!matches(delivery, search)) return
     setFresh((it) => ({ key, ids: new Set([...(it.key === key ? it.ids : []), delivery.id]) }))
   })
+  const [failure, setFailure] = useState<unknown>(undefined)
+  const resend = async (delivery: Delivery) => {
+    try {
+      const params = { path: { id: delivery.id } }
+      await dataOf(api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params }))
+      pages.update({ ...delivery, status: "pending" })
+      setFailure(undefined)
+    } catch (cause) {
+      setFailure(cause)
+    }
+  }
   const showFresh = () => {
     setFresh({ key, ids: new Set() })
     pages.reload()
@@ -110,9 +122,13 @@ export default function DeliveriesPage() {
       </PageHeader>
       <WebhookTabs />
       <Filters filters={filtersWith(endpoints)} />
+      {failure !== undefined && <ProblemView cause={failure} />}
       <PagedTable
         caption={words.caption}
-        columns={deliveryColumns(endpoints)}
+        columns={[
+          ...deliveryColumns(endpoints),
+          ...(user === "" ? [resendColumn((it) => void resend(it))] : [])
+        ]}
         pages={pages}
         idOf={({ id }) => id}
         fresh={fresh.key === key ? fresh.ids.size : 0}

@@ -1,7 +1,8 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Ago } from "../../components/Values.tsx"
+import { texts } from "../../texts/en.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 
 type Delivery = Schemas["WebhookDelivery"]
@@ -25,22 +26,48 @@ export const deliveryColumns = (
 ): ReadonlyArray<Column<Delivery>> => [
   {
     title: words.event,
+    isPlain: true,
     cell: ({ id, type }) => <Link to={`/webhooks/deliveries/${id}`}>{type}</Link>
   },
   {
-    title: words.endpoint,
-    cell: ({ endpoint_id: id, webhook_url: url }) =>
-      url ?? endpoints.get(id) ?? <span class="faint">{id}</span>
+    title: webhookTexts.state,
+    isPlain: true,
+    cell: ({ status }) => <DeliveryStatus of={status} />
   },
   {
-    title: webhookTexts.state,
-    cell: ({ status }) => <DeliveryStatus of={status} />
+    title: words.endpoint,
+    isPlain: true,
+    cell: ({ endpoint_id: id, webhook_url: url }) => (
+      <span class="clip faint">{url ?? endpoints.get(id ?? "") ?? words.gone}</span>
+    )
   },
   {
     title: words.attempts,
     isNumber: true,
     cell: ({ attempt_count: count }) => count
   },
-  { title: words.created, cell: ({ created_at: at }) => <Time at={at} /> },
-  { title: words.next, cell: ({ next_attempt_at: at }) => <Time at={at} /> }
+  { title: words.next, isNumber: true, cell: ({ next_attempt_at: at }) => <Ago at={at} /> },
+  {
+    title: words.created,
+    isNumber: true,
+    isPlain: true,
+    cell: ({ created_at: at }) => <Ago at={at} />
+  }
 ]
+
+/** What was not delivered is sent again from its row. */
+export const resendColumn = (onResend: (delivery: Delivery) => void): Column<Delivery> => ({
+  title: texts.actions,
+  isEnd: true,
+  cell: (delivery) =>
+    delivery.status === "succeeded" || delivery.status === "delivering" ? null : (
+      <button
+        type="button"
+        class="small"
+        aria-label={words.resendOf(delivery.id)}
+        onClick={() => onResend(delivery)}
+      >
+        {words.again}
+      </button>
+    )
+})

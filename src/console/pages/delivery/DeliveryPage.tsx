@@ -4,10 +4,11 @@ import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { service } from "../../api/session.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded, ProblemView } from "../../components/States.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Ago, Time } from "../../components/Values.tsx"
 import { showDuration } from "../../format/time.ts"
 import { viewedUser } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
@@ -57,9 +58,12 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   }
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader
+        title={words.title}
+        back={{ to: "/webhooks/deliveries", name: webhookTexts.deliveries }}
+      >
         {viewedUser() === undefined && (
-          <button type="button" onClick={() => void redeliver()}>
+          <button type="button" class="primary" onClick={() => void redeliver()}>
             {words.again}
           </button>
         )}
@@ -88,8 +92,10 @@ interface ViewProps {
 
 const DeliveryView = ({ delivery, url }: ViewProps) => (
   <>
-    <p>
-      <DeliveryStatus of={delivery.status} /> <code>{delivery.type}</code>{" "}
+    <p class="facts">
+      <DeliveryStatus of={delivery.status} />
+      <code>{delivery.type}</code>
+      <Ago at={delivery.created_at} />
       {delivery.task_id !== null && <Link to={`/tasks/${delivery.task_id}`}>{words.toTask}</Link>}
     </p>
     <Why delivery={delivery} />
@@ -117,7 +123,12 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
         {delivery.body === "" ? (
           <p class="faint">{words.bodyGone}</p>
         ) : (
-          <Text label={words.body} text={delivery.body} />
+          <>
+            <Text label={words.body} text={readable(delivery.body)} />
+            <p class="help">
+              {words.bodyHelp} <CopyButton text={delivery.body} what={words.body} />
+            </p>
+          </>
         )}
         <p>
           <Link to="/webhooks/signature">{words.debug}</Link>
@@ -127,7 +138,16 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
   </>
 )
 
-/** Of each attempt; timestamp and signature are made anew. docs/reference/webhooks.md#delivery-request */
+/** JSON with indents; another text as it is. */
+const readable = (body: string): string => {
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2)
+  } catch {
+    return body
+  }
+}
+
+/** Each attempt has another timestamp and signature. docs/reference/webhooks.md#delivery-request */
 const headersOf = ({ id }: Delivery): string => {
   const name = service.value?.name ?? ""
   return [

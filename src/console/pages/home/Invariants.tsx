@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/PagedTable.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 
 const words = operatorTexts.overview
@@ -20,9 +20,10 @@ const isOld = ({ at, freshMinutes }: Invariant): boolean =>
   at !== null && Date.now() - new Date(at).getTime() > freshMinutes * 60_000
 
 const columns: ReadonlyArray<Column<Invariant>> = [
-  { title: words.invariant, cell: ({ name }) => name },
+  { title: words.invariant, isPlain: true, cell: ({ name }) => name },
   {
     title: words.broken,
+    isPlain: true,
     cell: ({ at, broken, users }) =>
       broken === 0 ? (
         <span class={at === null ? "faint" : "status good"}>
@@ -45,7 +46,7 @@ const columns: ReadonlyArray<Column<Invariant>> = [
     title: words.checked,
     cell: (it) => (
       <span class={isOld(it) ? "status bad" : undefined}>
-        <Time at={it.at} />
+        <Ago at={it.at} />
       </span>
     )
   }

@@ -26,8 +26,7 @@ export const OperatorHome = () => {
   })
   return (
     <>
-      <PageHeader title={texts.home.title} />
-      <p class="faint">{words.update}</p>
+      <PageHeader title={texts.home.title} about={words.update} />
       <Loaded of={queues}>
         {(it) => (
           <>

@@ -1,64 +1,32 @@
 import { useMemo } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { isShown, mediaPath } from "../../api/address.ts"
 import { useLive, wallet } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
-import type { Schemas } from "../../api/schema.ts"
 import { BarChart } from "../../components/BarChart.tsx"
+import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty, Loaded } from "../../components/States.tsx"
+import { Loaded } from "../../components/States.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
 import { Credits } from "../../components/Values.tsx"
-import { parseCredits, shareOfCredits, showCredits, sumCredits } from "../../format/credits.ts"
-import { dayOf, monthUpTo } from "../../format/time.ts"
-import { location } from "../../router/location.ts"
+import { parseCredits, showCredits } from "../../format/credits.ts"
+import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { isConsoleKey } from "../keys/keyForm.ts"
 import { taskColumns } from "../tasks/taskColumns.tsx"
+import { Problems } from "./Problems.tsx"
+import { readHome, runwayOf, successOf, weekOf } from "./readHome.ts"
+import type { Home, Shown } from "./readHome.ts"
 
 const words = texts.home
-const countedAtMost = 100
 const latest = 5
-
-/** What a user asks first, read at once. */
-const readHome = async (now: Date) => {
-  const days = monthUpTo(now)
-  const unfinished = (status: "pending" | "processing") =>
-    dataOf(api.GET("/manage/v1/tasks", { params: { query: { status, limit: countedAtMost } } }))
-  const [balance, usage, pending, processing, endpoints, tasks] = await Promise.all([
-    dataOf(api.GET("/manage/v1/wallet", {})),
-    dataOf(
-      api.GET("/manage/v1/usage", {
-        params: { query: { from: days[0] ?? dayOf(now), to: dayOf(now), limit: countedAtMost } }
-      })
-    ),
-    unfinished("pending"),
-    unfinished("processing"),
-    dataOf(
-      api.GET("/manage/v1/webhook-endpoints", { params: { query: { limit: countedAtMost } } })
-    ),
-    dataOf(api.GET("/manage/v1/tasks", { params: { query: { limit: latest } } }))
-  ])
-  return {
-    balance,
-    days,
-    spent: new Map(usage.data.map(({ amount, day }) => [day, amount])),
-    running: pending.data.length + processing.data.length,
-    hasMoreRunning: pending.next_cursor !== null || processing.next_cursor !== null,
-    failing: endpoints.data.filter(({ enabled, health }) => enabled && health.status === "failing")
-      .length,
-    tasks: tasks.data
-  }
-}
-
-type Home = Awaited<ReturnType<typeof readHome>>
 
 /** Events come in crowds; the page is read again at most so often. */
 const pauseMillis = 1000
 
 export const UserHome = () => {
-  const user = location.value.query.get("user_id") ?? ""
-  const home = useResource(user, () => readHome(new Date()))
+  const home = useResource(viewedUser() ?? "", () => readHome(new Date()))
   const again = useMemo(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     return (read: () => void) => {
@@ -73,8 +41,15 @@ export const UserHome = () => {
   })
   return (
     <>
-      <PageHeader title={words.title} />
-      <Loaded of={home}>{(it) => <Figures home={it} />}</Loaded>
+      <PageHeader title={words.title}>
+        <Link to="/playground" query={{ kind: "token" }} class="button">
+          {words.newChat}
+        </Link>
+        <Link to="/playground" query={{ kind: "images" }} class="button primary">
+          {words.newImage}
+        </Link>
+      </PageHeader>
+      <Loaded of={home}>{(it) => <HomeView home={it} />}</Loaded>
     </>
   )
 }
@@ -88,51 +63,47 @@ const isNews = (
   return JSON.stringify(event.data) !== JSON.stringify(home.balance)
 }
 
-const Figures = ({ home }: { readonly home: Home }) => {
-  const balance: Schemas["Wallet"] = wallet.value ?? home.balance
-  const { days, failing, hasMoreRunning, running, spent, tasks } = home
-  const amounts = days.map((day) => spent.get(day) ?? "0.00")
-  const most = amounts.reduce(
-    (one, it) => (parseCredits(it) > parseCredits(one) ? it : one),
-    "0.00"
-  )
+const HomeView = ({ home }: { readonly home: Home }) => {
+  const { amounts, days, shown, tasks } = home
   return (
     <>
-      <Tiles>
-        <Tile
-          name={words.balance}
-          isBad={balance.state === "ALERTED"}
-          note={
-            balance.state === "ALERTED" ? words.low : words.held(showCredits(balance.held_balance))
-          }
-        >
-          <Credits amount={balance.available_balance} />
-        </Tile>
-        <Tile name={words.today}>
-          <Credits amount={amounts.at(-1) ?? "0.00"} />
-        </Tile>
-        <Tile name={words.month}>
-          <Credits amount={sumCredits(amounts)} />
-        </Tile>
-        <Tile name={words.running}>{hasMoreRunning ? words.atLeast(running) : running}</Tile>
-        <Tile name={words.failing} note={words.failingHelp} isBad={failing > 0}>
-          {failing}
-        </Tile>
-      </Tiles>
-      <BarChart
-        title={words.chart}
-        bars={days.map((day, index) => ({
-          label: day,
-          value: showCredits(amounts[index] ?? "0.00"),
-          share: shareOfCredits(amounts[index] ?? "0.00", most)
-        }))}
-      />
-      {tasks.length === 0 ? (
-        <First />
-      ) : (
+      <Problems home={home} />
+      <Figures home={home} />
+      <FirstSteps home={home} />
+      {shown.length > 0 && <Results shown={shown} />}
+      {amounts.some((it) => parseCredits(it) > 0n) && (
+        <section>
+          <div class="table-head">
+            <h2>{words.spending}</h2>
+            <span class="actions">
+              <Link to="/usage" query={{ by: "key", from: `${days.at(-1)?.slice(0, 8)}01` }}>
+                {words.byKey}
+              </Link>
+              <Link to="/usage" query={{ from: `${days.at(-1)?.slice(0, 8)}01` }}>
+                {words.byModel}
+              </Link>
+            </span>
+          </div>
+          <BarChart
+            title={words.chart}
+            bars={days.map((day, index) => ({
+              label: day.slice(5),
+              value: `${showCredits(amounts[index] ?? "0.00")} ${texts.credits}`,
+              length: Number(amounts[index] ?? "0"),
+              to: { path: "/usage", query: { day } }
+            }))}
+          />
+        </section>
+      )}
+      {tasks.length > 0 && (
         <>
           <h2>{words.latest}</h2>
-          <Table caption={words.latest} columns={taskColumns} rows={tasks} idOf={({ id }) => id} />
+          <Table
+            caption={words.latest}
+            columns={taskColumns}
+            rows={tasks.slice(0, latest)}
+            idOf={({ id }) => id}
+          />
           <p>
             <Link to="/tasks">{words.allTasks}</Link>
           </p>
@@ -142,13 +113,121 @@ const Figures = ({ home }: { readonly home: Home }) => {
   )
 }
 
-const First = () => (
-  <Empty title={words.firstTitle}>
-    <p>{words.firstDetail}</p>
-    <ol>
-      {words.first.map((it) => (
-        <li key={it}>{it}</li>
-      ))}
-    </ol>
-  </Empty>
+const Figures = ({ home }: HomeProps) => {
+  const { amounts, balance: read, days, endpoints, running, tasks } = home
+  const balance = wallet.value ?? read
+  const { change, spent } = weekOf(amounts)
+  const runway = runwayOf(balance.available_balance, spent)
+  const success = successOf(tasks)
+  const failing = endpoints.filter(({ enabled, health }) => enabled && health.status === "failing")
+  const today = days.at(-1) ?? ""
+  return (
+    <Tiles>
+      <Tile
+        name={words.balance}
+        to="/wallet"
+        isBad={balance.state === "ALERTED"}
+        note={
+          runway === undefined
+            ? words.held(showCredits(balance.held_balance))
+            : words.runway(runway)
+        }
+      >
+        <Credits amount={balance.available_balance} />
+      </Tile>
+      <Tile name={words.today} to="/usage" query={{ day: today }}>
+        <Credits amount={amounts.at(-1) ?? "0.00"} />
+      </Tile>
+      <Tile
+        name={words.week}
+        to="/usage"
+        query={{ from: days.at(-7) ?? "" }}
+        note={change === undefined ? words.noWeekBefore : words.change(change)}
+      >
+        <Credits amount={spent} />
+      </Tile>
+      <Tile name={words.running} to="/tasks" query={{ status: "processing" }}>
+        {home.hasMoreRunning ? words.atLeast(running) : running}
+      </Tile>
+      {success.count > 0 && (
+        <Tile
+          name={words.success}
+          to="/tasks"
+          query={{ status: "failed" }}
+          note={words.successOf(success.count)}
+        >
+          {success.percent} %
+        </Tile>
+      )}
+      {endpoints.length > 0 && (
+        <Tile name={words.failing} to="/webhooks" isBad={failing.length > 0}>
+          {failing.length}
+        </Tile>
+      )}
+    </Tiles>
+  )
+}
+
+interface HomeProps {
+  readonly home: Home
+}
+
+/** What the first hour is for; each step ticks itself, and with the last one all are gone. */
+const FirstSteps = ({ home: { endpoints, keys, tasks } }: HomeProps) => {
+  const program = keys.filter((key) => !isConsoleKey(key))
+  const steps = [
+    { name: words.first.image, to: "/playground", isDone: tasks.length > 0 },
+    { name: words.first.key, to: "/keys", isDone: program.length > 0 },
+    {
+      name: words.first.call,
+      to: "/keys",
+      isDone: program.some(({ last_used_at: used }) => used !== null)
+    },
+    { name: words.first.webhook, to: "/webhooks", isDone: endpoints.length > 0 }
+  ]
+  const done = steps.filter(({ isDone }) => isDone).length
+  if (done === steps.length || viewedUser() !== undefined) return null
+  return (
+    <section class="steps card">
+      <h2>{tasks.length === 0 ? words.firstTitle : words.stepsTitle(done, steps.length)}</h2>
+      <ul>
+        {steps.map(({ isDone, name, to }) => (
+          <li key={name} data-done={isDone || undefined}>
+            <Icon name={isDone ? "check" : "circle"} />
+            {isDone ? (
+              <>
+                {name}
+                <span class="hidden"> {words.first.done}</span>
+              </>
+            ) : (
+              <Link to={to}>{name}</Link>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** The latest results, each with its prompt. */
+const Results = ({ shown }: { readonly shown: ReadonlyArray<Shown> }) => (
+  <section>
+    <h2>{words.results}</h2>
+    <ul class="gallery">
+      {shown
+        .filter(({ url }) => isShown(url))
+        .map(({ id, kind, prompt, url }) => (
+          <li key={id}>
+            <Link to={`/tasks/${id}`}>
+              {kind === "videos" ? (
+                <video src={mediaPath(url)} preload="metadata" muted />
+              ) : (
+                <img src={mediaPath(url)} alt="" loading="lazy" />
+              )}
+              <span>{prompt === "" ? texts.pages.task : prompt}</span>
+            </Link>
+          </li>
+        ))}
+    </ul>
+  </section>
 )

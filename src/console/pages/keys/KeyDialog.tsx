@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
-import { useResource } from "../../api/resource.ts"
-import { DialogForm } from "../../components/DialogForm.tsx"
-import { Field, SelectField, TextField } from "../../components/Field.tsx"
+import { useModelNames } from "../../api/lists.ts"
+import { DialogForm, FormFault } from "../../components/DialogForm.tsx"
+import { SelectField, TextField } from "../../components/Field.tsx"
+import { Fold } from "../../components/Fold.tsx"
 import { texts } from "../../texts/en.ts"
+import { keyTexts } from "../../texts/en/keys.ts"
 import { faultsOf, fieldsOf, resets, scopes } from "./keyForm.ts"
 import type { ApiKey, KeyFields, Scope } from "./keyForm.ts"
 
-const words = texts.keys
+const words = keyTexts
 
 interface Props {
   /** The key to be changed; none: a new one. */
@@ -24,7 +24,7 @@ export const KeyDialog = ({ of, onClose, onSubmit }: Props) => {
     setFields((before) => ({ ...before, [name]: text }))
   const faults = faultsOf(fields)
   const submit = async () => {
-    if (faults.size > 0) throw new Error(words.faults)
+    if (faults.size > 0) throw new FormFault()
     await onSubmit(fields)
   }
   return (
@@ -49,15 +49,17 @@ export const KeyDialog = ({ of, onClose, onSubmit }: Props) => {
           onChosen={(chosen) => setFields((before) => ({ ...before, scopes: chosen }))}
         />
       )}
-      <Limits fields={fields} faults={faults} set={set} />
-      <Models value={fields.models} onText={set("models")} />
-      <TextField
-        label={words.expires}
-        help={words.expiresHelp}
-        type="datetime-local"
-        value={fields.expires}
-        onText={set("expires")}
-      />
+      <Fold name={words.advanced} isFaulty={faults.size > 0} isOpenAtFirst={of !== undefined}>
+        <Limits fields={fields} faults={faults} set={set} />
+        <Models value={fields.models} onText={set("models")} />
+        <TextField
+          label={words.expires}
+          help={words.expiresHelp}
+          type="datetime-local"
+          value={fields.expires}
+          onText={set("expires")}
+        />
+      </Fold>
     </DialogForm>
   )
 }
@@ -132,36 +134,36 @@ interface ModelsProps {
   readonly onText: (text: string) => void
 }
 
-/** The allowed models, one a line; those of the catalog are added by choosing. */
+/** The allowed models, chosen one after the other. */
 const Models = ({ onText, value }: ModelsProps) => {
-  const models = useResource("model names", async () => {
-    const all = await readAll((cursor) =>
-      dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
-    )
-    return [...new Set(all.map(({ model }) => model))]
-  })
-  const lines = value.split("\n").map((line) => line.trim())
-  const others = models.data?.filter((name) => !lines.includes(name)) ?? []
+  const { models } = useModelNames()
+  const chosen = value.split("\n").filter((line) => line.trim() !== "")
+  const others = models.filter(([name]) => !chosen.includes(name))
   return (
     <>
-      <Field label={words.models} help={words.modelsHelp}>
-        {(attributes) => (
-          <textarea
-            {...attributes}
-            rows={3}
-            class="code"
-            value={value}
-            onInput={({ currentTarget }) => onText(currentTarget.value)}
-          />
-        )}
-      </Field>
-      {others.length > 0 && (
-        <SelectField
-          label={words.addModel}
-          value=""
-          options={[["", words.chooseModel], ...others.map((it) => [it, it] as const)]}
-          onText={(name) => onText([...lines.filter((it) => it !== ""), name].join("\n"))}
-        />
+      <SelectField
+        label={words.addModel}
+        help={words.modelsHelp}
+        value=""
+        options={[["", chosen.length === 0 ? words.allModels : words.chooseModel], ...others]}
+        onText={(name) => onText([...chosen, name].join("\n"))}
+      />
+      {chosen.length > 0 && (
+        <ul class="chips" aria-label={words.models}>
+          {chosen.map((name) => (
+            <li key={name}>
+              {name}
+              <button
+                type="button"
+                class="quiet small"
+                aria-label={words.removeModel(name)}
+                onClick={() => onText(chosen.filter((it) => it !== name).join("\n"))}
+              >
+                ✕
+              </button>
+            </li>
+          ))}
+        </ul>
       )}
     </>
   )

@@ -1,28 +1,30 @@
 import { useState } from "preact/hooks"
+import { basePath } from "../../api/address.ts"
 import { api, dataOf } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { SecretDialog } from "../../components/Secret.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
-import { keyColumns } from "./keyColumns.tsx"
+import { keyTexts } from "../../texts/en/keys.ts"
+import { actionsColumn, keyColumns } from "./keyColumns.tsx"
+import type { KeyAction } from "./keyColumns.tsx"
 import { KeyDialog } from "./KeyDialog.tsx"
 import { changeOf, newKeyOf } from "./keyForm.ts"
 import type { ApiKey, KeyFields } from "./keyForm.ts"
 import { RotateDialog } from "./RotateDialog.tsx"
 
-const words = texts.keys
+const words = keyTexts
 const pageSize = 50
 
 type Asked =
   | { readonly what: "create" }
-  | { readonly what: "change" | "rotate" | "revoke"; readonly key: ApiKey }
+  | { readonly what: KeyAction; readonly key: ApiKey }
   | undefined
 
 const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } })
@@ -34,6 +36,7 @@ const createKey = async (fields: KeyFields): Promise<string> =>
 export default function KeysPage() {
   const user = viewedUser()
   const keys = usePages<ApiKey>(
+    "keys",
     user ?? "",
     (cursor) =>
       dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(pageSize, cursor) } })),
@@ -49,17 +52,20 @@ export default function KeysPage() {
   const isReadOnly = user !== undefined
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} about={words.about}>
         {!isReadOnly && (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             {words.create}
           </button>
         )}
       </PageHeader>
-      <p class="faint">{words.about}</p>
       <PagedTable
         caption={words.caption}
-        columns={isReadOnly ? keyColumns : [...keyColumns, actionsColumn(setAsked)]}
+        columns={
+          isReadOnly
+            ? keyColumns
+            : [...keyColumns, actionsColumn((what, key) => setAsked({ what, key }))]
+        }
         pages={keys}
         idOf={({ id }) => id}
         empty={
@@ -81,30 +87,21 @@ export default function KeysPage() {
           what={words.key}
           secret={secret}
           onClose={() => setSecret(undefined)}
-        />
+        >
+          <h3>{words.tryIt}</h3>
+          <p class="secret">
+            <code class="curl">{curlWith(secret)}</code>
+            <CopyButton text={curlWith(secret)} what="curl" />
+          </p>
+        </SecretDialog>
       )}
     </>
   )
 }
 
-const actionsColumn = (ask: (asked: Asked) => void): Column<ApiKey> => ({
-  title: texts.actions,
-  cell: (key) => (
-    <div class="actions">
-      {(["change", "rotate", "revoke"] as const).map((what) => (
-        <button
-          key={what}
-          type="button"
-          class={what === "revoke" ? "small danger" : "small"}
-          aria-label={words.actionOn(words[what], key.name)}
-          onClick={() => ask({ what, key })}
-        >
-          {words[what]}
-        </button>
-      ))}
-    </div>
-  )
-})
+/** A request that costs nothing: the models that the key may use. */
+const curlWith = (secret: string): string =>
+  `curl ${globalThis.location.origin}${basePath}/v1/models -H "Authorization: Bearer ${secret}"`
 
 interface DialogsProps {
   readonly asked: Asked

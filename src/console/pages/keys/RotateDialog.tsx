@@ -2,10 +2,10 @@ import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
 import { DialogForm } from "../../components/DialogForm.tsx"
 import { SelectField } from "../../components/Field.tsx"
-import { texts } from "../../texts/en.ts"
+import { keyTexts } from "../../texts/en/keys.ts"
 import type { ApiKey } from "./keyForm.ts"
 
-const words = texts.keys
+const words = keyTexts
 
 /** Seconds for which the old secret works too. */
 const graces = [0, 3600, 86_400, 604_800] as const

@@ -1,13 +1,16 @@
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
+import { RowMenu } from "../../components/RowMenu.tsx"
 import { Share } from "../../components/Share.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { parseCredits, shareOfCredits, showCredits, textOfCredits } from "../../format/credits.ts"
 import { isPast } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { keyTexts } from "../../texts/en/keys.ts"
+import { isConsoleKey } from "./keyForm.ts"
 import type { ApiKey } from "./keyForm.ts"
 
-const words = texts.keys
+const words = keyTexts
 
 /** What the budget has left, and how much of it is used. */
 const Budget = ({ held, remaining, reset, resets_at: resetsAt, spend_limit, spent }: ApiKey) => {
@@ -23,84 +26,102 @@ const Budget = ({ held, remaining, reset, resets_at: resetsAt, spend_limit, spen
   }
   const used = textOfCredits(parseCredits(spent) + parseCredits(held))
   return (
-    <>
+    <div class="budget">
       <span class={parseCredits(remaining) <= 0n ? "status bad" : undefined}>
         {words.remaining(showCredits(remaining))}
+      </span>{" "}
+      <span class="faint">
+        {words.budgetOf(showCredits(spend_limit))}
+        {resetsAt !== null && (
+          <>
+            {" · "}
+            {words.resetsAt} <Ago at={resetsAt} />
+          </>
+        )}
       </span>
       <Share
         name={words.used(showCredits(used), showCredits(spend_limit))}
         share={shareOfCredits(used, spend_limit)}
       />
-      <span class="faint">
-        {words.budgetOf(showCredits(spend_limit), words.resets[reset].toLowerCase())}
-        {resetsAt !== null && (
-          <>
-            {", "}
-            {words.resetsAt} <Time at={resetsAt} />
-          </>
-        )}
-      </span>
+    </div>
+  )
+}
+
+/** Requests, tasks and models, in a line; what is not limited is left out. */
+const Limits = (key: ApiKey) => {
+  const { allowed_models: models, concurrent_tasks: tasks, rate_limit_per_minute: rate } = key
+  const parts = [
+    models === null ? "" : words.modelCount(models.length),
+    rate === null ? "" : words.perMinute(rate),
+    tasks === null ? "" : words.atOnce(tasks)
+  ].filter((it) => it !== "")
+  return (
+    <span class="faint" title={models?.join("\n")}>
+      {parts.length === 0 ? texts.none : parts.join(" · ")}
+    </span>
+  )
+}
+
+const Name = (key: ApiKey) => {
+  const { expires_at: expires, id, name, old_key_expires_at: old, preview, scopes } = key
+  return (
+    <>
+      <Link to="/usage" query={{ api_key_id: id }}>
+        {name}
+      </Link>{" "}
+      {!isConsoleKey(key) && <code class="faint">{preview}</code>}
+      {scopes.includes("manage") && <span class="tagged">{words.scopeShort.manage}</span>}
+      {old !== null && (
+        <div class="second status going">
+          {words.oldUntil} <Ago at={old} />
+        </div>
+      )}
+      {expires !== null && (
+        <div class={isPast(expires) ? "second status bad" : "second"}>
+          {isPast(expires) ? words.expired : words.expiresAt} <Ago at={expires} />
+        </div>
+      )}
     </>
   )
 }
 
-const Limits = ({ concurrent_tasks: tasks, rate_limit_per_minute: rate }: ApiKey) =>
-  rate === null && tasks === null ? (
-    <span class="faint">{words.noLimits}</span>
-  ) : (
-    <>
-      {rate !== null && <div>{words.perMinute(rate)}</div>}
-      {tasks !== null && <div>{words.atOnce(tasks)}</div>}
-    </>
-  )
-
-const Models = ({ allowed_models: models }: ApiKey) =>
-  models === null ? (
-    <span class="faint">{words.allModels}</span>
-  ) : (
-    <span title={models.join("\n")}>
-      {models.slice(0, 2).join(", ")}
-      {models.length > 2 && ` ${words.andMore(models.length - 2)}`}
-    </span>
-  )
-
-const Name = ({ id, name, old_key_expires_at: old, preview, scopes }: ApiKey) => (
-  <>
-    <strong>{name}</strong>
-    <div>
-      <code>{preview}</code>
-    </div>
-    <div class="faint">{scopes.map((it) => words.scopeShort[it]).join(", ")}</div>
-    {old !== null && (
-      <div class="status going">
-        {words.oldUntil} <Time at={old} />
-      </div>
-    )}
-    <Link to="/usage" query={{ api_key_id: id }}>
-      {words.usage}
-    </Link>
-  </>
-)
-
-/** Times of a key that is used, and ends. */
-const Life = ({ created_at: created, expires_at: expires, last_used_at: used }: ApiKey) => (
-  <>
-    <div>{used === null ? words.neverUsed : <Time at={used} />}</div>
-    <div class="faint">
-      {words.created} <Time at={created} />
-    </div>
-    {expires !== null && (
-      <div class={isPast(expires) ? "status bad" : "faint"}>
-        {words.expiresAt} <Time at={expires} />
-      </div>
-    )}
-  </>
-)
+/** What one does with a key. */
+export type KeyAction = "change" | "rotate" | "revoke"
 
 export const keyColumns: ReadonlyArray<Column<ApiKey>> = [
-  { title: words.key, cell: (key) => <Name {...key} /> },
-  { title: words.budgetTitle, cell: (key) => <Budget {...key} /> },
-  { title: words.modelsTitle, cell: (key) => <Models {...key} /> },
-  { title: words.limits, cell: (key) => <Limits {...key} /> },
-  { title: words.lastUsed, cell: (key) => <Life {...key} /> }
+  { title: words.key, isPlain: true, cell: (key) => <Name {...key} /> },
+  { title: words.budgetTitle, isPlain: true, cell: (key) => <Budget {...key} /> },
+  { title: words.limits, isPlain: true, cell: (key) => <Limits {...key} /> },
+  {
+    title: words.lastUsed,
+    isNumber: true,
+    cell: ({ created_at: created, last_used_at: used }) =>
+      used === null ? (
+        <span class="faint">
+          {words.neverUsed} · {words.created} <Ago at={created} />
+        </span>
+      ) : (
+        <Ago at={used} />
+      )
+  }
 ]
+
+/** Nobody has the text of the console's own key, so it cannot be rotated. */
+const actionsOf = (key: ApiKey): ReadonlyArray<KeyAction> =>
+  isConsoleKey(key) ? ["change", "revoke"] : ["change", "rotate", "revoke"]
+
+export const actionsColumn = (act: (what: KeyAction, key: ApiKey) => void): Column<ApiKey> => ({
+  title: texts.actions,
+  isEnd: true,
+  cell: (key) => (
+    <RowMenu
+      of={key.name}
+      actions={actionsOf(key).map((what) => ({
+        label: words[what],
+        name: words.actionOn(words[what], key.name),
+        isDangerous: what === "revoke",
+        onAct: () => act(what, key)
+      }))}
+    />
+  )
+})

@@ -8,6 +8,9 @@ export type ApiKey = Schemas["ApiKey"]
 export type Scope = ApiKey["scopes"][number]
 type Reset = NonNullable<ApiKey["reset"]>
 
+/** The key that the playground charges. docs/reference/sessions.md#inference */
+export const isConsoleKey = ({ preview }: ApiKey): boolean => preview === "console"
+
 export const resets: ReadonlyArray<Reset> = ["daily", "weekly", "monthly", "never"]
 export const scopes: ReadonlyArray<Scope> = ["inference", "manage"]
 

@@ -1,5 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Link } from "../../components/Link.tsx"
@@ -18,23 +17,19 @@ const words = texts.models
 /** `/models/:vendor/:model`: price, dates and body of a model; by each of its routes. */
 export default function ModelPage({ params: { model = "", vendor = "" } }: PageProps) {
   const models = useResource("models", async () => {
-    const all = await readAll((cursor) =>
-      dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
-    )
+    const all = await readModels()
     return all.filter((it) => it.vendor === vendor && it.model === model)
   })
   const name = `${vendor}/${model}`
   return (
     <>
-      <PageHeader title={name}>
+      <PageHeader title={name} back={{ to: "/models", name: texts.pages.models }}>
         <Link to="/playground" query={{ model: name }} class="button primary">
           {words.tryIt}
         </Link>
         <CopyButton text={model} what={texts.filters.model} label={words.copyName} />
       </PageHeader>
       <p>
-        <Link to="/models">{words.allModels}</Link>
-        {" · "}
         <Link to="/usage" query={{ model, vendor }}>
           {words.usage}
         </Link>
@@ -131,12 +126,6 @@ const Particulars = ({ of }: { readonly of: AnyModel }) => (
         <dd>
           <Time at={of.valid_until} />
         </dd>
-      </div>
-    )}
-    {of.source !== null && (
-      <div>
-        <dt>{words.source}</dt>
-        <dd>{of.source}</dd>
       </div>
     )}
   </dl>

@@ -1,4 +1,4 @@
-import { Time } from "../../components/Values.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { isPast } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import type { AnyModel } from "./price.tsx"
@@ -11,24 +11,26 @@ export const Availability = ({ of }: { readonly of: AnyModel }) => {
   const isDeprecated = deprecation !== null && isPast(deprecation)
   return (
     <>
-      {sunset === null && !isDeprecated && <div>{words.available}</div>}
-      {isDeprecated && <div class="status going">{words.deprecated}</div>}
-      {deprecation !== null && !isDeprecated && (
-        <div class="status going">
-          {words.deprecatedFrom} <Time at={deprecation} />
-        </div>
+      {sunset === null && deprecation === null && (
+        <span class="status good">{sandbox ? words.sandbox : words.available}</span>
+      )}
+      {isDeprecated && sunset === null && <span class="status going">{words.deprecated}</span>}
+      {deprecation !== null && !isDeprecated && sunset === null && (
+        <span class="status going">
+          {words.deprecatedFrom} <Ago at={deprecation} />
+        </span>
       )}
       {sunset !== null && (
-        <div class="status bad">
-          {words.sunset} <Time at={sunset} />
-        </div>
+        <span class="status bad">
+          {words.sunset} <Ago at={sunset} />
+        </span>
       )}
       {replacement !== null && (
-        <div class="faint">
-          {words.replacement} {replacement}
-        </div>
+        <span class="faint">
+          {" "}
+          · {words.replacement} {replacement}
+        </span>
       )}
-      {sandbox && <div class="faint">{words.sandbox}</div>}
     </>
   )
 }

@@ -1,5 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import { Filters, filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
@@ -18,15 +17,20 @@ const words = texts.models
 const kinds = ["images", "videos", "audios", "token"] as const
 const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
-const filters: ReadonlyArray<Filter> = [
-  { name: "q", label: words.search, kind: "text" },
+const filtersWith = (models: ReadonlyArray<AnyModel>): ReadonlyArray<Filter> => [
   {
     name: "kind",
     label: words.kind,
-    kind: "choice",
+    kind: "segments",
     options: kinds.map((it) => [it, words.kinds[it]])
   },
-  { name: "vendor", label: texts.filters.vendor, kind: "text" }
+  { name: "q", label: words.search, kind: "search" },
+  {
+    name: "vendor",
+    label: texts.filters.vendor,
+    kind: "choice",
+    options: [...new Set(models.map(({ vendor }) => vendor))].sort().map((it) => [it, it])
+  }
 ]
 
 const idOf = ({ model, path, type, vendor }: AnyModel): string =>
@@ -39,19 +43,21 @@ const linkTo = ({ model, vendor }: AnyModel): string =>
 const columns: ReadonlyArray<Column<AnyModel>> = [
   {
     title: texts.filters.model,
+    isPlain: true,
     cell: (model) => (
       <Link to={linkTo(model)}>
         {model.vendor}/{model.model}
       </Link>
     )
   },
-  { title: words.kind, cell: (model) => words.kinds[kindOf(model)] },
-  { title: words.price, cell: (model) => <Price of={model} /> },
-  { title: words.availability, cell: (model) => <Availability of={model} /> },
+  { title: words.kind, isPlain: true, cell: (model) => words.kinds[kindOf(model)] },
+  { title: words.price, isPlain: true, cell: (model) => <Price of={model} /> },
+  { title: words.availability, isPlain: true, cell: (model) => <Availability of={model} /> },
   {
     title: texts.actions,
+    isEnd: true,
     cell: ({ model, vendor }) => (
-      <Link to="/playground" query={{ model: `${vendor}/${model}` }}>
+      <Link to="/playground" query={{ model: `${vendor}/${model}` }} class="button small">
         {words.tryIt}
         <span class="hidden"> {model}</span>
       </Link>
@@ -61,11 +67,7 @@ const columns: ReadonlyArray<Column<AnyModel>> = [
 
 /** `/models`: what can be asked for, and what it costs. */
 export default function ModelsPage() {
-  const models = useResource("models", () =>
-    readAll((cursor) =>
-      dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
-    )
-  )
+  const models = useResource("models", readModels)
   const { kind, q, vendor } = filterValues(["kind", "q", "vendor"])
   const text = q?.toLowerCase() ?? ""
   const matches = (it: AnyModel): boolean =>
@@ -74,9 +76,8 @@ export default function ModelsPage() {
     (vendor === undefined || it.vendor === vendor)
   return (
     <>
-      <PageHeader title={words.title} />
-      <p class="faint">{words.about}</p>
-      <Filters filters={filters} />
+      <PageHeader title={words.title} about={words.about} />
+      <Filters filters={filtersWith(models.data ?? [])} />
       <Loaded of={models}>
         {(all) => {
           const rows = all.filter(matches)

@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Credits } from "../../components/Values.tsx"
+import { showCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"
 
 export type AnyModel = Schemas["Model"] | Schemas["TokenModel"]
@@ -55,18 +56,20 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
 /** The price in a line. */
 export const Price = ({ of }: { readonly of: Pick<AnyModel, "price"> }) => {
   const { price } = of
-  if (price.per === "million_tokens") {
-    return (
-      <>
-        <Credits amount={price.input} /> {words.in} · <Credits amount={price.output} /> {words.out}
-        <div class="faint">{words.perMillion}</div>
-      </>
-    )
-  }
-  return (
+  return price.per === "million_tokens" ? (
     <>
-      <Credits amount={price.amount} />
-      <div class="faint">{words.per[price.per]}</div>
+      <Credits amount={price.input} /> {words.in} · <Credits amount={price.output} /> {words.out}{" "}
+      <span class="faint">{words.perMillion}</span>
+    </>
+  ) : (
+    <>
+      <Credits amount={price.amount} /> <span class="faint">{words.per[price.per]}</span>
     </>
   )
 }
+
+/** The same as text, for a list of choices. */
+export const priceText = ({ price }: Pick<AnyModel, "price">): string =>
+  price.per === "million_tokens"
+    ? `${showCredits(price.input)} ${words.in}, ${showCredits(price.output)} ${words.out}`
+    : `${showCredits(price.amount)} ${words.per[price.per]}`

@@ -1,6 +1,7 @@
+import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { Schemas } from "../../api/schema.ts"
-import { Field, TextField } from "../../components/Field.tsx"
+import { Field } from "../../components/Field.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { playgroundTexts } from "../../texts/en/playground.ts"
@@ -8,9 +9,11 @@ import { Price } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
 import type { ChatRequest, Message } from "./chat.ts"
 import { Code } from "./Code.tsx"
+import { useDraft } from "./draft.ts"
 import { streamChat } from "./streamChat.ts"
 import { Talk } from "./Talk.tsx"
 import type { Turn } from "./Talk.tsx"
+import { useCtrlEnter } from "./useCtrlEnter.ts"
 
 type Model = Schemas["TokenModel"]
 
@@ -27,14 +30,14 @@ const messagesOf = (turns: ReadonlyArray<Turn>, next: string): ReadonlyArray<Mes
 
 type Dialect = NonNullable<ReturnType<typeof dialectOf>>
 
-/** What was said, and the answer that is under way. It ends with the page. */
-const useChat = (dialect: Dialect) => {
-  const [turns, setTurns] = useState<ReadonlyArray<Turn>>([])
+/** What was said, and the answer that is under way. */
+const useChat = (name: string, dialect: Dialect) => {
+  const [turns, setTurns, updateTurns] = useDraft<ReadonlyArray<Turn>>(`turns ${name}`, [])
   const [state, setState] = useState<{ isBusy: boolean; cause?: unknown }>({ isBusy: false })
   const running = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => running.current?.abort(), [])
   const change = (turn: Partial<Turn>) =>
-    setTurns((all) => all.map((it, n) => (n === all.length - 1 ? { ...it, ...turn } : it)))
+    updateTurns((all) => all.map((it, n) => (n === all.length - 1 ? { ...it, ...turn } : it)))
   const ask = async (question: string, request: ChatRequest) => {
     const controller = new AbortController()
     running.current = controller
@@ -55,71 +58,87 @@ const useChat = (dialect: Dialect) => {
   return { ...state, turns, ask, begin, stop: () => running.current?.abort() }
 }
 
+interface Props {
+  readonly model: Model
+  readonly picker: ComponentChildren
+}
+
 /** A model that is asked by the token. */
-export const ChatPlayground = ({ model }: { readonly model: Model }) => {
+export const ChatPlayground = ({ model, picker }: Props) => {
   const dialect = dialectOf(model.path)
   return dialect === undefined ? (
-    <Embedding model={model} />
+    <Embedding model={model} picker={picker} />
   ) : (
-    <Chat model={model} dialect={dialect} />
+    <Chat model={model} dialect={dialect} picker={picker} />
   )
 }
 
-interface ChatProps {
-  readonly model: Model
+interface ChatProps extends Props {
   readonly dialect: Dialect
 }
 
 /** A conversation with a model, streamed, with what each answer cost. */
-const Chat = ({ dialect, model }: ChatProps) => {
-  const [fields, setFields] = useState({
+const Chat = ({ dialect, model, picker }: ChatProps) => {
+  const name = `${model.vendor}/${model.model}`
+  const [fields, setFields] = useDraft<Fields>(`chat ${name}`, {
     system: "",
     message: "",
+    temperature: "",
     maxTokens: Math.min(usualTokens, model.output_tokens_max)
   })
-  const { ask, begin, cause, isBusy, stop, turns } = useChat(dialect)
-  const { maxTokens, message, system } = fields
+  const { ask, begin, cause, isBusy, stop, turns } = useChat(name, dialect)
+  const { maxTokens, message, system, temperature } = fields
   const request = dialect.request({
     path: model.path,
     model: model.model,
     system,
     maxTokens,
+    temperature: temperature === "" ? undefined : Number(temperature),
     messages: messagesOf(turns, message)
   })
+  const form = useCtrlEnter()
   const send = () => {
     setFields({ ...fields, message: "" })
     void ask(message, request)
   }
   return (
     <>
-      <p class="faint">
-        <Price of={model} />
-      </p>
-      <Talk turns={turns} isBusy={isBusy} />
-      {cause !== undefined && <ProblemView cause={cause} />}
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          send()
-        }}
-      >
-        <MessageFields fields={fields} most={model.output_tokens_max} onFields={setFields} />
-        <div class="actions">
-          <button type="submit" class="primary" disabled={isBusy || viewedUser() !== undefined}>
-            {words.send}
-          </button>
-          {isBusy && (
-            <button type="button" class="danger" onClick={stop}>
-              {words.stop}
+      <div class="playground chat">
+        <form
+          ref={form}
+          onSubmit={(event) => {
+            event.preventDefault()
+            send()
+          }}
+        >
+          <Talk turns={turns} isBusy={isBusy} />
+          {cause !== undefined && <ProblemView cause={cause} />}
+          <div class="run-bar">
+            <MessageField fields={fields} onFields={setFields} />
+            <button type="submit" class="primary" disabled={isBusy || viewedUser() !== undefined}>
+              {words.send}
             </button>
-          )}
-          {!isBusy && turns.length > 0 && (
-            <button type="button" onClick={begin}>
-              {words.again}
-            </button>
-          )}
-        </div>
-      </form>
+            {isBusy && (
+              <button type="button" class="danger" onClick={stop}>
+                {words.stop}
+              </button>
+            )}
+            {!isBusy && turns.length > 0 && (
+              <button type="button" onClick={begin}>
+                {words.again}
+              </button>
+            )}
+            <kbd class="faint">{playgroundTexts.shortcut}</kbd>
+          </div>
+        </form>
+        <section class="run-result">
+          {picker}
+          <p class="help">
+            <Price of={model} />
+          </p>
+          <Settings fields={fields} most={model.output_tokens_max} onFields={setFields} />
+        </section>
+      </div>
       <Code request={request} />
     </>
   )
@@ -128,56 +147,76 @@ const Chat = ({ dialect, model }: ChatProps) => {
 interface Fields {
   readonly system: string
   readonly message: string
+  readonly temperature: string
   readonly maxTokens: number
 }
 
 interface FieldsProps {
   readonly fields: Fields
-  readonly most: number
   readonly onFields: (fields: Fields) => void
 }
 
-const MessageFields = ({ fields, most, onFields }: FieldsProps) => (
+const MessageField = ({ fields, onFields }: FieldsProps) => (
+  <Field label={words.message} isRequired>
+    {(attributes) => (
+      <textarea
+        {...attributes}
+        rows={3}
+        required
+        value={fields.message}
+        onInput={({ currentTarget }) => onFields({ ...fields, message: currentTarget.value })}
+      />
+    )}
+  </Field>
+)
+
+/** They are part of no form: the browser checks the message alone. */
+const Settings = ({ fields, most, onFields }: FieldsProps & { readonly most: number }) => (
   <>
-    <Field label={words.message} isRequired>
+    <Field label={words.system}>
       {(attributes) => (
         <textarea
           {...attributes}
           rows={4}
-          required
-          value={fields.message}
-          onInput={({ currentTarget }) => onFields({ ...fields, message: currentTarget.value })}
+          value={fields.system}
+          onInput={({ currentTarget }) => onFields({ ...fields, system: currentTarget.value })}
         />
       )}
     </Field>
-    <div class="columns">
-      <TextField
-        label={words.system}
-        value={fields.system}
-        onText={(system) => onFields({ ...fields, system })}
-      />
-      <Field label={words.maxTokens}>
-        {(attributes) => (
-          <input
-            {...attributes}
-            type="number"
-            required
-            min={1}
-            max={most}
-            value={fields.maxTokens}
-            onInput={({ currentTarget: { valueAsNumber } }) =>
-              onFields({ ...fields, maxTokens: Number.isNaN(valueAsNumber) ? 1 : valueAsNumber })
-            }
-          />
-        )}
-      </Field>
-    </div>
+    <Field label={words.maxTokens}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="number"
+          min={1}
+          max={most}
+          value={fields.maxTokens}
+          onInput={({ currentTarget: { valueAsNumber } }) =>
+            onFields({ ...fields, maxTokens: Number.isNaN(valueAsNumber) ? 1 : valueAsNumber })
+          }
+        />
+      )}
+    </Field>
+    <Field label={words.temperature} help={words.temperatureHelp}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="number"
+          min={0}
+          max={2}
+          step={0.1}
+          value={fields.temperature}
+          onInput={({ currentTarget }) => onFields({ ...fields, temperature: currentTarget.value })}
+        />
+      )}
+    </Field>
   </>
 )
 
 /** A model without a conversation. */
-const Embedding = ({ model }: { readonly model: Model }) => (
+const Embedding = ({ model, picker }: Props) => (
   <>
+    {picker}
     <p>{words.embedding}</p>
     <Code
       request={{

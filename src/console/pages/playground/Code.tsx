@@ -1,30 +1,26 @@
 import { useState } from "preact/hooks"
 import { CopyButton } from "../../components/CopyButton.tsx"
+import { Segments } from "../../components/Segments.tsx"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 import { languages, snippetOf } from "./snippets.ts"
 import type { Language, ShownRequest } from "./snippets.ts"
 
-/** The same request by program. */
+/** The same request as code. */
 export const Code = ({ request }: { readonly request: ShownRequest }) => {
   const [language, setLanguage] = useState<Language>("curl")
   const text = snippetOf(language, request)
   return (
-    <section>
+    <section class="as-code">
       <h2>{words.code}</h2>
-      <p class="faint">{words.codeHelp}</p>
-      <div class="actions" role="group" aria-label={words.language}>
-        {languages.map((it) => (
-          <button
-            key={it}
-            type="button"
-            class="small"
-            aria-pressed={it === language}
-            onClick={() => setLanguage(it)}
-          >
-            {it}
-          </button>
-        ))}
+      <div class="actions">
+        <Segments
+          label={words.language}
+          value={language}
+          options={languages.map((it) => [it, it])}
+          onValue={(value) => setLanguage(languages.find((it) => it === value) ?? "curl")}
+        />
         <CopyButton text={text} what={words.code} />
+        <span class="faint">{words.codeHelp}</span>
       </div>
       <pre class="json" tabIndex={0} role="region" aria-label={words.code}>
         {text}

@@ -1,5 +1,6 @@
-import { useState } from "preact/hooks"
-import { send } from "../../api/client.ts"
+import type { ComponentChildren } from "preact"
+import { useEffect, useRef, useState } from "preact/hooks"
+import { api, dataOf, send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
 import { ApiFailure, Offline } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -8,13 +9,16 @@ import { SchemaForm } from "../../components/SchemaForm.tsx"
 import type { SchemaFieldProps } from "../../components/SchemaForm.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
-import { viewedUser } from "../../router/location.ts"
+import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 import { Code } from "./Code.tsx"
+import { hasDraft, useDraft } from "./draft.ts"
 import { MediaInput } from "./MediaInput.tsx"
+import { MediaListInput } from "./MediaListInput.tsx"
 import { RunView } from "./RunView.tsx"
 import { shortened } from "./snippets.ts"
+import { useCtrlEnter } from "./useCtrlEnter.ts"
 import { usePrice } from "./usePrice.ts"
 
 export type Body = Readonly<Record<string, unknown>>
@@ -43,12 +47,39 @@ const faultsIn = (cause: unknown): ReadonlyMap<string, string> =>
       : []
   )
 
-/** A task of a model: its form, its price as one types, its run. */
-export const MediaPlayground = ({ model }: { readonly model: Schemas["Model"] }) => {
-  const [body, setBody] = useState<Body>({})
-  const [run, setRun] = useState<Run>({ isBusy: false })
-  const price = usePrice(model, body)
-  const faults = faultsIn(run.cause ?? price.cause)
+const isKept = (value: unknown): boolean => {
+  const isLocal = (it: unknown) => typeof it === "string" && /^(?:data|artifact):/u.test(it)
+  return Array.isArray(value) ? !value.some(isLocal) : !isLocal(value)
+}
+
+/** Files are too large to be kept, and references to stored ones are not accepted. */
+const withoutMedia = (body: Body): Body =>
+  Object.fromEntries(Object.entries(body).filter(([, value]) => isKept(value)))
+
+const isObject = (value: unknown): value is Body =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The body as it is typed; of a link to a task, the body of the task. */
+const useBody = ({ model, vendor }: Schemas["Model"], task: string | undefined) => {
+  const name = `${vendor}/${model}`
+  const isNew = useRef(!hasDraft(name)).current
+  const [body, setBody] = useDraft<Body>(name, {}, withoutMedia)
+  useEffect(() => {
+    if (task === undefined || !isNew) return
+    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } })).then(
+      ({ body: sent }) => isObject(sent) && setBody(withoutMedia(sent)),
+      () => undefined
+    )
+  }, [])
+  return [body, setBody] as const
+}
+
+/** Its run, as the address has it. */
+const useRun = (model: Schemas["Model"], body: Body) => {
+  const task = location.value.query.get("task") ?? undefined
+  const [run, setRun] = useState<Run>(
+    task === undefined ? { isBusy: false } : { isBusy: true, id: task }
+  )
   const start = async () => {
     const operationId = run.unanswered ?? newOperationId()
     setRun({ isBusy: true })
@@ -57,40 +88,64 @@ export const MediaPlayground = ({ model }: { readonly model: Schemas["Model"] })
         "idempotency-key": operationId
       })
       setRun({ isBusy: true, id: created.task_info.id })
+      setQuery({ task: created.task_info.id })
     } catch (cause) {
       const lost = cause instanceof Offline ? { unanswered: operationId } : {}
       setRun({ isBusy: false, cause, ...lost })
     }
   }
-  const end = () => setRun((now) => ({ ...now, isBusy: false }))
-  const change = (next: Body) => {
-    setBody(next)
-    if (run.cause !== undefined) setRun({ isBusy: false })
+  return {
+    run,
+    start,
+    end: () => setRun((now) => ({ ...now, isBusy: false })),
+    /** Another body is another run, and says nothing of the refusal of this one. */
+    forget: () => run.cause !== undefined && setRun({ isBusy: false })
   }
-  const custom = (field: SchemaFieldProps) => {
-    const rules = model.media[fieldOf(field.pointer)]
-    const isList = plainSchema(field.schema).type === "array"
-    return rules === undefined || isList ? undefined : <MediaInput {...field} rules={rules} />
-  }
+}
+
+interface Props {
+  readonly model: Schemas["Model"]
+  readonly picker: ComponentChildren
+}
+
+/** A task of a model: its form, its price as one types, its run. */
+export const MediaPlayground = ({ model, picker }: Props) => {
+  const [body, setBody] = useBody(model, location.value.query.get("task") ?? undefined)
+  const { end, forget, run, start } = useRun(model, body)
+  const price = usePrice(model, body)
+  const form = useCtrlEnter()
+  const custom = (field: SchemaFieldProps) => <Medium {...field} model={model} />
+  const result = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // On a phone the result is below the form
+    if (run.isBusy || run.cause !== undefined) result.current?.scrollIntoView({ block: "nearest" })
+  }, [run.isBusy, run.cause])
   return (
     <>
-      <div class="columns">
-        <section>
-          <h2>{words.request}</h2>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault()
-              void start()
+      <div class="playground">
+        <form
+          ref={form}
+          onSubmit={(event) => {
+            event.preventDefault()
+            void start()
+          }}
+        >
+          {picker}
+          <SchemaForm
+            schema={model.body_schema}
+            value={body}
+            errors={faultsIn(run.cause ?? price.cause)}
+            isAdvanced={(name) => name !== "prompt" && model.media[name] === undefined}
+            onValue={(next) => {
+              setBody(next)
+              forget()
             }}
-          >
-            <SchemaForm
-              schema={model.body_schema}
-              value={body}
-              errors={faults}
-              onValue={change}
-              custom={custom}
-            />
+            custom={custom}
+            isCustom={({ pointer }) => model.media[fieldOf(pointer)] !== undefined}
+          />
+          <div class="run-bar">
             <Price amount={price.amount} />
+            <kbd class="faint">{words.shortcut}</kbd>
             <button
               type="submit"
               class="primary"
@@ -98,13 +153,12 @@ export const MediaPlayground = ({ model }: { readonly model: Schemas["Model"] })
             >
               {run.id === undefined ? words.run : words.runAgain}
             </button>
-          </form>
-        </section>
-        <section>
-          <h2>{words.result}</h2>
+          </div>
+        </form>
+        <section class="run-result" ref={result} aria-label={words.result}>
           {run.cause !== undefined && <ProblemView cause={run.cause} />}
           {run.id === undefined ? (
-            <p class="faint">{words.noResult}</p>
+            run.cause === undefined && <p class="waiting">{words.noResult}</p>
           ) : (
             <RunView key={run.id} id={run.id} model={model} onEnd={end} />
           )}
@@ -115,9 +169,18 @@ export const MediaPlayground = ({ model }: { readonly model: Schemas["Model"] })
   )
 }
 
+const Medium = ({ model, ...field }: SchemaFieldProps & { readonly model: Schemas["Model"] }) => {
+  const rules = model.media[fieldOf(field.pointer)]
+  if (rules === undefined) return null
+  return plainSchema(field.schema).type === "array" ? (
+    <MediaListInput {...field} rules={rules} />
+  ) : (
+    <MediaInput {...field} rules={rules} />
+  )
+}
+
 const Price = ({ amount }: { readonly amount: string | undefined }) => (
-  <p role="status">
-    {words.price}:{" "}
+  <span class="price" role="status">
     {amount === undefined ? (
       <span class="faint">{words.priceLater}</span>
     ) : (
@@ -125,5 +188,5 @@ const Price = ({ amount }: { readonly amount: string | undefined }) => (
         <Credits amount={amount} /> {texts.credits}
       </strong>
     )}
-  </p>
+  </span>
 )

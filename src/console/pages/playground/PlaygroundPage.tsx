@@ -1,14 +1,17 @@
-import { api, dataOf } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { useEffect } from "preact/hooks"
+import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
-import { SelectField } from "../../components/Field.tsx"
+import { Field } from "../../components/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { dayOf } from "../../format/time.ts"
 import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
+import { priceText } from "../models/price.tsx"
 import type { AnyModel } from "../models/price.tsx"
+import { dialectOf } from "./chat.ts"
 import { ChatPlayground } from "./ChatPlayground.tsx"
+import { noteModel, recentModels } from "./draft.ts"
 import { MediaPlayground } from "./MediaPlayground.tsx"
 
 const nameOf = ({ model, vendor }: AnyModel): string => `${vendor}/${model}`
@@ -17,69 +20,108 @@ const nameOf = ({ model, vendor }: AnyModel): string => `${vendor}/${model}`
 const isSold = ({ valid_from: from, valid_until: until }: AnyModel, day: string): boolean =>
   (from === null || from <= day) && (until === null || day < until)
 
-const readModels = async (): Promise<ReadonlyArray<AnyModel>> => {
-  const all = await readAll((cursor) =>
-    dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
-  )
+const readSold = async (): Promise<ReadonlyArray<AnyModel>> => {
   const today = dayOf(new Date())
   const byName = new Map<string, AnyModel>()
-  for (const model of all) {
+  for (const model of await readModels()) {
     if (isSold(model, today) && !byName.has(nameOf(model))) byName.set(nameOf(model), model)
   }
   return [...byName.values()]
 }
 
-/** `/playground?model=vendor/model`: a request is made, priced, run and watched, and shown as a program. */
+/**
+ * `/playground?model=vendor/model&task=id`: a request is made, priced, run and watched, and shown as code. Without
+ * a model: the one that was used last, or the first of the asked kind.
+ */
 export default function PlaygroundPage() {
-  const models = useResource("models sold", readModels)
-  const name = location.value.query.get("model") ?? ""
+  const models = useResource("models sold", readSold)
+  const { query } = location.value
+  const name = query.get("model") ?? ""
   return (
     <>
       <PageHeader title={words.title} />
-      {viewedUser() !== undefined && <p class="banner">{words.readOnly}</p>}
+      {viewedUser() !== undefined && <p class="banner warning">{words.readOnly}</p>}
       <Loaded of={models}>
-        {(all) => (
-          <>
-            <Picker models={all} name={name} />
-            <Chosen models={all} name={name} />
-          </>
-        )}
+        {(all) => <Playground models={all} name={name === "" ? defaultOf(all) : name} />}
       </Loaded>
     </>
   )
 }
 
-interface PickProps {
+const kinds = ["images", "videos", "audios", "token"] as const
+const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
+
+/** One that needs only a prompt, so that the first run is a click away. */
+const isSimple = (model: AnyModel): boolean =>
+  model.type === "token"
+    ? dialectOf(model.path) !== undefined
+    : Object.keys(model.media).length === 0
+
+const defaultOf = (models: ReadonlyArray<AnyModel>): string => {
+  const kind = location.value.query.get("kind")
+  const asked = models.filter((it) => kind === null || kindOf(it) === kind)
+  const recent = recentModels().find((it) => asked.some((model) => nameOf(model) === it))
+  const first = kinds.flatMap((it) => asked.filter((one) => kindOf(one) === it && isSimple(one)))[0]
+  return recent ?? (first === undefined ? "" : nameOf(first))
+}
+
+interface PlaygroundProps {
   readonly models: ReadonlyArray<AnyModel>
   readonly name: string
 }
 
-const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
-const kinds = ["images", "videos", "audios", "token"] as const
-
-const Picker = ({ models, name }: PickProps) => (
-  <SelectField
-    label={words.model}
-    value={models.some((it) => nameOf(it) === name) ? name : ""}
-    options={[
-      ["", words.choose],
-      ...kinds.flatMap((kind) =>
-        models
-          .filter((it) => kindOf(it) === kind)
-          .map((it) => [nameOf(it), `${words.kinds[kind]}: ${nameOf(it)}`] as const)
-      )
-    ]}
-    onText={(next) => setQuery({ model: next })}
-  />
-)
-
-const Chosen = ({ models, name }: PickProps) => {
-  if (name === "") return <Empty title={words.noModel} />
+const Playground = ({ models, name }: PlaygroundProps) => {
   const model = models.find((it) => nameOf(it) === name)
-  if (model === undefined) return <Empty title={words.unknown(name)} />
+  const picker = <Picker models={models} name={model === undefined ? "" : name} />
+  useEffect(() => {
+    if (model === undefined) return
+    noteModel(name)
+    // A reload keeps the model, and the address is a link to it
+    if (location.value.query.get("model") !== name) setQuery({ model: name, kind: "" })
+  }, [name, model])
+  if (model === undefined) {
+    return (
+      <>
+        {picker}
+        <Empty title={name === "" ? words.noModel : words.unknown(name)} />
+      </>
+    )
+  }
   return model.type === "token" ? (
-    <ChatPlayground key={name} model={model} />
+    <ChatPlayground key={name} model={model} picker={picker} />
   ) : (
-    <MediaPlayground key={name} model={model} />
+    <MediaPlayground key={name} model={model} picker={picker} />
+  )
+}
+
+const Picker = ({ models, name }: PlaygroundProps) => {
+  const recent = recentModels().flatMap((it) => models.filter((model) => nameOf(model) === it))
+  const groups = [
+    [words.recent, recent.length > 1 ? recent : []] as const,
+    ...kinds.map((kind) => [words.kinds[kind], models.filter((it) => kindOf(it) === kind)] as const)
+  ]
+  return (
+    <Field label={words.model}>
+      {(attributes) => (
+        <select
+          {...attributes}
+          value={name}
+          onChange={({ currentTarget }) => setQuery({ model: currentTarget.value, task: "" })}
+        >
+          {name === "" && <option value="">{words.choose}</option>}
+          {groups
+            .filter(([, members]) => members.length > 0)
+            .map(([group, members]) => (
+              <optgroup key={group} label={group}>
+                {members.map((model) => (
+                  <option key={nameOf(model)} value={nameOf(model)}>
+                    {nameOf(model)} · {priceText(model)}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
+        </select>
+      )}
+    </Field>
   )
 }

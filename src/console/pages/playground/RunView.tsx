@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
 import { api, dataOf, send } from "../../api/client.ts"
+import { ApiFailure } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/Media.tsx"
@@ -25,7 +26,11 @@ const hasEnded = ({ task_info: { status } }: TaskResult): boolean =>
   status === "completed" || status === "failed"
 
 /** Follows a task by its stream of events, by polling where that fails. */
-const followTask = (path: string, onResult: (result: TaskResult) => void): (() => void) => {
+const followTask = (
+  path: string,
+  onResult: (result: TaskResult) => void,
+  onRefused: (cause: ApiFailure) => void
+): (() => void) => {
   let timer: ReturnType<typeof setInterval> | undefined
   const stop = () => {
     source.close()
@@ -42,7 +47,12 @@ const followTask = (path: string, onResult: (result: TaskResult) => void): (() =
     timer ??= setInterval(() => {
       send<TaskResult>("GET", path).then(
         ({ body }) => take(body),
-        () => undefined
+        (cause: unknown) => {
+          // Of a link to a task that is gone, or of somebody else
+          if (!(cause instanceof ApiFailure)) return
+          stop()
+          onRefused(cause)
+        }
       )
     }, pollMillis)
   })
@@ -61,7 +71,11 @@ export const RunView = ({ id, model, onEnd }: Props) => {
   const [result, setResult] = useState<TaskResult | undefined>(undefined)
   const [charged, setCharged] = useState<string | undefined>(undefined)
   const [cause, setCause] = useState<unknown>(undefined)
-  useEffect(() => followTask(path, setResult), [path])
+  const refuse = (failure: ApiFailure) => {
+    setCause(failure)
+    onEnd()
+  }
+  useEffect(() => followTask(path, setResult, refuse), [path])
   const isEnded = result !== undefined && hasEnded(result)
   useEffect(() => {
     if (!isEnded) return
@@ -77,14 +91,23 @@ export const RunView = ({ id, model, onEnd }: Props) => {
   const { error, status = "pending" } = result?.task_info ?? {}
   return (
     <>
-      <p role="status">
-        {words.status}: <Status of={status} />
-      </p>
-      {!isEnded && (
-        <button type="button" class="danger" onClick={cancel}>
-          {words.cancel}
-        </button>
-      )}
+      <div class="run-head">
+        <span role="status">
+          <Status of={status} />
+        </span>
+        {charged !== undefined && (
+          <span class="faint">
+            {words.charged}: <Credits amount={charged} /> {texts.credits}
+          </span>
+        )}
+        <span class="spacer" />
+        {!isEnded && (
+          <button type="button" class="small danger" onClick={cancel}>
+            {words.cancel}
+          </button>
+        )}
+        <Link to={`/tasks/${id}`}>{words.toTask}</Link>
+      </div>
       {cause !== undefined && <ProblemView cause={cause} />}
       {error !== undefined && (
         <div class="problem">
@@ -93,17 +116,11 @@ export const RunView = ({ id, model, onEnd }: Props) => {
           <p class="faint">{texts.states.code(error.code)}</p>
         </div>
       )}
-      {result?.[model.result] !== undefined && (
+      {result?.[model.result] !== undefined ? (
         <Media kind={model.result} urls={result[model.result] ?? []} />
+      ) : (
+        !isEnded && cause === undefined && <p class="waiting working">{words.working}</p>
       )}
-      {charged !== undefined && (
-        <p>
-          {words.charged}: <Credits amount={charged} /> {texts.credits}
-        </p>
-      )}
-      <p>
-        <Link to={`/tasks/${id}`}>{words.toTask}</Link>
-      </p>
     </>
   )
 }

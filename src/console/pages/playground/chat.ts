@@ -17,6 +17,8 @@ interface Asked {
   readonly system: string
   readonly messages: ReadonlyArray<Message>
   readonly maxTokens: number
+  /** Sent only when it is set: some models take none. */
+  readonly temperature?: number | undefined
 }
 
 interface Dialect {
@@ -46,7 +48,7 @@ const plain = (messages: ReadonlyArray<Message>) =>
 
 const openAi: Dialect = {
   matches: (path) => path.endsWith("/chat/completions"),
-  request: ({ maxTokens, messages, model, path, system }) => ({
+  request: ({ maxTokens, messages, model, path, system, temperature }) => ({
     path,
     headers: {},
     body: {
@@ -56,6 +58,7 @@ const openAi: Dialect = {
         ...plain(messages)
       ],
       max_completion_tokens: maxTokens,
+      ...(temperature === undefined ? {} : { temperature }),
       stream: true
     }
   }),
@@ -64,7 +67,7 @@ const openAi: Dialect = {
 
 const anthropic: Dialect = {
   matches: (path) => path.endsWith("/messages"),
-  request: ({ maxTokens, messages, model, path, system }) => ({
+  request: ({ maxTokens, messages, model, path, system, temperature }) => ({
     path,
     headers: { "anthropic-version": "2023-06-01" },
     body: {
@@ -72,6 +75,7 @@ const anthropic: Dialect = {
       ...(system === "" ? {} : { system }),
       messages: plain(messages),
       max_tokens: maxTokens,
+      ...(temperature === undefined ? {} : { temperature }),
       stream: true
     }
   }),
@@ -80,7 +84,7 @@ const anthropic: Dialect = {
 
 const gemini: Dialect = {
   matches: (path) => path.endsWith(":generateContent"),
-  request: ({ maxTokens, messages, path, system }) => ({
+  request: ({ maxTokens, messages, path, system, temperature }) => ({
     path: `${path.replace(/:generateContent$/u, ":streamGenerateContent")}?alt=sse`,
     headers: {},
     body: {
@@ -89,7 +93,10 @@ const gemini: Dialect = {
         role: role === "user" ? "user" : "model",
         parts: [{ text }]
       })),
-      generationConfig: { maxOutputTokens: maxTokens }
+      generationConfig: {
+        maxOutputTokens: maxTokens,
+        ...(temperature === undefined ? {} : { temperature })
+      }
     }
   }),
   piece: (event) => {

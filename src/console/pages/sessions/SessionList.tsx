@@ -21,6 +21,7 @@ interface Props {
 /** The open sessions, each of which can be revoked. */
 export const SessionList = ({ isReadOnly, user }: Props) => {
   const sessions = usePages<Session>(
+    "sessions",
     user ?? "",
     (cursor) =>
       dataOf(

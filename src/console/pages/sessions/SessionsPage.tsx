@@ -10,8 +10,7 @@ export default function SessionsPage() {
   const user = viewedUser()
   return (
     <>
-      <PageHeader title={words.title} />
-      <p class="faint">{user === undefined ? words.about : words.aboutUser}</p>
+      <PageHeader title={words.title} about={user === undefined ? words.about : words.aboutUser} />
       <SessionList key={user} user={user} isReadOnly={user !== undefined} />
     </>
   )

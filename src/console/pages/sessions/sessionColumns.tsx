@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 
@@ -11,35 +11,28 @@ const words = operatorTexts.sessions
 export const sessionColumns: ReadonlyArray<Column<Session>> = [
   {
     title: words.method,
+    isPlain: true,
     cell: ({ current, method }) => (
       <>
         {words.methods[method]}
-        {current && (
-          <div>
-            <span class="badge">{words.current}</span>
-          </div>
-        )}
+        {current && <span class="tagged">{words.current}</span>}
       </>
     )
   },
-  { title: words.address, cell: ({ address }) => <code>{address ?? words.unknown}</code> },
   {
-    title: words.seen,
-    cell: ({ created_at: created, last_seen_at: seen }) => (
-      <>
-        <Time at={seen} />
-        <div class="faint">
-          {words.opened} <Time at={created} />
-        </div>
-      </>
-    )
+    title: words.address,
+    isPlain: true,
+    cell: ({ address }) => <code>{address ?? words.unknown}</code>
   },
-  { title: words.ends, cell: ({ expires_at: at }) => <Time at={at} /> }
+  { title: words.seen, isNumber: true, cell: ({ last_seen_at: at }) => <Ago at={at} /> },
+  { title: words.opened, isNumber: true, cell: ({ created_at: at }) => <Ago at={at} /> },
+  { title: words.ends, isNumber: true, cell: ({ expires_at: at }) => <Ago at={at} /> }
 ]
 
 /** The session that asks ends by signing out. */
 export const revokeColumn = (ask: (session: Session) => void): Column<Session> => ({
   title: texts.actions,
+  isEnd: true,
   cell: (session) =>
     session.current ? null : (
       <button

@@ -48,9 +48,8 @@ export default function SignaturePage() {
   }
   return (
     <>
-      <PageHeader title={words.title} />
+      <PageHeader title={words.title} about={words.about} />
       <WebhookTabs />
-      <p class="faint">{words.about}</p>
       {globalThis.isSecureContext ? (
         <>
           <form

@@ -52,9 +52,6 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   const isBlocked = hasLostMedia(task)
   return (
     <>
-      {task.trace_id !== null && (
-        <CopyButton text={task.trace_id} what={texts.states.traceId} label={words.copyTrace} />
-      )}
       <CopyButton text={testOf(task)} what={words.testName} label={words.copyTest} />
       {isRunning && !isReadOnly && (
         <button type="button" class="danger" onClick={() => setAsked("cancel")}>

@@ -1,13 +1,18 @@
+import { basePath } from "../../api/address.ts"
 import { api, dataOf } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { CopyButton } from "../../components/CopyButton.tsx"
+import { Id } from "../../components/Id.tsx"
+import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/Media.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Timeline } from "../../components/Timeline.tsx"
-import { Credits, Json, Status } from "../../components/Values.tsx"
+import { Ago, Credits, Json, Status } from "../../components/Values.tsx"
+import { parseCredits } from "../../format/credits.ts"
+import { promptOf } from "../../format/prompt.ts"
+import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { hasLostMedia } from "./inputs.ts"
@@ -32,12 +37,22 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
   })
   return (
     <>
-      <PageHeader title={texts.pages.task}>
+      <PageHeader title={titleOf(task.data)} back={{ to: "/tasks", name: texts.pages.tasks }}>
         {task.data !== undefined && <TaskActions task={task.data} />}
       </PageHeader>
       <Loaded of={task}>{(it) => <TaskView task={it} />}</Loaded>
     </>
   )
+}
+
+const titleMax = 80
+
+/** What was asked for, as a title. */
+const titleOf = (task: Task | undefined): string => {
+  const prompt = task === undefined ? "" : promptOf(task.body)
+  if (prompt === "") return texts.pages.task
+  const line = prompt.replaceAll(/\s+/gu, " ").trim()
+  return line.length > titleMax ? `${line.slice(0, titleMax).trimEnd()}…` : line
 }
 
 /** A new stream tells everything once more. */
@@ -46,42 +61,60 @@ const isNews = (task: Task | undefined, delivery: Schemas["WebhookDelivery"]): b
 
 const TaskView = ({ task }: { readonly task: Task }) => (
   <>
-    <p class="task-head">
-      <Status of={task.status} />{" "}
-      <span>
+    <p class="facts">
+      <Status of={task.status} />
+      <Link to={`/models/${encodeURIComponent(task.vendor)}/${encodeURIComponent(task.model)}`}>
         {task.vendor}/{task.model}
-      </span>{" "}
+      </Link>
+      <Ago at={task.created_at} />
+      {task.ended_at !== null && (
+        <span>{words.ran(showDuration(millisBetween(task.created_at, task.ended_at)))}</span>
+      )}
       {task.sandbox && <span class="badge">{texts.sandbox}</span>}
     </p>
     {task.error !== null && (
       <div class="problem">
         <p class="problem-title">{task.error.title}</p>
         <p>{task.error.detail}</p>
-        <p class="faint">{texts.states.code(task.error.code)}</p>
+        <p class="faint">
+          <a href={`${basePath}/docs/errors#${task.error.code}`}>
+            {texts.states.code(task.error.code)}
+          </a>
+        </p>
       </div>
     )}
-    <div class="columns">
-      <section>
-        <h2>{words.result}</h2>
-        {task.result === null ? (
-          <p class="faint">{task.status === "failed" ? texts.none : words.noResult}</p>
-        ) : (
-          <Media kind={task.result_kind} urls={task.result} />
+    <div class="main-and-side">
+      <div>
+        {task.status !== "failed" && (
+          <section>
+            <h2>{words.result}</h2>
+            {task.result === null ? (
+              <p class="waiting">{words.noResult}</p>
+            ) : (
+              <Media kind={task.result_kind} urls={task.result} />
+            )}
+          </section>
         )}
-        <h2>{words.input}</h2>
-        <Json label={words.input} value={task.body} />
-        <Inputs task={task} />
-      </section>
-      <section>
-        <h2>{words.timeline}</h2>
-        <Timeline moments={timelineOf(task)} />
-      </section>
-      <section>
-        <h2>{words.receipt}</h2>
-        <Receipt {...task.receipt} />
-        <h2>{words.details}</h2>
-        <Details task={task} />
-      </section>
+        <section>
+          <h2>{words.input}</h2>
+          <Json label={words.input} value={task.body} />
+          <Inputs task={task} />
+        </section>
+      </div>
+      <div>
+        <section>
+          <h2>{words.timeline}</h2>
+          <Timeline moments={timelineOf(task)} />
+        </section>
+        <section>
+          <h2>{words.receipt}</h2>
+          <Receipt {...task.receipt} />
+        </section>
+        <section>
+          <h2>{words.details}</h2>
+          <Details task={task} />
+        </section>
+      </div>
     </div>
   </>
 )
@@ -116,39 +149,32 @@ const Receipt = ({ captured, held, released }: Task["receipt"]) => (
         [words.captured, captured],
         [words.released, released]
       ] as const
-    ).map(([name, amount]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>
-          <Credits amount={amount} /> {texts.credits}
-        </dd>
-      </div>
-    ))}
+    )
+      .filter(([, amount]) => parseCredits(amount) !== 0n)
+      .map(([name, amount]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Credits amount={amount} /> {texts.credits}
+          </dd>
+        </div>
+      ))}
   </dl>
 )
 
-const Details = ({ task: { action, catalog, id, model, trace_id, vendor } }: { task: Task }) => (
+const Details = ({ task: { catalog, id, trace_id } }: { readonly task: Task }) => (
   <dl class="pairs">
     {(
       [
         [words.id, id],
         [texts.states.traceId, trace_id],
-        [words.vendor, vendor],
-        [words.model, model],
-        [words.action, action],
         [words.catalog, catalog]
       ] as const
     ).map(([name, value]) => (
       <div key={name}>
         <dt>{name}</dt>
         <dd>
-          {value === null ? (
-            texts.none
-          ) : (
-            <>
-              <code>{value}</code> <CopyButton text={value} what={name} />
-            </>
-          )}
+          <Id name={name} value={value} />
         </dd>
       </div>
     ))}

@@ -5,90 +5,119 @@ import { millisBetween, showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 
 type Task = Schemas["TaskTimeline"]
+type Attempt = Task["attempts"][number]
 type Delivery = Task["deliveries"][number]
+type Entry = Task["entries"][number]
 
 const words = texts.task
 
-const movesOf = ({ id, moves }: Task): ReadonlyArray<Moment> =>
-  moves.map(({ at, status }, index) => ({
-    id: `${id} ${index}`,
-    at,
-    title: index === 0 ? words.createdTask : words.moved[status],
-    tone: toneOfMove(status)
-  }))
+const between = (from: string, to: string): string => showDuration(millisBetween(from, to))
+
+const joined = (parts: ReadonlyArray<string | null>) => {
+  const detail = parts.filter((it) => it !== null).join(", ")
+  return detail === "" ? {} : { detail }
+}
+
+const showEntry = ({ amount, kind }: Entry): string => words.entry[kind](showCredits(amount))
 
 const toneOfMove = (status: Task["status"]): Moment["tone"] => {
   if (status === "completed") return "good"
-  return status === "failed" ? "bad" : "going"
+  return status === "failed" ? "bad" : "plain"
 }
 
-const attemptsOf = ({ attempts }: Task): ReadonlyArray<Moment> =>
-  attempts.flatMap(({ account_id, answered_at, failure_class, n, started_at, state, vendor }) => {
-    const began: Moment = {
-      id: `attempt ${n}`,
-      at: started_at,
-      title: words.attempt(n, vendor),
-      tone: "going",
-      detail: words.account(account_id)
-    }
-    if (answered_at === null) return [began]
-    const parts = [texts.status[state], failure_class, words.took(between(started_at, answered_at))]
-    const ended: Moment = {
-      id: `answer ${n}`,
-      at: answered_at,
-      title: words.attemptEnd(n),
-      tone: state === "submitted" ? "good" : "bad",
-      detail: parts.filter((it) => it !== null).join(", ")
-    }
-    return [began, ended]
-  })
-
-const between = (from: string, to: string): string => showDuration(millisBetween(from, to))
-
-const entriesOf = ({ entries }: Task): ReadonlyArray<Moment> =>
-  entries.map(({ amount, created_at, kind, seq }) => ({
-    id: `entry ${seq}`,
-    at: created_at,
-    title: words.entry[kind],
-    tone: "going",
-    detail: showCredits(amount)
-  }))
-
-const deliveryOf = ({ attempts, created_at, id, type }: Delivery): ReadonlyArray<Moment> => [
-  {
-    id,
-    at: created_at,
-    title: words.delivery(type),
-    tone: "going",
-    to: `/webhooks/deliveries/${id}`
-  },
-  ...attempts.map(({ due_at, ended_at, failure, seq, started_at, status }): Moment => {
-    const isGood = ended_at !== null && failure === null
-    const parts = [
-      status === null ? null : words.answered(status),
-      failure === null ? null : texts.failure[failure],
-      started_at === null || ended_at === null ? null : words.took(between(started_at, ended_at))
-    ].filter((it) => it !== null)
+/** Each with the money that moved with it: the hold with the first, the charge with the last. */
+const movesOf = ({ entries, id, moves }: Task): ReadonlyArray<Moment> =>
+  moves.map(({ at, status }, index) => {
+    const isFirst = index === 0
+    const isEnd = status === "completed" || status === "failed"
+    const moved = entries.filter(({ kind }) => (kind === "hold" ? isFirst : isEnd && !isLate(kind)))
     return {
-      id: `${id} ${seq}`,
-      at: started_at ?? due_at ?? created_at,
-      title: started_at === null ? words.deliveryDue(seq, type) : words.deliveryAttempt(seq, type),
-      tone: attemptTone(isGood, failure !== null),
-      ...(parts.length === 0 ? {} : { detail: parts.join(", ") })
+      id: `${id} ${index}`,
+      at,
+      title: isFirst ? words.createdTask : words.moved[status],
+      tone: toneOfMove(status),
+      ...joined(moved.map(showEntry))
     }
   })
-]
 
-const attemptTone = (isGood: boolean, isBad: boolean): Moment["tone"] => {
-  if (isGood) return "good"
-  return isBad ? "bad" : "going"
+const isLate = (kind: Entry["kind"]): boolean => kind === "late_charge"
+
+const lateEntriesOf = ({ entries }: Task): ReadonlyArray<Moment> =>
+  entries
+    .filter(({ kind }) => isLate(kind))
+    .map((entry) => ({
+      id: `entry ${entry.seq}`,
+      at: entry.created_at,
+      title: showEntry(entry),
+      tone: "plain"
+    }))
+
+const attemptOf = (attempt: Attempt): Moment => {
+  const { account_id, answered_at, failure_class, n, started_at, state, vendor } = attempt
+  const tone = state === "submitted" ? "good" : "bad"
+  return {
+    id: `attempt ${n}`,
+    at: started_at,
+    title: words.attempt(n, vendor),
+    tone: answered_at === null ? "plain" : tone,
+    ...joined([
+      words.account(account_id),
+      texts.status[state].toLowerCase(),
+      failure_class,
+      answered_at === null ? null : words.took(between(started_at, answered_at))
+    ])
+  }
 }
 
-/** One line of what happened: from the create over the vendor's answers to the last webhook attempt. */
+/** The last attempt counts; those before it are folded into a line. */
+const attemptsOf = ({ attempts }: Task): ReadonlyArray<Moment> => {
+  const last = attempts.at(-1)
+  if (last === undefined) return []
+  const earlier = attempts.slice(0, -1).map(attemptOf)
+  const [first] = earlier
+  return first === undefined
+    ? [attemptOf(last)]
+    : [
+        {
+          id: "earlier attempts",
+          at: first.at,
+          title: words.earlier(earlier.length),
+          tone: "bad",
+          folded: earlier
+        },
+        attemptOf(last)
+      ]
+}
+
+/** A line for each event; the page of the delivery has its attempts. */
+const deliveryOf = ({ attempts, created_at, id, type }: Delivery): Moment => {
+  const done = attempts.filter(({ ended_at }) => ended_at !== null)
+  const last = done.at(-1)
+  const isGood = last !== undefined && last.failure === null
+  const tone = isGood ? "good" : "bad"
+  return {
+    id,
+    at: done[0]?.started_at ?? created_at,
+    title: words.delivery(type),
+    tone: last === undefined ? "plain" : tone,
+    to: `/webhooks/deliveries/${id}`,
+    ...joined([
+      last === undefined ? words.waits : null,
+      last?.status == null ? null : words.answered(last.status),
+      last?.failure == null || last.failure === "http_status" ? null : texts.failure[last.failure],
+      last?.started_at == null || last.ended_at === null
+        ? null
+        : words.took(between(last.started_at, last.ended_at)),
+      done.length > 1 ? words.attempts(done.length) : null
+    ])
+  }
+}
+
+/** What happened, from the create over the vendor's answers to the webhooks. */
 export const timelineOf = (task: Task): ReadonlyArray<Moment> =>
   [
     ...movesOf(task),
-    ...entriesOf(task),
     ...attemptsOf(task),
-    ...task.deliveries.flatMap(deliveryOf)
+    ...lateEntriesOf(task),
+    ...task.deliveries.map(deliveryOf)
   ].sort((one, other) => one.at.localeCompare(other.at))

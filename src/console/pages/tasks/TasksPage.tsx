@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
+import { useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -8,6 +9,7 @@ import type { Filter } from "../../components/Filters.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
+import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { taskColumns } from "./taskColumns.tsx"
 
@@ -15,22 +17,31 @@ type Task = Schemas["TaskListItem"]
 
 const statuses = ["pending", "processing", "completed", "failed"] as const
 
-const filters: ReadonlyArray<Filter> = [
-  {
-    name: "status",
-    label: texts.filters.status,
-    kind: "choice",
-    options: statuses.map((it) => [it, texts.status[it]])
-  },
-  { name: "model", label: texts.filters.model, kind: "text" },
-  { name: "vendor", label: texts.filters.vendor, kind: "text" },
-  { name: "api_key_id", label: texts.filters.key, kind: "text" },
-  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
-  { name: "since", label: texts.filters.since, kind: "time" },
-  { name: "until", label: texts.filters.until, kind: "time" },
-  { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
-  { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
-]
+const useFilters = (user: string): ReadonlyArray<Filter> => {
+  const { models, vendors } = useModelNames()
+  const keys = useKeys(user)
+  return [
+    {
+      name: "status",
+      label: texts.filters.status,
+      kind: "segments",
+      options: statuses.map((it) => [it, texts.status[it]])
+    },
+    { name: "model", label: texts.filters.model, kind: "choice", options: models },
+    { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
+    {
+      name: "api_key_id",
+      label: texts.filters.key,
+      kind: "choice",
+      options: [...keys.values()].map(({ id, name }) => [id, name])
+    },
+    { name: "trace_id", label: texts.filters.traceId, kind: "text" },
+    { name: "since", label: texts.filters.since, kind: "time" },
+    { name: "until", label: texts.filters.until, kind: "time" },
+    { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
+    { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+  ]
+}
 
 const names = [
   "model",
@@ -47,11 +58,14 @@ const pageSize = 50
 
 /** `/tasks`: every task, by filters that stand in the address. */
 export default function TasksPage() {
+  const user = viewedUser() ?? ""
+  const filters = useFilters(user)
   const { status: chosen } = filterValues(["status"])
   const status = statuses.find((it) => it === chosen)
   const search = { ...filterValues(names), ...(status === undefined ? {} : { status }) }
-  const key = JSON.stringify(search)
+  const key = JSON.stringify([user, search])
   const pages = usePages<Task>(
+    "tasks",
     key,
     (cursor) =>
       dataOf(
@@ -78,7 +92,7 @@ export default function TasksPage() {
     setFresh({ key, ids: new Set() })
     pages.reload()
   }
-  const isSearch = key !== "{}"
+  const isSearch = Object.keys(search).length > 0
   return (
     <>
       <PageHeader title={texts.tasks.title} />

@@ -3,17 +3,19 @@ import { pageAfter, readAll } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { BarChart } from "../../components/BarChart.tsx"
+import { Segments } from "../../components/Segments.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
-import { parseCredits, shareOfCredits, showCredits, sumCredits } from "../../format/credits.ts"
+import { showCredits, sumCredits } from "../../format/credits.ts"
 import { daysBetween } from "../../format/time.ts"
-import { location } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { location, setQuery } from "../../router/location.ts"
+import { usageTexts } from "../../texts/en/usage.ts"
+import { measures } from "./usageSearch.ts"
 import type { Measure, UsageSearch } from "./usageSearch.ts"
 
 type Usage = Schemas["Usage"]
 
-const words = texts.usage
+const words = usageTexts
 /** More bars than these nobody reads; the table has all. */
 const barsAtMost = 92
 
@@ -46,20 +48,24 @@ const Days = ({ rows, search: { day, from, measure, to } }: DaysProps) => {
   const byDay = new Map(rows.map((row) => [row.day ?? "", row]))
   const days = daysBetween(from, to, barsAtMost)
   const amounts = days.map((it) => amountOf(byDay.get(it), measure))
-  const most = amounts.reduce(
-    (one, it) => (parseCredits(it) > parseCredits(one) ? it : one),
-    "0.00"
-  )
   const query = Object.fromEntries(location.value.query)
   return (
     <>
       <Totals rows={rows} />
+      <div class="chart-head">
+        <Segments
+          label={words.measure}
+          value={measure}
+          options={measures.map((it) => [it, words.measures[it]])}
+          onValue={(it) => setQuery({ measure: it === "amount" ? "" : it })}
+        />
+      </div>
       <BarChart
         title={words.chart(words.measures[measure])}
         bars={days.map((it, index) => ({
           label: it,
           value: shownAmount(amounts[index] ?? "0", measure),
-          share: shareOfCredits(amounts[index] ?? "0", most),
+          length: Number(amounts[index] ?? "0"),
           isCurrent: it === day,
           to: { path: "/usage", query: { ...query, day: it === day ? "" : it } }
         }))}

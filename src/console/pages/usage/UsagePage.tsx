@@ -1,26 +1,36 @@
 import { api, dataOf } from "../../api/client.ts"
-import { pageAfter, useKeys } from "../../api/lists.ts"
+import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { CsvLink } from "../../components/CsvLink.tsx"
 import { Filters } from "../../components/Filters.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
+import { Segments } from "../../components/Segments.tsx"
 import { Empty } from "../../components/States.tsx"
 import { parseCredits } from "../../format/credits.ts"
+import { dayOf } from "../../format/time.ts"
 import { setQuery, viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { usageTexts } from "../../texts/en/usage.ts"
 import { UsageChart } from "./UsageChart.tsx"
 import { usageColumns } from "./usageColumns.tsx"
-import { readUsageSearch, rowsQuery, usageFilters } from "./usageSearch.ts"
+import { groupings, rangesUpTo, readUsageSearch, rowsQuery, usageFilters } from "./usageSearch.ts"
 
 type Usage = Schemas["Usage"]
 
-const words = texts.usage
+const words = usageTexts
 const pageSize = 100
 const today = () => new Date()
 
 const idOf = ({ day, key, model }: Usage): string => JSON.stringify([day, key, model])
+
+/** The most expensive first, or by day, the latest first. */
+const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
+  [...rows].sort(
+    (one, other) =>
+      (by.startsWith("day") ? (other.day ?? "").localeCompare(one.day ?? "") : 0) ||
+      Number(parseCredits(other.amount) - parseCredits(one.amount))
+  )
 
 /** `/usage`: what was charged, by day in a chart, by key, model and day in a table. */
 export default function UsagePage() {
@@ -29,6 +39,7 @@ export default function UsagePage() {
   const query = rowsQuery(search)
   const keys = useKeys(user)
   const rows = usePages<Usage>(
+    "usage",
     JSON.stringify([user, query]),
     (cursor) =>
       dataOf(
@@ -38,6 +49,7 @@ export default function UsagePage() {
       ),
     idOf
   )
+  const { models, vendors } = useModelNames()
   const keyName = (id: string | null) => (id === null ? words.noKey : (keys.get(id)?.name ?? id))
   const most = rows.rows.reduce(
     (one, { amount }) => (parseCredits(amount) > parseCredits(one) ? amount : one),
@@ -48,20 +60,42 @@ export default function UsagePage() {
       <PageHeader title={words.title}>
         <CsvLink path="/manage/v1/usage" query={query} />
       </PageHeader>
-      <Filters filters={usageFilters([...keys.values()].map(({ id, name }) => [id, name]))} />
+      <div class="filter-bar">
+        <Segments
+          label={words.range}
+          value={search.to === dayOf(today()) ? search.from : ""}
+          options={rangesUpTo(today())}
+          onValue={(from) => setQuery({ from, to: "", day: "" })}
+        />
+        <Filters
+          filters={usageFilters(
+            [...keys.values()].map(({ id, name }) => [id, name]),
+            models,
+            vendors
+          )}
+        />
+      </div>
       <UsageChart user={user} search={search} />
-      <h2>{search.day === undefined ? words.all(search.from, search.to) : words.of(search.day)}</h2>
-      {search.day !== undefined && (
-        <p>
+      <div class="table-head">
+        <h2>
+          {search.day === undefined ? words.all(search.from, search.to) : words.of(search.day)}
+        </h2>
+        {search.day !== undefined && (
           <button type="button" class="small" onClick={() => setQuery({ day: "" })}>
             {words.allDays}
           </button>
-        </p>
-      )}
+        )}
+        <Segments
+          label={words.by}
+          value={search.by}
+          options={groupings.map((it) => [it, words.groupings[it]])}
+          onValue={(by) => setQuery({ by: by === "model" ? "" : by })}
+        />
+      </div>
       <PagedTable
         caption={words.caption}
-        columns={usageColumns({ keyName, most, search })}
-        pages={rows}
+        columns={usageColumns({ keyName, most, search, rows: rows.rows })}
+        pages={{ ...rows, rows: sorted(rows.rows, search.by) }}
         idOf={idOf}
         empty={
           <Empty title={words.empty}>

@@ -6,32 +6,46 @@ import { Credits } from "../../components/Values.tsx"
 import { shareOfCredits, showCredits } from "../../format/credits.ts"
 import { dayAfter } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { usageTexts } from "../../texts/en/usage.ts"
 import type { UsageSearch } from "./usageSearch.ts"
 
 type Usage = Schemas["Usage"]
 
-const words = texts.usage
+const words = usageTexts
 
 interface Shown {
   readonly search: UsageSearch
   readonly keyName: (id: string | null) => string
-  /** The largest of the rows that are shown. */
+  readonly rows: ReadonlyArray<Usage>
+  /** The largest amount of the rows. */
   readonly most: string
 }
 
-const count = (name: string, of: (row: Usage) => number): Column<Usage> => ({
-  title: name,
-  isNumber: true,
-  cell: (row) => of(row).toLocaleString("en")
-})
+/** A column of counts, unless all are zero. */
+const countsIn =
+  (rows: ReadonlyArray<Usage>) =>
+  (name: string, of: (row: Usage) => number): ReadonlyArray<Column<Usage>> =>
+    rows.some((row) => of(row) > 0)
+      ? [{ title: name, isNumber: true, cell: (row) => of(row).toLocaleString("en") }]
+      : []
 
 /** What the rows are grouped by, then the sums. */
-export const usageColumns = ({ keyName, most, search }: Shown): ReadonlyArray<Column<Usage>> => {
+export const usageColumns = ({
+  keyName,
+  most,
+  rows,
+  search
+}: Shown): ReadonlyArray<Column<Usage>> => {
   const groups: Record<string, Column<Usage>> = {
-    day: { title: words.day, cell: ({ day }) => day },
-    key: { title: words.key, cell: ({ key }) => keyName(key) },
-    model: { title: texts.filters.model, cell: ({ model }) => model ?? words.noModel }
+    day: { title: words.day, isPlain: true, cell: ({ day }) => day },
+    key: { title: words.key, isPlain: true, cell: ({ key }) => keyName(key) },
+    model: {
+      title: texts.filters.model,
+      isPlain: true,
+      cell: ({ model }) => model ?? words.noModel
+    }
   }
+  const counts = countsIn(rows)
   return [
     ...search.by.split(",").flatMap((name) => groups[name] ?? []),
     {
@@ -44,16 +58,16 @@ export const usageColumns = ({ keyName, most, search }: Shown): ReadonlyArray<Co
         </>
       )
     },
-    count(words.measures.tasks, ({ tasks }) => tasks),
-    count(words.measures.calls, ({ calls }) => calls),
-    count(words.measures.input_tokens, ({ units }) => units.input_tokens),
-    count(words.cached, ({ units }) => units.input_cached_tokens),
-    count(words.measures.output_tokens, ({ units }) => units.output_tokens),
-    count(words.measures.images, ({ units }) => units.images),
-    count(words.measures.videos, ({ units }) => units.videos),
-    count(words.seconds, ({ units }) => units.seconds),
-    count(words.measures.audios, ({ units }) => units.audios),
-    { title: words.rows, cell: (row) => <Rows row={row} search={search} /> }
+    ...counts(words.measures.tasks, ({ tasks }) => tasks),
+    ...counts(words.measures.calls, ({ calls }) => calls),
+    ...counts(words.measures.input_tokens, ({ units }) => units.input_tokens),
+    ...counts(words.cached, ({ units }) => units.input_cached_tokens),
+    ...counts(words.measures.output_tokens, ({ units }) => units.output_tokens),
+    ...counts(words.measures.images, ({ units }) => units.images),
+    ...counts(words.measures.videos, ({ units }) => units.videos),
+    ...counts(words.seconds, ({ units }) => units.seconds),
+    ...counts(words.measures.audios, ({ units }) => units.audios),
+    { title: words.rows, isPlain: true, cell: (row) => <Rows row={row} search={search} /> }
   ]
 }
 
@@ -69,7 +83,7 @@ const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSear
     until: `${dayAfter(to, 1)}T00:00:00.000Z`
   }
   return (
-    <>
+    <span class="nowrap">
       <Link to="/tasks" query={query}>
         {texts.pages.tasks}
       </Link>
@@ -77,6 +91,6 @@ const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSear
       <Link to="/calls" query={query}>
         {texts.pages.calls}
       </Link>
-    </>
+    </span>
   )
 }

@@ -2,8 +2,9 @@ import { filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
 import { dayAfter, dayOf, isDay } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { usageTexts } from "../../texts/en/usage.ts"
 
-const words = texts.usage
+const words = usageTexts
 
 /** What rows are sums of, as `group_by` has it. */
 export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
@@ -24,6 +25,17 @@ const sandboxes = ["true", "false"] as const
 
 /** Days of the default search, today included. */
 const defaultDays = 30
+
+/** Ranges that end today, by their first day. */
+export const rangesUpTo = (now: Date): ReadonlyArray<readonly [from: string, name: string]> => {
+  const today = dayOf(now)
+  return [
+    [dayAfter(today, -6), words.days(7)],
+    [dayAfter(today, 1 - defaultDays), words.days(defaultDays)],
+    [dayAfter(today, -89), words.days(90)],
+    [`${today.slice(0, 8)}01`, words.thisMonth]
+  ]
+}
 
 /** Everything in the address. */
 export const readUsageSearch = (now: Date) => {
@@ -62,26 +74,18 @@ export const rowsQuery = ({ by, day, filters, from, to }: UsageSearch) => ({
   group_by: by
 })
 
+type Options = ReadonlyArray<readonly [value: string, label: string]>
+
 export const usageFilters = (
-  keys: ReadonlyArray<readonly [id: string, name: string]>
+  keys: Options,
+  models: Options,
+  vendors: Options
 ): ReadonlyArray<Filter> => [
+  { name: "api_key_id", label: words.key, kind: "choice", options: keys },
+  { name: "model", label: texts.filters.model, kind: "choice", options: models },
+  { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
   { name: "from", label: words.from, kind: "day" },
   { name: "to", label: words.to, kind: "day" },
-  {
-    name: "by",
-    label: words.by,
-    kind: "choice",
-    options: groupings.map((it) => [it, words.groupings[it]])
-  },
-  {
-    name: "measure",
-    label: words.measure,
-    kind: "choice",
-    options: measures.map((it) => [it, words.measures[it]])
-  },
-  { name: "api_key_id", label: words.key, kind: "choice", options: keys },
-  { name: "model", label: texts.filters.model, kind: "text" },
-  { name: "vendor", label: texts.filters.vendor, kind: "text" },
   {
     name: "sandbox",
     label: texts.sandbox,

@@ -1,18 +1,23 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
-import { texts } from "../../texts/en.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Credits } from "../../components/Values.tsx"
+import { parseCredits, textOfCredits } from "../../format/credits.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
 import { AmountDialog } from "../wallet/AmountDialog.tsx"
 import type { Amount } from "../wallet/AmountDialog.tsx"
+import type { User } from "./userForm.ts"
 
-const words = texts.wallet
+const words = walletTexts.operator
 
 interface Props {
-  readonly user: string
+  readonly user: User
+  readonly wallet: Schemas["Wallet"]
   readonly onChanged: () => void
 }
 
 /** Money comes from the operator. */
-export const MoneyActions = ({ onChanged, user }: Props) => {
+export const MoneyActions = (props: Props) => {
   const [asked, setAsked] = useState<"top-up" | "adjustment" | undefined>(undefined)
   const close = () => setAsked(undefined)
   return (
@@ -23,35 +28,64 @@ export const MoneyActions = ({ onChanged, user }: Props) => {
       <button type="button" onClick={() => setAsked("adjustment")}>
         {words.adjust}
       </button>
-      {asked === "top-up" && (
-        <AmountDialog
-          title={words.topUpTitle}
-          help={words.topUpHelp}
-          action={words.topUp}
-          note="optional"
-          onSubmit={async (amount) => {
-            await topUp(user, amount)
-            onChanged()
-          }}
-          onClose={close}
-        />
-      )}
-      {asked === "adjustment" && (
-        <AmountDialog
-          title={words.adjustTitle}
-          help={words.adjustHelp}
-          action={words.adjust}
-          note="required"
-          onSubmit={async (amount) => {
-            await adjust(user, amount)
-            onChanged()
-          }}
-          onClose={close}
-        />
-      )}
+      {asked === "top-up" && <TopUpDialog {...props} onClose={close} />}
+      {asked === "adjustment" && <AdjustDialog {...props} onClose={close} />}
     </>
   )
 }
+
+/** Whose wallet it is, and what the amount makes of its balance. */
+const aboutWallet =
+  ({ user, wallet }: Props) =>
+  (amount: string) => (
+    <>
+      {words.of(user.email)} <Credits amount={wallet.available_balance} /> {words.available}
+      {amount !== "" && (
+        <>
+          {words.becomes}
+          <strong>
+            <Credits
+              amount={textOfCredits(parseCredits(wallet.available_balance) + parseCredits(amount))}
+            />
+          </strong>
+        </>
+      )}
+    </>
+  )
+
+interface DialogProps extends Props {
+  readonly onClose: () => void
+}
+
+export const TopUpDialog = (props: DialogProps) => (
+  <AmountDialog
+    title={words.topUpTitle}
+    help={words.topUpHelp}
+    action={words.topUp}
+    note="optional"
+    about={aboutWallet(props)}
+    onSubmit={async (amount) => {
+      await topUp(props.user.id, amount)
+      props.onChanged()
+    }}
+    onClose={props.onClose}
+  />
+)
+
+const AdjustDialog = (props: DialogProps) => (
+  <AmountDialog
+    title={words.adjustTitle}
+    help={words.adjustHelp}
+    action={words.adjust}
+    note="required"
+    about={aboutWallet(props)}
+    onSubmit={async (amount) => {
+      await adjust(props.user.id, amount)
+      props.onChanged()
+    }}
+    onClose={props.onClose}
+  />
+)
 
 const paramsOf = (user: string, operation: string) => ({
   path: { id: user },

@@ -2,9 +2,14 @@ import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
 import { api, dataOf } from "../../api/client.ts"
 import { Confirm } from "../../components/Dialog.tsx"
+import { DialogForm, FormFault } from "../../components/DialogForm.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
+import { Menu } from "../../components/Menu.tsx"
 import { SecretDialog } from "../../components/Secret.tsx"
 import { hrefOf, navigate } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { UserDialog } from "./UserDialog.tsx"
 import { changeOf } from "./userForm.ts"
@@ -12,7 +17,7 @@ import type { User } from "./userForm.ts"
 
 const words = operatorTexts.user
 
-type Asked = "change" | "disable" | "delete" | undefined
+type Asked = "change" | "link" | "disable" | "delete" | undefined
 
 interface Props {
   readonly user: User
@@ -27,59 +32,61 @@ export const UserActions = ({ onChanged, user }: Props) => {
       <Link to="/" query={{ user_id: user.id }} class="button">
         {operatorTexts.users.viewAs}
       </Link>
-      <button type="button" onClick={() => setAsked("change")}>
-        {words.change}
-      </button>
-      <LinkButton user={user.id} />
-      <a class="button" href={`${basePath}/manage/v1/users/${user.id}/export`} download>
-        {words.export}
-      </a>
-      <button type="button" onClick={() => setAsked("disable")}>
-        {user.disabled ? words.enable : words.disable}
-      </button>
-      <button type="button" class="danger" onClick={() => setAsked("delete")}>
-        {words.delete}
-      </button>
+      <Menu class="square" label={texts.actionsFor(user.email)} button={<Icon name="more" />}>
+        <button type="button" onClick={() => setAsked("change")}>
+          {words.change}
+        </button>
+        <button type="button" onClick={() => setAsked("link")}>
+          {words.link}
+        </button>
+        <a href={`${basePath}/manage/v1/users/${user.id}/export`} download>
+          {words.export}
+        </a>
+        <hr />
+        <button type="button" onClick={() => setAsked("disable")}>
+          {user.disabled ? words.enable : words.disable}
+        </button>
+        <button type="button" class="danger" onClick={() => setAsked("delete")}>
+          {words.delete}
+        </button>
+      </Menu>
       <Dialogs {...{ asked, onChanged, user }} onClose={() => setAsked(undefined)} />
     </>
   )
 }
 
 /** A one-time link, shown once. */
-const LinkButton = ({ user }: { readonly user: string }) => {
-  const [state, setState] = useState<"none" | "asked" | { readonly url: string }>("none")
-  const close = () => setState("none")
+const LinkDialogs = ({
+  onClose,
+  user
+}: {
+  readonly user: string
+  readonly onClose: () => void
+}) => {
+  const [url, setUrl] = useState<string | undefined>(undefined)
   const make = async () => {
-    const { url } = await dataOf(
+    const made = await dataOf(
       api.POST("/manage/v1/users/{id}/sign-in-links", { params: { path: { id: user } } })
     )
-    // The confirmation closes when this has ended
-    setTimeout(() => setState({ url }))
+    setUrl(made.url)
   }
-  return (
-    <>
-      <button type="button" onClick={() => setState("asked")}>
-        {words.link}
-      </button>
-      {state === "asked" && (
-        <Confirm
-          title={words.linkTitle}
-          detail={words.linkDetail}
-          action={words.makeLink}
-          onConfirm={make}
-          onClose={close}
-        />
-      )}
-      {typeof state === "object" && (
-        <SecretDialog
-          title={words.linkTitle}
-          detail={words.linkDetail}
-          what={words.link}
-          secret={state.url}
-          onClose={close}
-        />
-      )}
-    </>
+  return url === undefined ? (
+    <Confirm
+      title={words.linkTitle}
+      detail={words.linkDetail}
+      action={words.makeLink}
+      onConfirm={make}
+      onClose={onClose}
+      isFollowed
+    />
+  ) : (
+    <SecretDialog
+      title={words.linkTitle}
+      detail={words.linkDetail}
+      what={words.link}
+      secret={url}
+      onClose={onClose}
+    />
   )
 }
 
@@ -103,14 +110,12 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       />
     )
   }
+  if (asked === "link") return <LinkDialogs user={user.id} onClose={onClose} />
   if (asked === "delete") {
     return (
-      <Confirm
-        title={words.deleteTitle(user.email)}
-        detail={words.deleteDetail}
-        action={words.delete}
-        isDangerous
-        onConfirm={async () => {
+      <DeleteDialog
+        user={user}
+        onDelete={async () => {
           await dataOf(api.DELETE("/manage/v1/users/{id}", { params }))
           navigate(hrefOf("/users"))
         }}
@@ -121,7 +126,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
   const { disabled } = user
   return (
     <Confirm
-      title={disabled ? words.enableTitle : words.disableTitle}
+      title={disabled ? words.enableTitle(user.email) : words.disableTitle(user.email)}
       detail={disabled ? words.enableDetail : words.disableDetail}
       action={disabled ? words.enable : words.disable}
       isDangerous={!disabled}
@@ -131,5 +136,39 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       }}
       onClose={onClose}
     />
+  )
+}
+
+interface DeleteProps {
+  readonly user: User
+  readonly onDelete: () => Promise<void>
+  readonly onClose: () => void
+}
+
+/** What cannot be undone takes the address, typed. */
+const DeleteDialog = ({ onClose, onDelete, user: { email } }: DeleteProps) => {
+  const [typed, setTyped] = useState("")
+  const [isFaulty, setFaulty] = useState(false)
+  return (
+    <DialogForm
+      title={words.deleteTitle(email)}
+      action={words.delete}
+      isDangerous
+      onSubmit={async () => {
+        setFaulty(typed.trim() !== email)
+        if (typed.trim() !== email) throw new FormFault()
+        await onDelete()
+      }}
+      onClose={onClose}
+    >
+      <p>{words.deleteDetail}</p>
+      <TextField
+        label={words.typeAddress(email)}
+        autocomplete="off"
+        error={isFaulty ? words.otherAddress : undefined}
+        value={typed}
+        onText={setTyped}
+      />
+    </DialogForm>
   )
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { DialogForm } from "../../components/DialogForm.tsx"
+import { DialogForm, FormFault } from "../../components/DialogForm.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -23,7 +23,7 @@ export const UserDialog = ({ of, onClose, onSubmit }: Props) => {
   const isNew = of === undefined
   const faults = faultsOf(fields, isNew)
   const submit = async () => {
-    if (faults.size > 0) throw new Error(words.faults)
+    if (faults.size > 0) throw new FormFault()
     await onSubmit(fields)
   }
   return (

@@ -1,7 +1,7 @@
 import { api, dataOf } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { CopyButton } from "../../components/CopyButton.tsx"
+import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -11,6 +11,7 @@ import { Credits, Time } from "../../components/Values.tsx"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
 import { auditColumns } from "../audit/auditColumns.tsx"
 import { SessionList } from "../sessions/SessionList.tsx"
 import { MoneyActions } from "./MoneyActions.tsx"
@@ -30,28 +31,31 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
   )
   return (
     <>
-      <PageHeader title={words.title}>
-        {user.data !== undefined && (
-          <UserActions
-            user={user.data}
-            onChanged={(changed) => {
-              user.set(changed)
-              wallet.reload()
-            }}
-          />
+      <PageHeader
+        title={user.data?.email ?? words.title}
+        back={{ to: "/users", name: texts.pages.users }}
+      >
+        {user.data !== undefined && wallet.data !== undefined && (
+          <>
+            <MoneyActions user={user.data} wallet={wallet.data} onChanged={wallet.reload} />
+            <UserActions
+              user={user.data}
+              onChanged={(changed) => {
+                user.set(changed)
+                wallet.reload()
+              }}
+            />
+          </>
         )}
       </PageHeader>
       <Loaded of={user}>
         {(it) => (
           <>
-            <p class="task-head">
-              <UserState of={it} /> <strong>{it.email}</strong>
-              {it.name !== null && <span class="faint"> {it.name}</span>}
+            <p class="facts">
+              <UserState of={it} />
+              {it.name !== null && <span>{it.name}</span>}
             </p>
             <Loaded of={wallet}>{(money) => <Money wallet={money} />}</Loaded>
-            <div class="actions">
-              <MoneyActions user={id} onChanged={wallet.reload} />
-            </div>
             <h2>{texts.task.details}</h2>
             <Details user={it} />
             <h2>{words.sessions}</h2>
@@ -67,16 +71,16 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
 
 const Money = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => (
   <Tiles>
-    <Tile name={texts.wallet.available} isBad={wallet.state === "ALERTED"}>
+    <Tile name={walletTexts.available} isBad={wallet.state === "ALERTED"}>
       <Credits amount={wallet.available_balance} />
     </Tile>
-    <Tile name={texts.wallet.settled}>
+    <Tile name={walletTexts.settled}>
       <Credits amount={wallet.settled_balance} />
     </Tile>
-    <Tile name={texts.wallet.held}>
+    <Tile name={walletTexts.held}>
       <Credits amount={wallet.held_balance} />
     </Tile>
-    <Tile name={texts.wallet.threshold}>
+    <Tile name={walletTexts.threshold}>
       <Credits amount={wallet.trigger_threshold} />
     </Tile>
   </Tiles>
@@ -90,7 +94,7 @@ const Details = ({ user }: { readonly user: User }) => (
     <div>
       <dt>{words.id}</dt>
       <dd>
-        <code>{user.id}</code> <CopyButton text={user.id} what={words.id} />
+        <Id name={words.id} value={user.id} />
       </dd>
     </div>
     <div>

@@ -7,11 +7,14 @@ import { Link } from "../../components/Link.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Empty, ProblemView } from "../../components/States.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { hrefOf, navigate } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { keyTexts } from "../../texts/en/keys.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
+import { TopUpDialog } from "../user/MoneyActions.tsx"
 import { UserDialog } from "../user/UserDialog.tsx"
 import { newUserOf } from "../user/userForm.ts"
 import { UserState } from "../user/UserState.tsx"
@@ -26,31 +29,40 @@ const Limits = ({ concurrent_tasks: tasks, rate_limit_per_minute: rate }: User) 
     <span class="faint">{words.configured}</span>
   ) : (
     <>
-      {rate !== null && <div>{texts.keys.perMinute(rate)}</div>}
-      {tasks !== null && <div>{texts.keys.atOnce(tasks)}</div>}
+      {[rate === null ? "" : keyTexts.perMinute(rate), tasks === null ? "" : keyTexts.atOnce(tasks)]
+        .filter((it) => it !== "")
+        .join(" · ")}
     </>
   )
 
-const columns: ReadonlyArray<Column<User>> = [
+const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> => [
   {
     title: words.user,
+    isPlain: true,
     cell: ({ email, id, name }) => (
       <>
         <Link to={`/users/${id}`}>{email}</Link>
-        {name !== null && <div class="faint">{name}</div>}
+        {name !== null && <span class="faint"> {name}</span>}
       </>
     )
   },
-  { title: words.state, cell: (user) => <UserState of={user} /> },
+  { title: words.state, isPlain: true, cell: (user) => <UserState of={user} /> },
   { title: words.limits, cell: (user) => <Limits {...user} /> },
-  { title: words.created, cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: words.created, isNumber: true, cell: ({ created_at: at }) => <Ago at={at} /> },
   {
     title: texts.actions,
-    cell: ({ email, id }) => (
-      <Link to="/" query={{ user_id: id }}>
-        {words.viewAs}
-        <span class="hidden"> {email}</span>
-      </Link>
+    isEnd: true,
+    cell: (user) => (
+      <span class="row-actions">
+        <button type="button" class="small" onClick={() => topUp(user)}>
+          {walletTexts.operator.topUp}
+          <span class="hidden"> {user.email}</span>
+        </button>
+        <Link to="/" query={{ user_id: user.id }} class="button small">
+          {words.viewAs}
+          <span class="hidden"> {user.email}</span>
+        </Link>
+      </span>
     )
   }
 ]
@@ -59,10 +71,23 @@ const columns: ReadonlyArray<Column<User>> = [
 export default function UsersPage() {
   const users = usePages<User>(
     "users",
+    "",
     (cursor) =>
       dataOf(api.GET("/manage/v1/users", { params: { query: pageAfter(pageSize, cursor) } })),
     ({ id }) => id
   )
+  const [toppedUp, setToppedUp] = useState<{ user: User; wallet: Schemas["Wallet"] } | undefined>()
+  const [cause, setCause] = useState<unknown>(undefined)
+  const askTopUp = async (user: User) => {
+    try {
+      const params = { path: { id: user.id } }
+      const wallet = await dataOf(api.GET("/manage/v1/users/{id}/wallet", { params }))
+      setToppedUp({ user, wallet })
+      setCause(undefined)
+    } catch (failure) {
+      setCause(failure)
+    }
+  }
   const [isCreating, setCreating] = useState(false)
   return (
     <>
@@ -73,7 +98,7 @@ export default function UsersPage() {
       </PageHeader>
       <PagedTable
         caption={words.caption}
-        columns={columns}
+        columns={columnsWith((user) => void askTopUp(user))}
         pages={users}
         idOf={({ id }) => id}
         empty={
@@ -82,6 +107,14 @@ export default function UsersPage() {
           </Empty>
         }
       />
+      {cause !== undefined && <ProblemView cause={cause} />}
+      {toppedUp !== undefined && (
+        <TopUpDialog
+          {...toppedUp}
+          onChanged={() => undefined}
+          onClose={() => setToppedUp(undefined)}
+        />
+      )}
       {isCreating && (
         <UserDialog
           onSubmit={async (fields) => {

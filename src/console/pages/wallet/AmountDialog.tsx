@@ -1,9 +1,11 @@
+import type { ComponentChildren } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { newOperationId } from "../../api/operations.ts"
-import { DialogForm } from "../../components/DialogForm.tsx"
+import { DialogForm, FormFault } from "../../components/DialogForm.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { isCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
 
 export interface Amount {
   readonly amount: string
@@ -17,6 +19,8 @@ interface Props {
   readonly help: string
   readonly action: string
   readonly initial?: string
+  /** What the amount means for whom, while it is typed. */
+  readonly about?: (amount: string) => ComponentChildren
   /** What the note has to be; none: there is no note. */
   readonly note?: "optional" | "required"
   readonly onSubmit: (amount: Amount) => Promise<void>
@@ -25,6 +29,7 @@ interface Props {
 
 /** Asks for an amount of credits. */
 export const AmountDialog = ({
+  about,
   action,
   help,
   initial = "",
@@ -39,13 +44,13 @@ export const AmountDialog = ({
   const trimmed = amount.trim()
   const isFaulty = trimmed !== "" && !isCredits(trimmed)
   const submit = async () => {
-    if (isFaulty) throw new Error(texts.form.noAmount)
+    if (isFaulty) throw new FormFault()
     await onSubmit({ amount: trimmed, note: note.trim(), operation })
   }
   return (
     <DialogForm title={title} action={action} onSubmit={submit} onClose={onClose}>
       <TextField
-        label={texts.wallet.amount}
+        label={walletTexts.amount}
         help={help}
         error={isFaulty ? texts.form.noAmount : undefined}
         required
@@ -54,10 +59,11 @@ export const AmountDialog = ({
         value={amount}
         onText={setAmount}
       />
+      {about !== undefined && <p class="about-amount">{about(isFaulty ? "" : trimmed)}</p>}
       {noteKind !== undefined && (
         <TextField
-          label={texts.wallet.note}
-          help={texts.wallet.noteHelp}
+          label={walletTexts.note}
+          help={walletTexts.noteHelp}
           required={noteKind === "required"}
           maxLength={500}
           value={note}

@@ -3,9 +3,10 @@ import { api, dataOf } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
 import { AmountDialog } from "./AmountDialog.tsx"
 
-const words = texts.wallet
+const words = walletTexts
 
 interface Props {
   readonly wallet: Schemas["Wallet"]

@@ -15,10 +15,12 @@ import { Tile, Tiles } from "../../components/Tiles.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
+import { rowsOf } from "./ledger.ts"
 import { ledgerColumns } from "./ledgerColumns.tsx"
 import { WalletActions } from "./WalletActions.tsx"
 
-const words = texts.wallet
+const words = walletTexts
 const pageSize = 50
 const kinds = ["top_up", "adjustment", "hold", "capture", "release", "late_charge"] as const
 
@@ -27,7 +29,7 @@ const filters: ReadonlyArray<Filter> = [
     name: "kind",
     label: words.kind,
     kind: "choice",
-    options: kinds.map((it) => [it, texts.task.entry[it]])
+    options: kinds.map((it) => [it, words.kinds[it]])
   },
   { name: "task_id", label: words.subjectId, kind: "text" },
   { name: "trace_id", label: texts.filters.traceId, kind: "text" },
@@ -48,6 +50,7 @@ export default function WalletPage() {
   const key = JSON.stringify([user, search])
   const balance = useResource(user, () => dataOf(api.GET("/manage/v1/wallet", {})))
   const entries = usePages<Schemas["WalletEntry"]>(
+    "ledger",
     key,
     (cursor) =>
       dataOf(
@@ -57,6 +60,9 @@ export default function WalletPage() {
       ),
     ({ seq }) => String(seq)
   )
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+  const toggle = (id: string) =>
+    setOpen((now) => new Set(now.has(id) ? [...now].filter((it) => it !== id) : [...now, id]))
   const [freshIn, setFresh] = useState<string | undefined>(undefined)
   const readAgain = () => {
     setFresh(undefined)
@@ -72,7 +78,7 @@ export default function WalletPage() {
   })
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} about={words.about}>
         {balance.data !== undefined && (
           <WalletActions wallet={balance.data} onChanged={readAgain} />
         )}
@@ -83,16 +89,16 @@ export default function WalletPage() {
       <Filters filters={filters} />
       {freshIn === key && (
         <p class="fresh" role="status">
-          <button type="button" onClick={readAgain}>
+          <button type="button" class="small" onClick={readAgain}>
             {words.fresh}
           </button>
         </p>
       )}
       <PagedTable
         caption={words.caption}
-        columns={ledgerColumns}
-        pages={entries}
-        idOf={({ seq }) => String(seq)}
+        columns={ledgerColumns({ open, onToggle: toggle })}
+        pages={{ ...entries, rows: rowsOf(entries.rows), update: () => false }}
+        idOf={({ id }) => id}
         empty={
           <Empty title={Object.keys(search).length === 0 ? words.empty : words.noMatch}>
             <p>{words.emptyDetail}</p>

@@ -1,69 +1,88 @@
-import type { Schemas } from "../../api/schema.ts"
+import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
-import { Credits, Time } from "../../components/Values.tsx"
-import { parseCredits, showCredits, textOfCredits } from "../../format/credits.ts"
+import { Ago, Credits, Time } from "../../components/Values.tsx"
+import { showCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"
+import { walletTexts } from "../../texts/en/wallet.ts"
+import { availableAfter, changeOf, kindOf } from "./ledger.ts"
+import type { LedgerRow } from "./ledger.ts"
 
-type Entry = Schemas["WalletEntry"]
+const words = walletTexts
 
-const words = texts.wallet
-
-/** What the entry did to what is available; a charge takes what was held before. */
-const changeOf = ({ amount, kind }: Entry): string => {
-  if (kind === "capture") return ""
-  const micro = parseCredits(amount)
-  const signed = kind === "hold" || kind === "late_charge" ? -micro : micro
-  return `${signed > 0n ? "+" : ""}${showCredits(textOfCredits(signed))}`
+interface Shown {
+  /** The rows whose entries are shown. */
+  readonly open: ReadonlySet<string>
+  readonly onToggle: (id: string) => void
 }
 
-const availableOf = ({ held_after: held, settled_after: settled }: Entry): string =>
-  textOfCredits(parseCredits(settled) - parseCredits(held))
-
-/** Of a task, or of a call: the trace leads to both. */
-const Subject = ({ note, task_id: id, trace_id: trace }: Entry) => (
+/** A task or call by its id, else what the operator noted. */
+const Subject = ({ newest: { note, task_id: id } }: LedgerRow) => (
   <>
-    {note !== null && <div>{note}</div>}
-    {id !== null && (
-      <div>
-        <Link to="/wallet" query={{ task_id: id }}>
-          <code title={id}>{id.slice(0, 8)}…</code>
-        </Link>
-      </div>
+    {id === null ? (
+      (note ?? <span class="faint">{words.noNote}</span>)
+    ) : (
+      <Link to={`/open/${id}`}>
+        {words.ofWork} <code title={id}>{id.slice(-8)}</code>
+      </Link>
     )}
-    {id !== null && trace !== null && (
-      <div class="faint">
-        <Link to="/tasks" query={{ trace_id: trace }}>
-          {words.toTask}
-        </Link>
-        {" · "}
-        <Link to="/calls" query={{ trace_id: trace }}>
-          {words.toCall}
-        </Link>
-      </div>
-    )}
+    {id !== null && note !== null && <span class="faint"> {note}</span>}
   </>
 )
 
-export const ledgerColumns: ReadonlyArray<Column<Entry>> = [
-  { title: words.at, cell: ({ created_at: at }) => <Time at={at} /> },
-  { title: words.kind, cell: ({ kind }) => texts.task.entry[kind] },
-  { title: words.amount, isNumber: true, cell: ({ amount }) => <Credits amount={amount} /> },
-  { title: words.change, isNumber: true, cell: (entry) => changeOf(entry) },
+const Entries = ({ entries }: LedgerRow) => (
+  <ul class="entries">
+    {entries.map(({ amount, created_at: at, held_after: held, kind, seq, settled_after }) => (
+      <li key={seq}>
+        {words.kinds[kind]} <Credits amount={amount} />
+        <span class="faint">
+          {" · "}
+          <Time at={at} />
+          {" · "}
+          {words.after(showCredits(settled_after), showCredits(held))}
+        </span>
+      </li>
+    ))}
+  </ul>
+)
+
+export const ledgerColumns = ({ onToggle, open }: Shown): ReadonlyArray<Column<LedgerRow>> => [
+  {
+    title: words.subject,
+    isPlain: true,
+    cell: (row) => (
+      <>
+        <Subject {...row} />
+        {open.has(row.id) && <Entries {...row} />}
+      </>
+    )
+  },
+  { title: words.kind, isPlain: true, cell: (row) => words.kinds[kindOf(row)] },
+  { title: words.change, isNumber: true, cell: (row) => changeOf(row) },
   {
     title: words.availableAfter,
     isNumber: true,
-    cell: (entry) => <Credits amount={availableOf(entry)} />
+    cell: ({ newest }) => <Credits amount={availableAfter(newest)} />
   },
   {
-    title: words.settledAfter,
+    title: words.at,
     isNumber: true,
-    cell: ({ settled_after: after }) => <Credits amount={after} />
+    isPlain: true,
+    cell: ({ newest }) => <Ago at={newest.created_at} />
   },
   {
-    title: words.heldAfter,
-    isNumber: true,
-    cell: ({ held_after: after }) => <Credits amount={after} />
-  },
-  { title: words.subject, cell: (entry) => <Subject {...entry} /> }
+    title: texts.actions,
+    isEnd: true,
+    cell: ({ id, newest }) => (
+      <button
+        type="button"
+        class="quiet square"
+        aria-expanded={open.has(id)}
+        aria-label={words.entriesOf(newest.task_id ?? String(newest.seq))}
+        onClick={() => onToggle(id)}
+      >
+        <Icon name="down" />
+      </button>
+    )
+  }
 ]

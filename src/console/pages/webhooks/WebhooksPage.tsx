@@ -1,25 +1,22 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
 import { pageAfter, readAll } from "../../api/lists.ts"
+import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
-import { Link } from "../../components/Link.tsx"
+import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { SecretDialog } from "../../components/Secret.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
-import { EndpointCard } from "./EndpointCard.tsx"
+import { endpointColumns } from "./endpointColumns.tsx"
 import { EndpointDialogs } from "./EndpointDialogs.tsx"
 import type { Asked, What } from "./EndpointDialogs.tsx"
 import type { Endpoint } from "./endpointForm.ts"
 import { WebhookTabs } from "./WebhookTabs.tsx"
 
 /** What is said of what was done last. */
-type Note =
-  | { readonly delivery: string }
-  | { readonly resent: number }
-  | { readonly cause: unknown }
-  | undefined
+type Note = { readonly resent: number } | { readonly cause: unknown } | undefined
 
 /** `/webhooks`: the endpoints of the user. */
 export default function WebhooksPage() {
@@ -32,16 +29,31 @@ export default function WebhooksPage() {
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
   const [note, setNote] = useState<Note>(undefined)
+  const [tests, setTests] = useState<ReadonlyMap<string, string>>(new Map())
+  const test = async ({ id }: Endpoint) => {
+    try {
+      const sent = await dataOf(
+        api.POST("/manage/v1/webhook-endpoints/{id}/test", { params: { path: { id } } })
+      )
+      setTests((now) => new Map([...now, [id, sent.delivery_id]]))
+    } catch (cause) {
+      setNote({ cause })
+    }
+  }
+  // An attempt that ends may change the state of its endpoint
+  useLive((event) => {
+    if (event.type === "delivery" && asked === undefined) endpoints.reload()
+  })
   const isReadOnly = user !== undefined
   const act = (what: What, endpoint: Endpoint) => {
     setNote(undefined)
-    if (what === "test") void sendTest(endpoint).then(setNote)
+    if (what === "test") void test(endpoint)
     else if (what === "resume") void resume(endpoint).then(setNote).then(endpoints.reload)
     else setAsked({ what, endpoint })
   }
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} about={words.about}>
         {!isReadOnly && (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             {words.create}
@@ -49,7 +61,6 @@ export default function WebhooksPage() {
         )}
       </PageHeader>
       <WebhookTabs />
-      <p class="faint">{words.about}</p>
       <NoteView note={note} />
       <Loaded of={endpoints}>
         {(all) =>
@@ -58,11 +69,12 @@ export default function WebhooksPage() {
               <p>{words.emptyDetail}</p>
             </Empty>
           ) : (
-            <ul class="cards" aria-label={words.endpoints}>
-              {all.map((it) => (
-                <EndpointCard key={it.id} endpoint={it} onAct={act} />
-              ))}
-            </ul>
+            <Table
+              caption={words.endpoints}
+              columns={endpointColumns({ tests, onAct: act, isReadOnly })}
+              rows={all}
+              idOf={({ id }) => id}
+            />
           )
         }
       </Loaded>
@@ -86,17 +98,6 @@ export default function WebhooksPage() {
   )
 }
 
-const sendTest = async ({ id }: Endpoint): Promise<Note> => {
-  try {
-    const { delivery_id: delivery } = await dataOf(
-      api.POST("/manage/v1/webhook-endpoints/{id}/test", { params: { path: { id } } })
-    )
-    return { delivery }
-  } catch (cause) {
-    return { cause }
-  }
-}
-
 const resume = async ({ id }: Endpoint): Promise<Note> => {
   try {
     await dataOf(
@@ -116,13 +117,7 @@ const NoteView = ({ note }: { readonly note: Note }) => {
   if ("cause" in note) return <ProblemView cause={note.cause} />
   return (
     <p class="banner" role="status">
-      {"resent" in note ? (
-        words.resent(note.resent)
-      ) : (
-        <>
-          {words.sent} <Link to={`/webhooks/deliveries/${note.delivery}`}>{words.toDelivery}</Link>
-        </>
-      )}
+      {words.resent(note.resent)}
     </p>
   )
 }

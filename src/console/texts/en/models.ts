@@ -8,11 +8,11 @@ export const modelTexts = {
   kinds: { images: "Image", videos: "Video", audios: "Audio", token: "Text (tokens)" },
   noMatch: "No models match these filters",
   price: "Price",
-  per: { image: "per image", second: "per second", call: "per request" },
-  tier: (name: string) => `per second at ${name}`,
+  per: { image: "/ image", second: "/ second", call: "/ request" },
+  tier: (name: string) => `/ second at ${name}`,
   in: "in",
   out: "out",
-  perMillion: "per million tokens",
+  perMillion: "/ million tokens",
   rates: {
     input: "Input",
     cached_input: "Cached input",
@@ -35,7 +35,6 @@ export const modelTexts = {
   sandbox: "Simulated",
   tryIt: "Try it",
   copyName: "Copy name",
-  allModels: "All models",
   usage: "Usage of this model",
   notFound: "Model not found",
   notFoundDetail: "It may have been removed from the catalog.",
@@ -53,6 +52,5 @@ export const modelTexts = {
   triedInTurn: "An alias. Its models are tried in turn until one starts; the highest price is held",
   inputMost: "Maximum input tokens",
   outputMost: "Maximum output tokens",
-  validUntil: "Price valid until",
-  source: "Price source"
+  validUntil: "Price valid until"
 }

@@ -1,18 +1,23 @@
 /** Texts of endpoints, deliveries and the signature debugger. They load with their pages. */
 export const webhookTexts = {
   title: "Webhooks",
-  about: "The gateway calls your endpoint when something happens to your tasks or your balance.",
+  about: "The gateway calls your endpoints when something happens to your tasks or balance.",
   tabs: "Webhook pages",
   endpoints: "Endpoints",
   deliveries: "Deliveries",
   debugger: "Signature debugger",
-  deliveriesOf: "Deliveries",
+  endpoint: "Endpoint",
+  lastAttempt: "Last attempt",
   empty: "No endpoints yet",
   emptyDetail: "Add an endpoint and send it a test event.",
   create: "Add endpoint",
   change: "Change",
   rotate: "Rotate secret",
   test: "Send test event",
+  testShort: "Send test",
+  testing: "Sending the test event…",
+  testGood: "Test delivered",
+  testBad: "Test failed",
   pause: "Pause",
   resume: "Resume",
   remove: "Delete",
@@ -22,6 +27,7 @@ export const webhookTexts = {
   urlHelp: "https, public",
   description: "Description",
   events: "Events",
+  eventCount: (count: number) => (count === 1 ? "1 event" : `${count} events`),
   eventNames: {
     "task.created": "A task was accepted",
     "task.succeeded": "A task completed",
@@ -34,9 +40,7 @@ export const webhookTexts = {
   active: "Active",
   paused: "Paused",
   failing: (count: number, why: string) =>
-    count === 1
-      ? `Failing: the last attempt failed (${why})`
-      : `Failing: the last ${count} attempts failed (${why})`,
+    count === 1 ? `Failing: ${why}` : `Failing: ${why}, ${count} times in a row`,
   httpStatus: (status: number) => `HTTP ${status}`,
   failures: {
     dns: "name does not resolve",
@@ -63,8 +67,7 @@ export const webhookTexts = {
   pauseTitle: "Pause this endpoint?",
   pauseDetail: (url: string) =>
     `${url} receives no requests until you resume it. Waiting deliveries are skipped; you can send them again.`,
-  sent: "The test event is on its way:",
-  toDelivery: "its delivery",
+  toDelivery: "View delivery",
   recoverTitle: "Resend failed and skipped deliveries",
   recoverDetail: (url: string) => `All deliveries to ${url} created since then, oldest first.`,
   since: "Since",
@@ -106,13 +109,16 @@ export const webhookTexts = {
     attempt: (n: number) => `Attempt ${n}`,
     underWay: "In progress",
     late: (duration: string) => `${duration} after it was due`,
+    bodyHelp: "Indented for reading; Copy has it as it was sent.",
+    attemptsMade: (count: number) => (count === 1 ? "1 attempt" : `${count} attempts`),
+    resendOf: (id: string) => `Resend ${id}`,
     address: "Address",
     answer: "Response",
     noAnswer: "Empty body",
     sentAgain: "The delivery will be sent again.",
     none: "No attempts yet",
     skipped: "The endpoint was paused or deleted before the delivery was sent.",
-    toTask: "Task",
+    toTask: "View task",
     debug: "Debug the signature",
     advice: {
       dns: "The host name does not resolve. Check the address of the endpoint.",

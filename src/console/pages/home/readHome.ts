@@ -1,0 +1,92 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { parseCredits, sumCredits } from "../../format/credits.ts"
+import { promptOf } from "../../format/prompt.ts"
+import { dayAfter, dayOf, daysBetween } from "../../format/time.ts"
+
+const listMax = 100
+const chartDays = 30
+const weekDays = 7
+const shownPictures = 6
+
+/** A result to look at, with its prompt. */
+export interface Shown {
+  readonly id: string
+  readonly prompt: string
+  readonly kind: Schemas["TaskTimeline"]["result_kind"]
+  readonly url: string
+}
+
+/** The lists of tasks have no results yet: the latest few are read one by one. */
+const readShown = async (tasks: ReadonlyArray<Schemas["TaskListItem"]>) => {
+  const completed = tasks.filter(({ status }) => status === "completed").slice(0, shownPictures)
+  const details = await Promise.all(
+    completed.map(({ id }) =>
+      dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } })).catch(() => undefined)
+    )
+  )
+  return details.flatMap((task): ReadonlyArray<Shown> => {
+    const url = task?.result?.[0]
+    if (task === undefined || url === undefined || task.result_kind === "audios") return []
+    return [{ id: task.id, prompt: promptOf(task.body), kind: task.result_kind, url }]
+  })
+}
+
+/** What a user asks first, read at once. */
+export const readHome = async (now: Date) => {
+  const today = dayOf(now)
+  const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
+  const query = pageAfter(listMax, undefined)
+  const running = (status: "pending" | "processing") =>
+    dataOf(api.GET("/manage/v1/tasks", { params: { query: { ...query, status } } }))
+  const [balance, usage, tasks, endpoints, keys, pending, processing] = await Promise.all([
+    dataOf(api.GET("/manage/v1/wallet", {})),
+    dataOf(
+      api.GET("/manage/v1/usage", {
+        params: { query: { from: days[0] ?? today, to: today, ...query } }
+      })
+    ),
+    dataOf(api.GET("/manage/v1/tasks", { params: { query } })),
+    dataOf(api.GET("/manage/v1/webhook-endpoints", { params: { query } })),
+    dataOf(api.GET("/manage/v1/api-keys", { params: { query } })),
+    running("pending"),
+    running("processing")
+  ])
+  const spent = new Map(usage.data.map(({ amount, day }) => [day, amount]))
+  const amounts = days.map((day) => spent.get(day) ?? "0.00")
+  return {
+    balance,
+    days,
+    amounts,
+    tasks: tasks.data,
+    endpoints: endpoints.data,
+    keys: keys.data,
+    running: pending.data.length + processing.data.length,
+    hasMoreRunning: pending.next_cursor !== null || processing.next_cursor !== null,
+    shown: await readShown(tasks.data)
+  }
+}
+
+export type Home = Awaited<ReturnType<typeof readHome>>
+
+/** Credits of the last seven days, and how they compare with the seven before, in percent. */
+export const weekOf = (amounts: ReadonlyArray<string>) => {
+  const spent = sumCredits(amounts.slice(-weekDays))
+  const before = Number(parseCredits(sumCredits(amounts.slice(-2 * weekDays, -weekDays))))
+  const change = Math.round((Number(parseCredits(spent)) / before - 1) * 100)
+  return { spent, change: before === 0 ? undefined : change }
+}
+
+/** How many days the balance lasts at the pace of the last week. `undefined`: nothing was spent. */
+export const runwayOf = (available: string, spentInWeek: string): number | undefined => {
+  const perDay = Number(parseCredits(spentInWeek)) / weekDays
+  return perDay <= 0 ? undefined : Math.max(0, Math.floor(Number(parseCredits(available)) / perDay))
+}
+
+/** Of the latest tasks that have ended, how many succeeded, in percent. */
+export const successOf = (tasks: Home["tasks"]) => {
+  const ended = tasks.filter(({ status }) => status === "completed" || status === "failed")
+  const good = ended.filter(({ status }) => status === "completed")
+  return { count: ended.length, percent: Math.floor((good.length / ended.length) * 100) }
+}

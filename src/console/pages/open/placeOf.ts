@@ -1,0 +1,63 @@
+import { api, dataOf } from "../../api/client.ts"
+import { ApiFailure } from "../../api/problem.ts"
+import { session } from "../../api/session.ts"
+import { viewedUser } from "../../router/location.ts"
+import type { Query } from "../../router/location.ts"
+
+export interface Place {
+  readonly path: string
+  readonly query?: Query
+}
+
+const isTrace = /^[0-9a-f]{32}$/u
+
+/** `undefined`: there is no such thing; any other failure is one. */
+const orNone = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found
+  } catch (cause) {
+    if (cause instanceof ApiFailure && cause.problem.status === 404) return undefined
+    throw cause
+  }
+}
+
+const ofTask = async (id: string): Promise<Place | undefined> => {
+  const params = { path: { id } }
+  const [task, call] = await Promise.all([
+    orNone(dataOf(api.GET("/manage/v1/tasks/{id}", { params }))),
+    orNone(dataOf(api.GET("/manage/v1/calls/{id}", { params })))
+  ])
+  if (task !== undefined) return { path: `/tasks/${id}` }
+  return call === undefined ? undefined : { path: `/calls/${id}` }
+}
+
+/** One thing with this trace opens by itself; several are a list. */
+const ofTrace = async (trace_id: string): Promise<Place | undefined> => {
+  const params = { query: { trace_id, limit: 2 } }
+  const [tasks, calls] = await Promise.all([
+    dataOf(api.GET("/manage/v1/tasks", { params })),
+    dataOf(api.GET("/manage/v1/calls", { params }))
+  ])
+  const [task] = tasks.data
+  const [call] = calls.data
+  if (task !== undefined && tasks.data.length === 1) return { path: `/tasks/${task.id}` }
+  if (task !== undefined) return { path: "/tasks", query: { trace_id } }
+  if (call !== undefined && calls.data.length === 1) return { path: `/calls/${call.id}` }
+  return call === undefined ? undefined : { path: "/calls", query: { trace_id } }
+}
+
+/** The page of an id, as far as the one who asks may see it. */
+export const placeOf = async (text: string): Promise<Place | undefined> => {
+  const id = text.trim()
+  const isOperator = session.value?.role === "operator" && viewedUser() === undefined
+  if (id.startsWith("whd_")) return { path: `/webhooks/deliveries/${id}` }
+  if (id.startsWith("whe_")) return { path: "/webhooks/deliveries", query: { endpoint_id: id } }
+  if (id.startsWith("key_")) return { path: "/usage", query: { api_key_id: id } }
+  if (isOperator) {
+    const user = await orNone(
+      dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
+    )
+    return user === undefined ? undefined : { path: `/users/${id}` }
+  }
+  return isTrace.test(id) ? ofTrace(id) : ofTask(id)
+}

@@ -1,0 +1,54 @@
+import { useState } from "preact/hooks"
+import { Icon } from "../../components/Icon.tsx"
+import { playgroundTexts } from "../../texts/en/playground.ts"
+import type { Rules } from "./mediaFile.ts"
+
+const words = playgroundTexts.media
+
+interface Props {
+  /** Of the field, for those who do not see where it stands. */
+  readonly label: string
+  readonly rules: Rules
+  readonly onFile: (file: File) => void
+}
+
+/** Takes a file that is dropped or chosen. */
+export const FileDrop = ({ label, onFile, rules }: Props) => {
+  const [isOver, setOver] = useState(false)
+  const take = (files: FileList | null | undefined) => {
+    const [file] = files ?? []
+    if (file !== undefined) onFile(file)
+  }
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a keyboard has the input within
+    <label
+      class={isOver ? "drop over" : "drop"}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault()
+        setOver(false)
+        take(event.dataTransfer?.files)
+      }}
+    >
+      <Icon name="upload" />
+      <span>
+        {words.drop}
+        <span class="hidden"> {words.file(label)}</span>
+      </span>
+      <input
+        type="file"
+        class="hidden"
+        accept={rules.media_types.join(",")}
+        onChange={({ currentTarget }) => {
+          take(currentTarget.files)
+          // The same file may be chosen again
+          currentTarget.value = ""
+        }}
+      />
+    </label>
+  )
+}

@@ -1,0 +1,17 @@
+import { useEffect, useRef } from "preact/hooks"
+
+/** Ctrl or ⌘ with Enter sends the form from anywhere in it. */
+export const useCtrlEnter = () => {
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    const { current } = form
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
+      event.preventDefault()
+      current?.requestSubmit()
+    }
+    current?.addEventListener("keydown", onKey)
+    return () => current?.removeEventListener("keydown", onKey)
+  }, [])
+  return form
+}

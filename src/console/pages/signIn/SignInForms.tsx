@@ -1,0 +1,86 @@
+import type { ComponentChildren, TargetedSubmitEvent } from "preact"
+import { useState } from "preact/hooks"
+import { credentialOf, signIn } from "../../api/session.ts"
+import type { Credential } from "../../api/session.ts"
+import { TextField } from "../../components/Field.tsx"
+import { ProblemView } from "../../components/States.tsx"
+import { texts } from "../../texts/en.ts"
+
+interface FormProps {
+  readonly label: string
+  /** What is exchanged. */
+  readonly credential: () => Credential
+  readonly isPrimary?: boolean
+  readonly children?: ComponentChildren
+}
+
+export const SignInForm = ({ children, credential, isPrimary = false, label }: FormProps) => {
+  const [state, setState] = useState<{ isBusy: boolean; cause?: unknown }>({ isBusy: false })
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    setState({ isBusy: true })
+    try {
+      await signIn(credential())
+    } catch (cause) {
+      setState({ isBusy: false, cause })
+    }
+  }
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      {children}
+      {state.cause !== undefined && <ProblemView cause={state.cause} />}
+      <button type="submit" class={isPrimary ? "primary" : ""} disabled={state.isBusy}>
+        {label}
+      </button>
+    </form>
+  )
+}
+
+export const PasswordForm = () => {
+  const [email, setEmail] = useState("")
+  const [password, setPassword] = useState("")
+  return (
+    <SignInForm
+      label={texts.signIn.withPassword}
+      credential={() => ({ email, password })}
+      isPrimary
+    >
+      <TextField
+        label={texts.signIn.email}
+        type="email"
+        autocomplete="username"
+        required
+        value={email}
+        onText={setEmail}
+      />
+      <TextField
+        label={texts.signIn.password}
+        type="password"
+        autocomplete="current-password"
+        required
+        value={password}
+        onText={setPassword}
+      />
+    </SignInForm>
+  )
+}
+
+export const SecretForm = () => {
+  const [secret, setSecret] = useState("")
+  return (
+    <details class="other">
+      <summary>{texts.signIn.other}</summary>
+      <SignInForm label={texts.signIn.withSecret} credential={() => credentialOf(secret.trim())}>
+        <TextField
+          label={texts.signIn.secret}
+          help={texts.signIn.secretHelp}
+          type="password"
+          autocomplete="off"
+          required
+          value={secret}
+          onText={setSecret}
+        />
+      </SignInForm>
+    </details>
+  )
+}

@@ -1,0 +1,299 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Locator } from "playwright-core"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { act, goTo, opened } from "../../support/consoleSteps.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { Running } from "../../support/running.ts"
+
+/** Faults that people met in the console, each as it must not be again. */
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const playground = "/playground?model=alibaba%2Ftext-to-image-max"
+
+/** All of it is on the screen, without scrolling. */
+const assertInSight = async ({ page }: ConsolePage, what: Locator) => {
+  const box = await what.boundingBox()
+  const height = page.viewportSize()?.height ?? 0
+  assert.isNotNull(box)
+  assert.isAtLeast(box?.y ?? -1, 0)
+  assert.isAtMost((box?.y ?? height) + Math.min(box?.height ?? 0, height / 2), height)
+}
+
+const runIsInSight = async (it: ConsolePage) => {
+  const { page } = it
+  await it.open(playground)
+  const run = page.getByRole("button", { name: "Run", exact: true })
+  await run.waitFor()
+  await assertInSight(it, run)
+  await page.getByLabel("Prompt (required)").fill("A lighthouse at night")
+  // By the keyboard, from the field
+  await page.keyboard.press("Control+Enter")
+  const image = page.getByRole("img", { name: "Result image 1" })
+  await image.waitFor()
+  await assertInSight(it, image)
+  await assertInSight(it, page.getByRole("button", { name: "Run again" }))
+  assert.match(page.url(), /&task=[0-9a-f-]{36}$/u)
+}
+
+/** A reload keeps the prompt and the run; a link restores them in another tab. */
+const reloadKeeps = async (it: ConsolePage) => {
+  const { context, page } = it
+  await page.reload()
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+  assert.strictEqual(
+    await page.getByLabel("Prompt (required)").inputValue(),
+    "A lighthouse at night"
+  )
+  const other = await context.newPage()
+  await other.goto(page.url())
+  await other.getByRole("img", { name: "Result image 1" }).waitFor()
+  await other.getByText("A lighthouse at night").first().waitFor()
+  await other.close()
+  await it.open("/playground?kind=token")
+  await page.getByLabel("Message (required)").fill("Hello")
+  await page.getByRole("button", { name: "Send" }).click()
+  await page.getByText(/credits · \d+ tokens in/u).waitFor()
+  await page.reload()
+  await page.getByText(/credits · \d+ tokens in/u).waitFor()
+}
+
+/** Whoever signs in next in this tab finds nothing of it. */
+const nothingIsLeft = async (it: ConsolePage) => {
+  const { page } = it
+  await page.getByRole("button", { name: /Account menu/u }).click()
+  await page.getByRole("button", { name: "Sign out" }).click()
+  await opened(it, "Sign in")
+  assert.strictEqual(await page.evaluate("sessionStorage.length"), 0)
+}
+
+const backKeepsRows = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Tasks")
+  await page.getByRole("button", { name: "Show more" }).click()
+  const rows = page.getByRole("row")
+  await rows.nth(60).waitFor()
+  const count = await rows.count()
+  const link = rows.nth(58).getByRole("link")
+  await link.scrollIntoViewIfNeeded()
+  const place = await page.evaluate<number>("scrollY")
+  assert.isAbove(place, 500)
+  await link.click()
+  await page.getByRole("heading", { name: "Timeline" }).waitFor()
+  assert.strictEqual(await page.evaluate("scrollY"), 0)
+  await page.goBack()
+  await rows.nth(60).waitFor()
+  assert.strictEqual(await rows.count(), count)
+  await page.waitForFunction(`Math.abs(scrollY - ${place}) < 3`)
+}
+
+const barStays = async (it: ConsolePage) => {
+  await it.page.evaluate("scrollTo(0, 900)")
+  await assertInSight(it, it.page.getByRole("banner"))
+  await assertInSight(it, it.page.getByRole("navigation").getByRole("link").first())
+}
+
+/** A model, vendor or key is chosen from a list; an amount applies without leaving its field. */
+const filtersAreLists = async (it: ConsolePage) => {
+  const { page } = it
+  await page.getByRole("button", { name: "Filters" }).click()
+  for (const name of ["Model", "Vendor", "API key"]) {
+    assert.strictEqual(
+      await page.getByLabel(name, { exact: true }).evaluate((one) => one.tagName),
+      "SELECT"
+    )
+  }
+  await page.getByLabel("Minimum cost").pressSequentially("5000")
+  await page.waitForURL(/min_cost=5000/u)
+  await page.getByText("No tasks match these filters").waitFor()
+  await page.getByRole("button", { name: "Clear" }).click()
+}
+
+const amountIsRefusedOnce = async (it: ConsolePage) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await goTo(it, "Wallet")
+  await page.getByRole("button", { name: "Set alert" }).click()
+  await dialog.getByLabel("Amount").fill("12,50")
+  await dialog.getByRole("button", { name: "Save" }).click()
+  await dialog.getByText("Enter an amount with").waitFor()
+  assert.strictEqual(await dialog.getByText("Enter an amount with").count(), 1)
+  assert.strictEqual(await dialog.getByText("Something went wrong").count(), 0)
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "detached" })
+}
+
+/** A ledger row leads to its task or call, whichever it is, and opens to its entries. */
+const ledgerLeads = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Wallet")
+  const charge = page.getByRole("row").filter({ hasText: "Charge" }).filter({ hasText: "−7.50" })
+  await charge.first().getByRole("button").click()
+  await page.getByText(/^Hold 7\.50/u).waitFor()
+  await charge.first().getByRole("link").click()
+  await page.getByRole("heading", { name: "Timeline" }).waitFor()
+  // Its moments have their distance from the first
+  await page
+    .getByText(/^\+\d+\.\d\d s$/u)
+    .first()
+    .waitFor()
+  await goTo(it, "Wallet")
+  const call = page.getByRole("row").filter({ hasText: "Charge", hasNotText: "7.50" })
+  await call.first().getByRole("link").click()
+  await opened(it, "Call")
+}
+
+const secretStays = async (it: ConsolePage) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await goTo(it, "Keys")
+  await page.getByRole("button", { name: "Create key" }).click()
+  await dialog.getByLabel("Name").fill("kept")
+  await dialog.getByRole("button", { name: "Create key" }).click()
+  await dialog.getByText("Copy it now").waitFor()
+  await page.keyboard.press("Escape")
+  await page.keyboard.press("Escape")
+  assert.match((await dialog.locator("code").first().textContent()) ?? "", /^sk-/u)
+  await dialog.getByText(/curl .*\/v1\/models/u).waitFor()
+  await dialog.getByRole("button", { name: "Done" }).click()
+}
+
+const consoleKeyHasNoRotate = async (it: ConsolePage) => {
+  const { page } = it
+  await page.getByRole("button", { name: "Actions for Console", exact: true }).click()
+  await page.getByRole("button", { name: "Revoke Console" }).waitFor()
+  assert.strictEqual(await page.getByRole("button", { name: "Rotate Console" }).count(), 0)
+  await page.keyboard.press("Escape")
+}
+
+const pricesHaveNoSource = async (it: ConsolePage) => {
+  await it.open("/models/alibaba/text-to-image-max")
+  await it.page.getByText("/ image").waitFor()
+  const text = await it.page.getByRole("main").innerText()
+  assert.notMatch(text, /source|reseller|unverified|quote/iu)
+}
+
+/** Ctrl+K leads to a page by its name, and to anything by its id. */
+const paletteLeads = async (it: ConsolePage, taskId: string) => {
+  const { page } = it
+  const search = page.getByRole("combobox", { name: "Search or go to…" })
+  await page.keyboard.press("Control+k")
+  await search.fill("usa")
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await page.keyboard.press("Enter")
+  await opened(it, "Usage")
+  await page.keyboard.press("Control+k")
+  await search.fill(taskId)
+  await page.keyboard.press("Enter")
+  await opened(it, "A lighthouse at night")
+  await page.keyboard.press("Control+k")
+  await search.fill("0000-nothing")
+  await page.keyboard.press("Enter")
+  await page.getByText("Nothing of yours has the id 0000-nothing").waitFor()
+}
+
+const auditIsReadable = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Audit", "Audit log")
+  await page.getByRole("cell", { name: "Create API key", exact: true }).first().waitFor()
+  assert.strictEqual(await page.locator(".action").getByText(/^List/u).count(), 0)
+}
+
+/** A dialog keeps what was typed when its session has ended. */
+const expiryKeepsDialog = async (it: ConsolePage) => {
+  const { context, page } = it
+  const dialog = page.getByRole("dialog", { name: "Create key" })
+  await goTo(it, "Keys")
+  await page.getByRole("button", { name: "Create key" }).click()
+  await dialog.getByLabel("Name").fill("typed before")
+  await context.clearCookies()
+  await dialog.getByRole("button", { name: "Create key" }).click()
+  const again = page.getByRole("dialog", { name: "Sign in again" })
+  await again.getByText("Use an API key").click()
+  return { again, dialog }
+}
+
+const days = async (it: ConsolePage) => {
+  const { page } = it
+  await it.open("/usage")
+  const chart = page.getByRole("slider")
+  await chart.waitFor()
+  // Only days with use have a bar, and today is on the screen
+  assert.strictEqual(await page.locator(".bar").count(), 1)
+  const box = await page.locator(".bar").boundingBox()
+  assert.isAtMost((box?.x ?? 1000) + (box?.width ?? 0), 390)
+  assert.isAbove(await page.locator(".gridline").count(), 1)
+  await page.locator(".slot").last().hover()
+  await page.locator(".tip").waitFor()
+  await it.assertFits()
+}
+
+describe("the console no longer", () => {
+  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    const post = (url: string, key: string, to: string, body: unknown) =>
+      fetch(`${url}${to}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      }).then((response) => response.text())
+
+    it.effect(
+      "hides Run, forgets rows, places, prompts and dialogs, or says a fault twice",
+      () =>
+        Effect.gen(function* () {
+          const { key, url, userId } = yield* Running
+          const screen = yield* consolePage({ width: 1440, height: 900 })
+          yield* signInOnPage(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            await runIsInSight(screen)
+            const taskId = new URL(screen.page.url()).searchParams.get("task") ?? ""
+            await reloadKeeps(screen)
+            await post(url, key, "/v1/chat/completions", {
+              model: "gpt-5-mini",
+              messages: [{ role: "user", content: "Hello" }]
+            })
+            await ledgerLeads(screen)
+            const tasks = Array.from({ length: 62 }, (_, n) => n)
+            for (const n of tasks) await post(url, key, path, { prompt: `[[sim:fail]] ${n}` })
+            await backKeepsRows(screen)
+            await barStays(screen)
+            await filtersAreLists(screen)
+            await amountIsRefusedOnce(screen)
+            await secretStays(screen)
+            await consoleKeyHasNoRotate(screen)
+            await pricesHaveNoSource(screen)
+            await paletteLeads(screen, taskId)
+            await auditIsReadable(screen)
+            const { again, dialog } = await expiryKeepsDialog(screen)
+            await again.getByLabel("API key or operator token").fill(key)
+            await again.getByRole("button", { name: "Sign in with this key" }).click()
+            await again.waitFor({ state: "detached" })
+            await dialog.getByRole("button", { name: "Create key" }).click()
+            await screen.page.getByRole("dialog").getByRole("button", { name: "Done" }).click()
+            await screen.page.getByRole("link", { name: "typed before" }).waitFor()
+            await act(screen, "typed before", "Revoke typed before")
+            await screen.page.keyboard.press("Escape")
+            await screen.open(playground)
+            await screen.page.getByLabel("Prompt (required)").waitFor()
+            await nothingIsLeft(screen)
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      240_000
+    )
+
+    it.effect(
+      "draws days without use, or today off the screen of a phone",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage({ width: 390, height: 844 })
+          yield* signInOnPage(screen, adminToken, userId)
+          yield* Effect.promise(() => days(screen))
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      180_000
+    )
+  })
+})

@@ -1,0 +1,190 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Locator } from "playwright-core"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { opened } from "../../support/consoleSteps.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { png } from "../../support/media.ts"
+import { Running } from "../../support/running.ts"
+
+/** What people do most, and how many clicks from Home it takes. docs/console-design.md#aims */
+
+const hook = "https://127.0.0.1/hook"
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+interface Job {
+  readonly it: ConsolePage
+  /** Counts. A choice in a list and a chosen file count as a click. */
+  readonly click: (what: Locator) => Promise<void>
+  readonly count: () => void
+}
+
+const link = ({ it: { page } }: Job, name: string | RegExp) =>
+  page.getByRole("link", { name, ...(typeof name === "string" ? { exact: true } : {}) }).first()
+
+const button = ({ it: { page } }: Job, name: string | RegExp) =>
+  page.getByRole("button", { name, ...(typeof name === "string" ? { exact: true } : {}) }).first()
+
+const createKey = async (job: Job) => {
+  const { page } = job.it
+  const dialog = page.getByRole("dialog")
+  await job.click(link(job, "Keys"))
+  await job.click(button(job, "Create key"))
+  await page.keyboard.type("program")
+  await job.click(dialog.getByRole("button", { name: "Create key" }))
+  await job.click(dialog.getByRole("button", { name: "Copy API key" }))
+  await dialog.getByText("Copied").waitFor()
+}
+
+const firstImage = async (job: Job) => {
+  const { page } = job.it
+  await job.click(link(job, "New image"))
+  await page.getByLabel("Prompt (required)").fill("A lighthouse")
+  await job.click(button(job, "Run"))
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+}
+
+const editImage = async (job: Job) => {
+  const { page } = job.it
+  await job.click(link(job, "New image"))
+  await page.getByLabel("Model").selectOption("alibaba/image-edit")
+  job.count()
+  await page.getByLabel(/for Images/u).setInputFiles({
+    name: "own.png",
+    mimeType: "image/png",
+    buffer: Buffer.from(png({ width: 500, height: 500 }))
+  })
+  job.count()
+  await page.getByLabel("Prompt (required)").fill("A hat")
+  await job.click(button(job, "Run"))
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+}
+
+const chat = async (job: Job) => {
+  const { page } = job.it
+  await job.click(link(job, "New chat"))
+  await page.getByLabel("Message (required)").fill("Hello")
+  await job.click(button(job, "Send"))
+  await page.getByText(/credits · \d+ tokens in/u).waitFor()
+}
+
+const whyFailed = async (job: Job) => {
+  const { page } = job.it
+  await job.click(page.getByRole("row").filter({ hasText: "Failed" }).getByRole("link").first())
+  await page.locator(".problem-title").waitFor()
+}
+
+const resend = async (job: Job) => {
+  const { page } = job.it
+  await job.click(link(job, "A webhook endpoint is failing"))
+  await job.click(button(job, /^Resend whd_/u))
+  await page.getByRole("cell", { name: "Delivered" }).first().waitFor()
+}
+
+const testEndpoint = async (job: Job) => {
+  const { page } = job.it
+  await job.click(link(job, "Webhooks"))
+  await job.click(button(job, /^Send test event/u))
+  await page.getByText("Test delivered, HTTP 200").waitFor()
+}
+
+const spendByKey = async (job: Job) => {
+  const { page } = job.it
+  await job.click(link(job, "This month by key"))
+  await page.getByRole("columnheader", { name: "Key" }).waitFor()
+  await page
+    .getByRole("cell", { name: /\d+\.\d\d/u })
+    .first()
+    .waitFor()
+}
+
+const topUp = async (job: Job) => {
+  const { page } = job.it
+  const dialog = page.getByRole("dialog")
+  await job.click(link(job, "Users"))
+  await job.click(button(job, "Top up user@localhost"))
+  await dialog.getByLabel("Amount").fill("12.5")
+  await dialog
+    .getByText(/^user@localhost: [\d,.]+ credits available, afterward [\d,.]+$/u)
+    .waitFor()
+  await job.click(dialog.getByRole("button", { name: "Top up" }))
+  await dialog.waitFor({ state: "detached" })
+}
+
+/** The receiver fails until it is mended. */
+const receiver = { status: 500 }
+
+describe("the jobs that people come for", () => {
+  layer(
+    consoleGateway({}, () => Effect.sync(() => mockOutcome(receiver.status))),
+    { excludeTestServices: true, timeout: "120 seconds" }
+  )((it) => {
+    /** From Home, with as many clicks at most. */
+    const run = (screen: ConsolePage, clicksMax: number, story: (job: Job) => Promise<void>) =>
+      Effect.promise(async () => {
+        await screen.open("")
+        await opened(screen, "Home")
+        let clicks = 0
+        const count = () => {
+          clicks += 1
+        }
+        const click = async (what: Locator) => {
+          count()
+          await what.click()
+        }
+        await story({ it: screen, click, count })
+        assert.isAtMost(clicks, clicksMax, story.name)
+      })
+
+    it.effect(
+      "take a user a few clicks from Home",
+      () =>
+        Effect.gen(function* () {
+          const { key, url, userId } = yield* Running
+          const screen = yield* consolePage({ width: 1440 })
+          yield* signInOnPage(screen, adminToken, userId)
+          yield* run(screen, 2, firstImage)
+          yield* run(screen, 4, createKey)
+          yield* run(screen, 4, editImage)
+          yield* run(screen, 2, chat)
+          const send = (to: string, body: unknown) =>
+            Effect.promise(async () => {
+              const response = await fetch(`${url}${to}`, {
+                method: "POST",
+                headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+                body: JSON.stringify(body)
+              })
+              assert.isTrue(response.ok, await response.text())
+            })
+          const events = ["task.failed"]
+          yield* send("/manage/v1/webhook-endpoints", { url: hook, events })
+          yield* send(path, { prompt: "[[sim:fail]]" })
+          yield* Effect.promise(async () => {
+            await screen.open("/webhooks")
+            await screen.page.getByText(/^Failing: HTTP 500/u).waitFor()
+          })
+          yield* run(screen, 2, whyFailed)
+          receiver.status = 200
+          yield* run(screen, 3, resend)
+          yield* run(screen, 2, testEndpoint)
+          yield* run(screen, 1, spendByKey)
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      180_000
+    )
+
+    it.effect(
+      "take an operator as few",
+      () =>
+        Effect.gen(function* () {
+          const screen = yield* consolePage({ width: 1440 })
+          yield* signInOnPage(screen, adminToken, null)
+          yield* run(screen, 3, topUp)
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      180_000
+    )
+  })
+})
