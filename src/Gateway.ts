@@ -81,7 +81,7 @@ import * as UserLayers from "./users/Layers.ts"
 import { ManageReplays } from "./users/ManageReplays.ts"
 import { Accounts } from "./vendors/accounts/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
-import { NamedHosts } from "./vendors/NamedHosts.ts"
+import { GuardedConnector, NamedHosts } from "./vendors/NamedHosts.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
 import { Wallet } from "./wallet/Wallet.ts"
@@ -147,6 +147,12 @@ const namedHosts = Layer.effect(
   Effect.flatMap(EgressGuard, (guard) => guard.dispatcher())
 )
 
+/** Connects to vendors whose base a catalog file names. */
+export const guardedConnector = Layer.effect(
+  GuardedConnector,
+  Effect.map(EgressGuard, ({ connector }) => connector)
+)
+
 /** Everything that calls other systems or reads files. */
 export const adapters = Layer.unwrap(
   Effect.gen(function* () {
@@ -169,12 +175,12 @@ export const adapters = Layer.unwrap(
       config.artifactStore._tag === "Directory"
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
-      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
+      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
       LiveVendors.layer({
         simulator: makeSimulator({ delay: config.simulatorDelay }),
         mayDisableInspection: config.dashScopeInspectionOptOut
-      }).pipe(Layer.provide(namedHosts), Layer.provideMerge(Accounts.layer(config.accounts)))
-    ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
+      }).pipe(Layer.provide(namedHosts), Layer.provideMerge(Accounts.layerConfigured))
+    ).pipe(Layer.provideMerge(catalog), Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )
 

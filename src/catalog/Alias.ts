@@ -4,7 +4,7 @@ import { PathSegment } from "./PathSegment.ts"
 
 /** `vendor/model` of a row of the catalog. */
 const ModelName = Schema.String.check(
-  Schema.isPattern(/^[^/]+\/[^/]+$/u, { expected: "a model as vendor/model" })
+  Schema.isPattern(/^[^/]+(?:\/[^/]+)+$/u, { expected: "a model as vendor/model" })
 )
 
 const AliasTarget = Schema.Struct({

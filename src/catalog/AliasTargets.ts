@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { aliasKey, nameOf, vendorOf } from "./Alias.ts"
 import type { Alias } from "./Alias.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
+import { unversionedName } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { quote } from "./Price.ts"
 
@@ -74,7 +75,7 @@ export const resolveAliases = (
 export const routeOf = (
   routes: ReadonlyArray<OpenRoute>,
   like: OpenRoute,
-  { vendor }: TokenModel
+  { vendor }: Pick<TokenModel, "vendor">
 ): Option.Option<OpenRoute> => {
   if (vendor === like.vendor) return Option.some(like)
   const { meter } = like
@@ -86,7 +87,7 @@ export const routeOf = (
         it.meter.per === "tokens" &&
         meter.per === "tokens" &&
         it.meter.protocol === meter.protocol &&
-        it.path.split("{model}").at(-1) === like.path.split("{model}").at(-1)
+        unversionedName(it) === unversionedName(like)
     )
   )
 }

@@ -1,8 +1,7 @@
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { makeVersion } from "./CatalogContent.ts"
 import type { CatalogVersion, HashedContent } from "./CatalogContent.ts"
-import { builtIn, readFile } from "./CatalogSource.ts"
-import type { CatalogError } from "./CatalogSource.ts"
+import { builtIn, CatalogError, readFile } from "./CatalogSource.ts"
 
 /** Vendors, models, upstream models and prices. docs/catalog.md */
 export class Catalog extends Context.Service<
@@ -13,10 +12,12 @@ export class Catalog extends Context.Service<
     readonly replace: (version: CatalogVersion) => void
     /** `CATALOG_FILE` as it is now, or the built-in catalog. Replaces nothing. */
     readonly read: Effect.Effect<HashedContent, CatalogError>
+    /** A fault of the file that only others can find. */
+    readonly faulty: (errors: CatalogError["errors"]) => CatalogError
   }
 >()("gateway/catalog/Catalog") {
   /** The built-in catalog. */
-  static readonly layer = Layer.sync(this, () => make(builtIn, Effect.succeed(builtIn)))
+  static readonly layer = Layer.sync(this, () => make(builtIn, Effect.succeed(builtIn), ""))
 
   /** The built-in catalog as changed by a JSON file. */
   static readonly layerFile = (path: string) =>
@@ -25,14 +26,15 @@ export class Catalog extends Context.Service<
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
         const read = Effect.provideService(readFile(path), FileSystem.FileSystem, files)
-        return make(yield* read, read)
+        return make(yield* read, read, path)
       })
     )
 }
 
 const make = (
   first: HashedContent,
-  read: Effect.Effect<HashedContent, CatalogError>
+  read: Effect.Effect<HashedContent, CatalogError>,
+  file: string
 ): Catalog["Service"] => {
   let version = makeVersion(first, null)
   return {
@@ -40,6 +42,7 @@ const make = (
     replace: (next) => {
       version = next
     },
-    read
+    read,
+    faulty: (errors) => new CatalogError({ file, errors })
   }
 }

@@ -9,6 +9,7 @@ import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { taskRouteOf } from "./OtherRoute.ts"
 import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
+import { CatalogProvider } from "./Vendors.ts"
 
 /**
  * The complete catalog: built-in models and prices with the changes of a file. Its text means the same to
@@ -18,6 +19,8 @@ export const CatalogContent = Schema.Struct({
   models: Schema.Array(CatalogEntry),
   tokenModels: Schema.Array(TokenModel),
   routes: Schema.Array(OpenRoute),
+  /** Beside the built-in ones. */
+  providers: Schema.Array(CatalogProvider),
   /** Absent when there is none. */
   aliases: Schema.optionalKey(Schema.Array(Alias))
 })
@@ -101,7 +104,7 @@ const taskModelsOf = (
   )
 
 export const makeVersion = (source: HashedContent, id: number | null): CatalogVersion => {
-  const { aliases = [], models, routes, tokenModels } = source.content
+  const { aliases = [], models, providers, routes, tokenModels } = source.content
   const { calls, tasks } = resolveAliases(aliases, { models, tokenModels })
   const byPath = new Map(models.map((entry) => [pathKey(entry), entry]))
   return {
@@ -109,7 +112,7 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
     id,
     all: models,
     upstream: makeUpstreamCatalog(
-      { routes, tokenModels, aliases: calls, taskModels: taskModelsOf(models, tasks) },
+      { providers, routes, tokenModels, aliases: calls, taskModels: taskModelsOf(models, tasks) },
       id
     ),
     aliases: tasks,

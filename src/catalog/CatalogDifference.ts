@@ -4,9 +4,9 @@ import { CatalogContent, pathKey } from "./CatalogContent.ts"
 import { pointerOf } from "./FieldFaults.ts"
 import { routeKey, tokenModelKey } from "./UpstreamCatalog.ts"
 
-/** A model that makes media, one that is paid by the token, a route, or an alias. */
+/** A model that makes media, one that is paid by the token, a vendor, a route, or an alias. */
 export interface RowName {
-  readonly type: "media" | "token" | "route" | "alias"
+  readonly type: "media" | "token" | "vendor" | "route" | "alias"
   /** Its path. */
   readonly id: string
 }
@@ -50,7 +50,7 @@ const valuesOf = (row: object): Values => {
 }
 
 const rowsOf = (content: CatalogContent): ReadonlyMap<string, Row> => {
-  const { aliases = [], models, routes, tokenModels } = encode(content)
+  const { aliases = [], models, providers, routes, tokenModels } = encode(content)
   const rows: ReadonlyArray<Row> = [
     ...models.map((row, index) => ({
       type: "media" as const,
@@ -62,6 +62,7 @@ const rowsOf = (content: CatalogContent): ReadonlyMap<string, Row> => {
       id: idOf(content.tokenModels[index], tokenModelKey),
       values: valuesOf(row)
     })),
+    ...providers.map((row) => ({ type: "vendor" as const, id: row.name, values: valuesOf(row) })),
     ...routes.map((row, index) => ({
       type: "route" as const,
       id: idOf(content.routes[index], routeKey),

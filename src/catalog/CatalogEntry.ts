@@ -7,6 +7,7 @@ import { PathSegment } from "./PathSegment.ts"
 import { PriceRule } from "./Price.ts"
 import { priceRowFields } from "./PriceRow.ts"
 import { UpstreamInput } from "./UpstreamInput.ts"
+import { Vendor } from "./Vendors.ts"
 
 /** The last segment of a create path. docs/reference/tasks.md#paths */
 export const Action = Schema.Literals(["generation", "edit"])
@@ -92,6 +93,8 @@ export const CatalogFile = Schema.Struct({
     })
   ),
   remove: Schema.optionalKey(Schema.Array(Label)),
+  /** Vendors of language models, added or replaced. ADR 0296 */
+  vendors: Schema.optionalKey(Schema.Array(Vendor)),
   /** Upstream routes, added or replaced. ADR 0073. */
   routes: Schema.optionalKey(Schema.Array(OpenRoute)),
   /** Language models with their token prices, added or replaced. */

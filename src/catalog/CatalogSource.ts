@@ -1,5 +1,7 @@
 import { Array as Arr, Effect, FileSystem, Schema } from "effect"
 import { FieldFault } from "../domain/Problem.ts"
+import { builtInProviders } from "../domain/Provider.ts"
+import type { Dialect } from "../domain/Provider.ts"
 import { aliasFaults } from "./AliasFaults.ts"
 import { builtInEntries } from "./BuiltInModels.ts"
 import { hashed, pathKey } from "./CatalogContent.ts"
@@ -7,9 +9,12 @@ import type { CatalogContent, HashedContent } from "./CatalogContent.ts"
 import { CatalogFile } from "./CatalogEntry.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
+import { builtInRoutes, dialectRoute } from "./OpenRoutes.ts"
 import { orderFaults } from "./PriceRow.ts"
 import type { PriceRow } from "./PriceRow.ts"
 import { makeUpstreamCatalog, tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
+import { tokenModelsOf } from "./Vendors.ts"
+import type { Vendor } from "./Vendors.ts"
 
 /** `CATALOG_FILE` cannot be used: the places in the file and their faults. Startup fails with it; a reload changes nothing. */
 export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
@@ -57,8 +62,14 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
   const rows: ReadonlyArray<readonly [string, Omit<PriceRow<unknown>, "price">]> = [
     ...Object.entries(file.change ?? {}).map(([label, row]) => [`change/${label}`, row] as const),
     ...(file.add ?? []).map((row, index) => [`add/${index}`, row] as const),
-    ...(file.tokenModels ?? []).map((row, index) => [`tokenModels/${index}`, row] as const)
+    ...(file.tokenModels ?? []).map((row, index) => [`tokenModels/${index}`, row] as const),
+    ...(file.vendors ?? []).flatMap(({ models = [] }, at) =>
+      models.map((row, index) => [`vendors/${at}/models/${index}`, row] as const)
+    )
   ]
+  const { vendors = [] } = file
+  const { providers, routes, tokenModels } = content
+  const upstream = makeUpstreamCatalog({ providers, routes, tokenModels })
   const path = firstTwice(models.map(pathKey))
   const model = firstTwice((file.tokenModels ?? []).map(tokenModelKey))
   return [
@@ -74,12 +85,55 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
     ...(model === undefined
       ? []
       : [{ pointer: "#/tokenModels", detail: `Two rows have the model ${model}` }]),
-    ...aliasFaults(file.aliases ?? [], {
-      models,
-      ...makeUpstreamCatalog({ routes: content.routes, tokenModels: content.tokenModels })
-    })
+    ...vendors.flatMap((vendor, index) => vendorFaults(vendor, ["vendors", index], vendors)),
+    ...(file.routes ?? []).flatMap(({ provider }, index) =>
+      upstream.provider(provider) === undefined
+        ? [{ pointer: pointerOf(["routes", index, "provider"]), detail: noProvider(provider) }]
+        : []
+    ),
+    ...aliasFaults(file.aliases ?? [], { ...upstream, models })
   ]
 }
+
+const noProvider = (name: string): string =>
+  `There is no provider ${name}: an entry of vendors opens one`
+
+/** Names whose accounts or paths belong to what is built in. */
+const takenNames: ReadonlySet<string> = new Set([
+  ...builtInProviders.map(({ name }) => name),
+  ...builtInRoutes.map(({ vendor }) => vendor),
+  ...builtInEntries.map(({ vendor }) => vendor)
+])
+
+const vendorFaults = (
+  vendor: Vendor,
+  path: ReadonlyArray<PropertyKey>,
+  all: ReadonlyArray<Vendor>
+): ReadonlyArray<FieldFault> => {
+  const { dialect, name, routes } = vendor
+  const fault = (at: ReadonlyArray<PropertyKey>, detail: string): FieldFault => ({
+    pointer: pointerOf([...path, ...at]),
+    detail
+  })
+  const model = firstTwice(tokenModelsOf(vendor).map(tokenModelKey))
+  const isTaken = takenNames.has(name)
+  const isSecond = all.find((other) => other.name === name) !== vendor
+  return [
+    ...(isTaken ? [fault(["name"], `The vendor ${name} is built in`)] : []),
+    ...(isSecond ? [fault(["name"], `Two vendors have the name ${name}`)] : []),
+    ...routes.flatMap((route, index) =>
+      dialectRoute(dialect, route) === undefined
+        ? [fault(["routes", index], `Expected a route of the dialect: ${dialectPaths(dialect)}`)]
+        : []
+    ),
+    ...(model === undefined ? [] : [fault(["models"], `Two rows have the model ${model}`)])
+  ]
+}
+
+const dialectPaths = (dialect: Dialect): string =>
+  [
+    ...new Set(builtInRoutes.filter(({ provider }) => provider === dialect).map(({ path }) => path))
+  ].join(", ")
 
 // In two steps, so that the fault of a decoded value does not begin with "Expected a string"
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))

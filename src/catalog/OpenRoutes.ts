@@ -1,10 +1,8 @@
 import { Schema } from "effect"
-import { PathSegment } from "./PathSegment.ts"
+import type { Dialect } from "../domain/Provider.ts"
+import { ModelId, PathSegment } from "./PathSegment.ts"
 import { Amount, TokenPrice } from "./Price.ts"
 import { priceRowFields } from "./PriceRow.ts"
-
-/** The provider whose account serves a route. */
-const ProviderName = Schema.Literals(["openai", "anthropic", "gemini", "dashscope"])
 
 /** Where the response has its usage, and the request its limit of tokens. */
 export const UsageProtocol = Schema.Literals([
@@ -28,7 +26,8 @@ const Meter = Schema.Union([
 export const OpenRoute = Schema.Struct({
   /** Path segment after `/vendors/`. */
   vendor: PathSegment,
-  provider: ProviderName,
+  /** The provider whose account serves it. */
+  provider: PathSegment,
   method: Schema.Literals(["GET", "POST", "DELETE"]),
   /** The upstream path; `{model}` is one segment, or the part of a segment before a colon. */
   path: Schema.String.check(
@@ -44,7 +43,7 @@ export type OpenRoute = typeof OpenRoute.Type
 export const TokenModel = Schema.Struct({
   vendor: PathSegment,
   /** The upstream's model id; with a date appended it is the same model. */
-  model: PathSegment,
+  model: ModelId,
   price: TokenPrice,
   ...priceRowFields(TokenPrice),
   /**
@@ -99,3 +98,15 @@ export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   ...googleRoutes("/v1beta"),
   ...googleRoutes("/v1")
 ]
+
+const withoutVersion = (path: string): string => path.replace(/^\/v\d[a-z0-9]*(?=\/)/u, "")
+
+/** What a route is called whatever the version of its API: `POST /chat/completions`. */
+export const unversionedName = ({ method, path }: OpenRoute): string =>
+  `${method} ${withoutVersion(path)}`
+
+/** The route of a dialect behind a path with any version segment, or none. */
+export const dialectRoute = (dialect: Dialect, path: string): OpenRoute | undefined =>
+  builtInRoutes.find(
+    (route) => route.provider === dialect && withoutVersion(route.path) === withoutVersion(path)
+  )

@@ -2,6 +2,18 @@ import { Schema } from "effect"
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
 
+/** A vendor's id of a model; some have slashes: `meta-llama/llama-3.3-70b`. */
+export const ModelId = Schema.String.check(
+  Schema.isMaxLength(200),
+  Schema.isPattern(
+    /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}(?:\/[A-Za-z0-9][A-Za-z0-9._:@-]{0,127})*$/u,
+    {
+      expected:
+        "letters, digits, dots, underscores, colons or hyphens, in parts with slashes between"
+    }
+  )
+)
+
 export const PathSegment = Schema.String.check(
   Schema.isPattern(segment, {
     expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"

@@ -1,9 +1,14 @@
+import { builtInProviders } from "../domain/Provider.ts"
+import type { Dialect, Provider, ProviderEntry } from "../domain/Provider.ts"
 import type { CallAlias } from "./AliasTargets.ts"
 import { builtInRoutes } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { dialectOf } from "./OtherRoute.ts"
+import { shippedVendors } from "./ShippedVendors.ts"
 import { builtInTokenModels } from "./TokenModels.ts"
 import { unsoldModels } from "./UnsoldModels.ts"
+import { providerOf, routesOf, tokenModelsOf } from "./Vendors.ts"
+import type { CatalogProvider, Vendor } from "./Vendors.ts"
 
 /** An open route with its model segment, or a path that is open for other methods only, or nothing. */
 export type RouteMatch =
@@ -25,6 +30,8 @@ export interface UpstreamCatalog {
   readonly id: number | null
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
+  /** `undefined` for a name that no provider has. */
+  readonly provider: (name: Provider) => ProviderEntry | undefined
   /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
   readonly priced: (vendor: string, model: string) => TokenModel | undefined
@@ -39,9 +46,15 @@ export interface UpstreamCatalog {
 
 /** The routes and prices of an upstream catalog. */
 export interface UpstreamRows {
+  /** Beside the built-in ones. */
+  readonly providers: ReadonlyArray<CatalogProvider>
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
 }
+
+/** The format of a provider's calls. */
+export const dialectOfProvider = (catalog: UpstreamCatalog, provider: Provider): Dialect =>
+  catalog.provider(provider)?.dialect ?? "openai"
 
 /** The later rows replace the earlier ones with their key. */
 const replaced = <Row>(rows: ReadonlyArray<Row>, keyOf: (row: Row) => string): Array<Row> => [
@@ -53,20 +66,34 @@ export const routeKey = ({ method, path, vendor }: OpenRoute): string =>
 
 export const tokenModelKey = ({ model, vendor }: TokenModel): string => `${vendor}/${model}`
 
-/** The built-in routes and prices, with those of a catalog file added or replacing them. */
+/** The built-in vendors, routes and prices, with those of a catalog file added or replacing them. */
 export const withBuiltIn = ({
   routes = [],
-  tokenModels = []
+  tokenModels = [],
+  vendors = []
 }: {
   readonly routes?: ReadonlyArray<OpenRoute> | undefined
   readonly tokenModels?: ReadonlyArray<TokenModel> | undefined
-} = {}): UpstreamRows => ({
-  routes: replaced([...builtInRoutes, ...routes], routeKey),
-  tokenModels: replaced(
-    [...builtInTokenModels, ...tokenModels.map(withBuiltInReasoning)],
-    tokenModelKey
-  )
-})
+  readonly vendors?: ReadonlyArray<Vendor> | undefined
+} = {}): UpstreamRows => {
+  const shipped = shippedVendors.filter(({ name }) => vendors.every((it) => it.name !== name))
+  const opened = [...shipped, ...vendors]
+  return {
+    providers: [
+      ...shipped.map(providerOf),
+      ...vendors.map((vendor) => ({ ...providerOf(vendor), guarded: true }))
+    ],
+    routes: replaced([...builtInRoutes, ...opened.flatMap(routesOf), ...routes], routeKey),
+    tokenModels: replaced(
+      [
+        ...builtInTokenModels,
+        ...opened.flatMap(tokenModelsOf),
+        ...tokenModels.map(withBuiltInReasoning)
+      ],
+      tokenModelKey
+    )
+  }
+}
 
 /** A row that changes the price of a built-in model reasons as that does, unless it says otherwise. */
 const withBuiltInReasoning = (row: TokenModel): TokenModel => {
@@ -159,6 +186,7 @@ const unsoldBecause = (vendor: string, model: string): string | undefined =>
 export const makeUpstreamCatalog = (
   {
     aliases = [],
+    providers,
     routes,
     taskModels = new Map(),
     tokenModels
@@ -179,6 +207,9 @@ export const makeUpstreamCatalog = (
       .entries()
       .map(([vendor, own]) => [vendor, new Map(own.map((model) => [model.model, model]))])
   )
+  const providersByName = new Map<Provider, ProviderEntry>(
+    [...builtInProviders, ...providers].map((it) => [it.name, it])
+  )
   const priced = (vendor: string, model: string): TokenModel | undefined => {
     const own = modelsOf.get(vendor)
     const listed = own?.get(model)
@@ -193,6 +224,7 @@ export const makeUpstreamCatalog = (
     id,
     routes,
     tokenModels,
+    provider: (name) => providersByName.get(name),
     match: rememberOpen((vendor, method, path) => {
       const segments = segmentsOf(path)
       if (segments === undefined) return { _tag: "Closed" }

@@ -1,4 +1,5 @@
 import { at } from "../domain/Json.ts"
+import type { UsageDifferences } from "../domain/Provider.ts"
 import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage } from "./Price.ts"
 import { mergeToolUses, toolUsesOf } from "./ToolUses.ts"
@@ -40,18 +41,26 @@ const isObject = (value: unknown): boolean => typeof value === "object" && value
  * The upstream's usage figures in a response or in one event of a stream; `undefined` when there are
  * none. docs/reference/passthrough.md#usage
  */
-export const usageOf = (protocol: UsageProtocol, value: unknown): TokenUsage | undefined => {
-  const usage = tokensOf(protocol, value)
+export const usageOf = (
+  protocol: UsageProtocol,
+  value: unknown,
+  differences?: UsageDifferences
+): TokenUsage | undefined => {
+  const usage = tokensOf(protocol, value, differences)
   if (usage === undefined) return undefined
   const tools = toolUsesOf(protocol, value)
   return tools === undefined ? usage : { ...usage, tools }
 }
 
-const tokensOf = (protocol: UsageProtocol, value: unknown): TokenUsage | undefined => {
+const tokensOf = (
+  protocol: UsageProtocol,
+  value: unknown,
+  differences?: UsageDifferences
+): TokenUsage | undefined => {
   switch (protocol) {
     case "openai-chat":
     case "openai-embeddings":
-      return openAiUsage(at(value, "usage"))
+      return openAiUsage(at(value, "usage"), differences)
     case "openai-responses":
       return responsesUsage(at(value, "usage") ?? at(value, "response", "usage"))
     case "anthropic-messages":
@@ -72,15 +81,33 @@ const openAiCache = (details: unknown) => ({
   cacheWriteLongTokens: count(details, "cache_write_tokens_details", "ttl_12h_tokens")
 })
 
-const openAiUsage = (usage: unknown): TokenUsage | undefined =>
-  isObject(usage)
-    ? {
-        inputTokens: count(usage, "prompt_tokens"),
-        outputTokens: count(usage, "completion_tokens"),
-        ...openAiCache(at(usage, "prompt_tokens_details")),
-        reasoningTokens: count(usage, "completion_tokens_details", "reasoning_tokens")
-      }
-    : undefined
+const openAiUsage = (
+  usage: unknown,
+  differences: UsageDifferences | undefined
+): TokenUsage | undefined => {
+  if (!isObject(usage)) return undefined
+  const figures = {
+    inputTokens: count(usage, "prompt_tokens"),
+    outputTokens: count(usage, "completion_tokens"),
+    ...openAiCache(at(usage, "prompt_tokens_details")),
+    reasoningTokens: count(usage, "completion_tokens_details", "reasoning_tokens")
+  }
+  return differences === undefined ? figures : asDiffering(figures, usage, differences)
+}
+
+const asDiffering = (
+  figures: TokenUsage & { readonly cachedInputTokens: number; readonly reasoningTokens: number },
+  usage: unknown,
+  { cachedTokens, reasoningTokens }: UsageDifferences
+): TokenUsage => ({
+  ...figures,
+  ...(cachedTokens === undefined
+    ? {}
+    : { cachedInputTokens: Math.max(figures.cachedInputTokens, count(usage, cachedTokens)) }),
+  ...(reasoningTokens === "beside"
+    ? { outputTokens: figures.outputTokens + figures.reasoningTokens }
+    : {})
+})
 
 const responsesUsage = (usage: unknown): TokenUsage | undefined =>
   isObject(usage)

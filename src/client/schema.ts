@@ -199,13 +199,13 @@ export interface CatalogReload {
 }
 
 export interface CatalogChange {
-  readonly type: "media" | "token" | "route" | "alias"
+  readonly type: "media" | "token" | "vendor" | "route" | "alias"
   readonly id: string
   readonly changes: ReadonlyArray<{ readonly pointer: string; readonly before: unknown; readonly after: unknown }>
 }
 
 export interface CatalogRowName {
-  readonly type: "media" | "token" | "route" | "alias"
+  readonly type: "media" | "token" | "vendor" | "route" | "alias"
   readonly id: string
 }
 
@@ -216,7 +216,7 @@ export interface Catalog {
 }
 
 export interface CatalogRow {
-  readonly type: "media" | "token" | "route" | "alias"
+  readonly type: "media" | "token" | "vendor" | "route" | "alias"
   readonly id: string
   readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | TokenPrice
   readonly valid_from: string | null

@@ -11,7 +11,8 @@ import {
 } from "effect"
 import type { LogLevel, Redacted } from "effect"
 import { artifactHours } from "../domain/Limits.ts"
-import type { AccountSetting } from "../domain/Provider.ts"
+import { builtInProviders } from "../domain/Provider.ts"
+import type { AccountSetting, ProviderEntry } from "../domain/Provider.ts"
 import { artifactLocation } from "./ArtifactLocation.ts"
 import type { ArtifactLocation } from "./ArtifactLocation.ts"
 import { logSettings } from "./LogSettings.ts"
@@ -69,6 +70,10 @@ export class AppConfig extends Context.Service<
     readonly egressAllow: string
     /** A provider without an account is served by the simulator. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
+    /** These and the accounts with the providers of a catalog, whose files of secrets are read again. */
+    readonly accountsWith: (
+      providers: ReadonlyArray<ProviderEntry>
+    ) => Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault>
     /** `safety_filter: false` is passed on to DashScope, which must have allowed it for the account. */
     readonly dashScopeInspectionOptOut: boolean
     /** Longest silence of an upstream, before its response and within it. */
@@ -131,6 +136,8 @@ export class AppConfig extends Context.Service<
 }
 
 const load = Effect.gen(function* () {
+  const environment = yield* ConfigProvider.ConfigProvider
+  const accounts = yield* vendorAccounts(builtInProviders)
   const port = yield* read(
     "PORT",
     Config.Port("PORT").pipe(Config.withDefault(8080)),
@@ -149,7 +156,11 @@ const load = Effect.gen(function* () {
     ...(yield* limits),
     ...(yield* shutdownSettings),
     retention: yield* retentionSettings,
-    accounts: yield* vendorAccounts,
+    accounts,
+    accountsWith: (providers) =>
+      Effect.map(vendorAccounts(providers), (opened) => [...accounts, ...opened]).pipe(
+        Effect.provideService(ConfigProvider.ConfigProvider, environment)
+      ),
     signIn: yield* signInSettings,
     ...(yield* logSettings)
   })

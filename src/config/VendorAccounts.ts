@@ -1,7 +1,7 @@
-import { Config, Effect, Option, Redacted, Result, Struct } from "effect"
+import { Config, Effect, Option, Redacted, Result } from "effect"
 import { createHash } from "node:crypto"
-import { providerBases, providerVariables, regions } from "../domain/Provider.ts"
-import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { regions, variableOf } from "../domain/Provider.ts"
+import type { AccountSetting, ProviderEntry } from "../domain/Provider.ts"
 import { isBase, withoutSlash } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
@@ -31,9 +31,9 @@ const pollsMax = 100_000
  * (`key;weight=3;name=eu;base=https://…;concurrent=5`). ADR 0070 and ADR 0108.
  */
 const parseAccounts = (
-  provider: Provider,
+  provider: ProviderEntry,
   text: string,
-  base: string = providerBases[provider]
+  base: string | undefined
 ): Result.Result<ReadonlyArray<AccountSetting>, KeysFault> => {
   const accounts: Array<AccountSetting> = []
   for (const part of text.split(",")) {
@@ -50,9 +50,9 @@ const parseAccounts = (
 }
 
 const parseAccount = (
-  provider: Provider,
+  provider: ProviderEntry,
   part: string,
-  base: string
+  base: string | undefined
 ): Result.Result<AccountSetting, string> => {
   const [key = "", ...settings] = part.split(";").map((it) => it.trim())
   if (key === "") return Result.fail("is empty")
@@ -67,16 +67,36 @@ const parseAccount = (
     if (typeof parsed === "string") return Result.fail(parsed)
     Object.assign(read, parsed)
   }
-  const { name = createHash("sha256").update(key).digest("hex").slice(0, 10), ...others } = read
+  const { name = fingerprintOf(key), ...others } = read
+  const own = others.baseUrl ?? base
+  const baseUrl = own ?? provider.base
+  if (baseUrl === undefined) {
+    return Result.fail(`has no base: set ${variableOf(provider.name)}_BASE_URL`)
+  }
+  const isGuarded = own === undefined && provider.guarded === true
   return Result.succeed({
-    weight: 1,
-    baseUrl: base,
+    ...accountOf(provider, name, key, baseUrl),
     ...others,
-    id: `${provider}:${name}`,
-    provider,
-    key: Redacted.make(key, { label: `${provider} key` })
+    ...(isGuarded ? { guarded: true } : {})
   })
 }
+
+const fingerprintOf = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 10)
+
+const accountOf = (
+  { auth, name: provider }: ProviderEntry,
+  name: string,
+  key: string,
+  baseUrl: string
+): AccountSetting => ({
+  weight: 1,
+  baseUrl,
+  id: `${provider}:${name}`,
+  provider,
+  auth,
+  key: Redacted.make(key, { label: `${provider} key` })
+})
 
 /** The settings that can follow a key. */
 interface Settings extends Partial<
@@ -141,8 +161,8 @@ const readers = new Map<string, (value: string) => Settings | string>([
   ]
 ])
 
-const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
-  const variable = providerVariables[provider]
+const accountsOf = Effect.fnUntraced(function* (provider: ProviderEntry) {
+  const variable = variableOf(provider.name)
   const keys = yield* readSecret(`${variable}_API_KEY`, keysRemedy)
   const text = yield* read(
     `${variable}_BASE_URL`,
@@ -153,15 +173,20 @@ const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
   if (Option.isSome(base) && base.value === undefined) {
     return yield* fault(`${variable}_BASE_URL`, "cannot be used as a base URL", baseRemedy)
   }
-  if (Option.isNone(keys)) return []
+  if (Option.isNone(keys)) {
+    // A server that takes no key is enabled by its base alone
+    return provider.auth === "optional-bearer" && Option.isSome(base) && base.value !== undefined
+      ? [accountOf(provider, fingerprintOf(base.value), "", base.value)]
+      : []
+  }
   const parsed = parseAccounts(provider, Redacted.value(keys.value), Option.getOrUndefined(base))
   return Result.isSuccess(parsed)
     ? parsed.success
     : yield* fault(`${variable}_API_KEY`, parsed.failure.fault, keysRemedy)
 })
 
-/** All accounts in the environment. docs/reference/configuration.md#vendor-accounts */
-export const vendorAccounts: Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> = Effect.map(
-  Effect.forEach(Struct.keys(providerVariables), accountsOf),
-  (lists) => lists.flat()
-)
+/** The accounts with these providers in the environment. docs/reference/configuration.md#vendor-accounts */
+export const vendorAccounts = (
+  providers: ReadonlyArray<ProviderEntry>
+): Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> =>
+  Effect.map(Effect.forEach(providers, accountsOf), (lists) => lists.flat())

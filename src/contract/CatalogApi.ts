@@ -9,7 +9,7 @@ const Hash = Schema.String.check(
 )
 
 const rowName = {
-  type: Schema.Literals(["media", "token", "route", "alias"]),
+  type: Schema.Literals(["media", "token", "vendor", "route", "alias"]),
   /** Vendor and path of the model or of the route. */
   id: Schema.String
 }

@@ -65,6 +65,28 @@ export const withMember = (given: Uint8Array, key: string, value: unknown): Uint
   return given
 }
 
+/** The bytes of a JSON object without one member, which occurs once or not at all. */
+export const withoutMember = (given: Uint8Array, key: string): Uint8Array => {
+  const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+  let before = bytes.indexOf("{") + 1
+  for (let at = before; at < bytes.length;) {
+    const open = bytes.indexOf(quote, at)
+    if (open < 0) break
+    const end = endOfString(bytes, open)
+    const valueEnd = endOfValue(bytes, afterSpace(bytes, afterSpace(bytes, end + 1) + 1))
+    if (bytes[afterSpace(bytes, end + 1)] === colon && isWord(bytes, open, end, key)) {
+      const next = afterSpace(bytes, valueEnd)
+      // With the comma that follows the member, or else with the one before it
+      return bytes[next] === comma
+        ? Buffer.concat([bytes.subarray(0, open), bytes.subarray(next + 1)])
+        : Buffer.concat([bytes.subarray(0, before), bytes.subarray(valueEnd)])
+    }
+    before = valueEnd
+    at = valueEnd
+  }
+  return given
+}
+
 /** The bytes of a JSON object with one more member, in first position. */
 export const withFirstMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)

@@ -1,32 +1,71 @@
 import type { Redacted } from "effect"
 
-/**
- * Companies where the service has accounts, and the prefix of their variables.
- * docs/reference/configuration.md#vendor-accounts
- */
-export const providerVariables = {
-  openai: "OPENAI",
-  anthropic: "ANTHROPIC",
-  gemini: "GEMINI",
-  dashscope: "DASHSCOPE",
-  fal: "FAL",
-  replicate: "REPLICATE"
-} as const
+/** The wire formats of language models that the gateway reads and simulates. */
+export const dialects = ["openai", "anthropic", "gemini"] as const
+export type Dialect = (typeof dialects)[number]
 
-export type Provider = keyof typeof providerVariables
+/** How a key is sent: a header of this name, or `Authorization: Bearer`; `optional-bearer` works without a key. */
+export const keySchemes = [
+  "bearer",
+  "optional-bearer",
+  "api-key",
+  "x-api-key",
+  "x-goog-api-key"
+] as const
+export type KeyScheme = (typeof keySchemes)[number]
 
-/**
- * Defaults of the vendors' own clients: some end in the version segment, some do not.
- * docs/reference/configuration.md#vendor-bases
- */
-export const providerBases: { readonly [provider in Provider]: string } = {
-  openai: "https://api.openai.com/v1",
-  anthropic: "https://api.anthropic.com",
-  gemini: "https://generativelanguage.googleapis.com",
-  dashscope: "https://dashscope.aliyuncs.com/api/v1",
-  fal: "https://queue.fal.run",
-  replicate: "https://api.replicate.com/v1"
+/** Where a vendor's usage figures differ from its dialect's. docs/catalog.md#vendors */
+export interface UsageDifferences {
+  /** `unasked`: a stream has figures without `stream_options`, which the vendor refuses. */
+  readonly inStreams?: "unasked"
+  /** The member of `usage` with the cached tokens. */
+  readonly cachedTokens?: string
+  /** `beside`: the output tokens do not include the reasoning tokens. */
+  readonly reasoningTokens?: "beside"
+  /** `shown`: reasoning is streamed as `reasoning_content`, so that nothing is spent out of sight. */
+  readonly reasoning?: "shown"
 }
+
+/** The name of a company where the service has accounts. docs/reference/configuration.md#vendor-accounts */
+export type Provider = string
+
+export interface ProviderEntry {
+  /** Also the prefix of its variables and of the ids of its accounts. */
+  readonly name: Provider
+  /** The default of the vendor's own client; absent: the operator names one. */
+  readonly base?: string
+  /** The base comes from a catalog file, so its host must be public. */
+  readonly guarded?: boolean
+  readonly auth: KeyScheme
+  readonly dialect: Dialect
+  readonly usage?: UsageDifferences
+}
+
+/**
+ * Providers whose protocols are code. Some bases end in the version segment, some do not. Adapters send keys in
+ * their own way; scheme and dialect are those of passthrough calls.
+ */
+export const builtInProviders = [
+  { name: "openai", base: "https://api.openai.com/v1", auth: "bearer", dialect: "openai" },
+  { name: "anthropic", base: "https://api.anthropic.com", auth: "x-api-key", dialect: "anthropic" },
+  {
+    name: "gemini",
+    base: "https://generativelanguage.googleapis.com",
+    auth: "x-goog-api-key",
+    dialect: "gemini"
+  },
+  {
+    name: "dashscope",
+    base: "https://dashscope.aliyuncs.com/api/v1",
+    auth: "bearer",
+    dialect: "openai"
+  },
+  { name: "fal", base: "https://queue.fal.run", auth: "bearer", dialect: "openai" },
+  { name: "replicate", base: "https://api.replicate.com/v1", auth: "bearer", dialect: "openai" }
+] as const satisfies ReadonlyArray<ProviderEntry>
+
+/** `azure-openai` has `AZURE_OPENAI_API_KEY` and `AZURE_OPENAI_BASE_URL`. */
+export const variableOf = (name: Provider): string => name.toUpperCase().replaceAll("-", "_")
 
 /** Regions of DashScope by the vendor's own ids: models, their ids and their limits differ by region. */
 export const regions = [
@@ -44,9 +83,14 @@ export interface AccountSetting {
   /** Stored with attempts and calls and shown in metrics: a name, or a fingerprint of the key; not secret. */
   readonly id: string
   readonly provider: Provider
+  /** Empty for a server that takes none. */
   readonly key: Redacted.Redacted
   /** Absolute, without a trailing slash. */
   readonly baseUrl: string
+  /** Of passthrough calls; absent: `bearer`. */
+  readonly auth?: KeyScheme
+  /** The base is not the operator's own word: only public addresses are connected to. */
+  readonly guarded?: boolean
   /** Share of new work, a positive integer. */
   readonly weight: number
   /** Most concurrent jobs at the vendor, over all processes; absent: the documented limit. */

@@ -125,8 +125,10 @@ class PeerClient extends Client {
   }
 }
 
-/** TCP and TLS in two steps, so that the error says which of them failed. */
-const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
+/** Each connection is checked. TCP and TLS in two steps, so that the error says which of them failed. */
+export const makeConnector = (
+  options: Pick<ConnectorOptions, "allow" | "resolve" | "ca" | "connectTimeoutMillis">
+): buildConnector.connector => {
   const { allow, ca, connectTimeoutMillis: timeout } = options
   const toTcp = buildConnector({
     timeout,
@@ -176,7 +178,7 @@ const checkPeer = (
 
 /** The `lookup` hook of `net.connect`: returns checked addresses only. */
 const guardedLookup =
-  ({ allow, resolve }: ConnectorOptions): LookupFunction =>
+  ({ allow, resolve }: Pick<ConnectorOptions, "allow" | "resolve">): LookupFunction =>
   (host, hook, callback) => {
     void resolveChecked(allow, resolve, host).then((result) => {
       if (Result.isFailure(result)) return callback(result.failure, [])

@@ -1,8 +1,13 @@
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
-import type { Dispatcher } from "undici"
+import type { buildConnector, Dispatcher } from "undici"
 import type { EgressAllow } from "./EgressAllow.ts"
-import { isAddressHost, makeGuardedAgent, resolveChecked } from "./EgressConnector.ts"
+import {
+  isAddressHost,
+  makeConnector,
+  makeGuardedAgent,
+  resolveChecked
+} from "./EgressConnector.ts"
 import type { NameNotResolved, Resolve } from "./EgressConnector.ts"
 import { checkUrlText, EgressRefused, refusesAll } from "./EgressRules.ts"
 import type { CheckUrlOptions } from "./EgressRules.ts"
@@ -55,6 +60,8 @@ export class EgressGuard extends Context.Service<
     readonly dispatcher: (
       options?: GuardedDispatcherOptions
     ) => Effect.Effect<Dispatcher, never, Scope.Scope>
+    /** For undici clients of others: every connection is checked as those of `dispatcher` are. */
+    readonly connector: (connectTimeoutMillis: number) => buildConnector.connector
   }
 >()("gateway/egress/EgressGuard") {
   static readonly layer = (options: EgressGuardOptions): Layer.Layer<EgressGuard> =>
@@ -112,7 +119,10 @@ const makeEgressGuard = ({
       (agent) => Effect.promise(() => agent.destroy())
     )
 
-  return { checkUrl, checkSaved, resolveAndCheck, dispatcher }
+  const connector = (connectTimeoutMillis: number) =>
+    makeConnector({ allow, resolve, connectTimeoutMillis })
+
+  return { checkUrl, checkSaved, resolveAndCheck, dispatcher, connector }
 }
 
 const savedLookup = Duration.seconds(2)

@@ -144,7 +144,9 @@ export class CallBill implements StreamWatch {
   /** Meters a chunk of an event stream as it passes; returns what goes to the client. */
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
-    if (metered._tag === "Tokens") this.#meter ??= new StreamMeter(metered.protocol, hidesUsage)
+    if (metered._tag === "Tokens") {
+      this.#meter ??= new StreamMeter(metered.protocol, hidesUsage, metered.usage)
+    }
     const relayed = this.#meter?.push(chunk) ?? chunk
     if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
@@ -200,8 +202,8 @@ export class CallBill implements StreamWatch {
     }
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
     const value = parseJson(response.body)
-    const { protocol } = this.#plan.metered
-    const reported = this.#credible(usageOf(protocol, value))
+    const { protocol, usage } = this.#plan.metered
+    const reported = this.#credible(usageOf(protocol, value, usage))
     const responder = responderOf(protocol, value)
     return reported === undefined
       ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true, responder)

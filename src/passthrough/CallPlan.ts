@@ -13,11 +13,11 @@ import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
 import { format, zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
-import { withFirstMember, withMember } from "../domain/JsonBytes.ts"
+import { withFirstMember, withMember, withoutMember } from "../domain/JsonBytes.ts"
 import { isMark, withoutMark } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
-import type { Provider } from "../domain/Provider.ts"
+import type { Provider, UsageDifferences } from "../domain/Provider.ts"
 import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import type { FallbackModel } from "./FallbackModels.ts"
@@ -72,7 +72,11 @@ export const candidatesOf = (
       hold: plan.hold
     })
   }
-  const alias = aliasNamed(call)
+  const name = nameIn(call)
+  if (name === undefined) return Result.fail(planned.failure)
+  const model = modelElsewhere(call, name)
+  if (model !== undefined) return candidatesElsewhere(call, model, nowMillis)
+  const alias = call.to.catalog.aliasOf(call.to.route.vendor, name)
   return alias === undefined
     ? Result.fail(planned.failure)
     : candidatesOfAlias(call, alias, id, nowMillis, isSandbox)
@@ -86,15 +90,63 @@ export const modelOf = ({ call, plan }: CallCandidate) => ({
   model: plan.model ?? ""
 })
 
-/** The alias that a call names, if it names one. */
-const aliasNamed = ({ body, to }: PassthroughCall): CallAlias | undefined => {
-  const { catalog, model, route } = to
-  if (catalog.aliases.length === 0 || route.meter.per !== "tokens") return undefined
-  if (model !== undefined) return catalog.aliasOf(route.vendor, model)
+/** What a call names, where its vendor has no such model. */
+const nameIn = ({ body, to: { model, route } }: PassthroughCall): string | undefined => {
+  if (route.meter.per !== "tokens" || model !== undefined) return model
   const read = readBody(withoutMark(body))
-  const name = Result.isSuccess(read) ? read.success.body.model : undefined
-  return name === undefined ? undefined : catalog.aliasOf(route.vendor, name)
+  return Result.isSuccess(read) ? read.success.body.model : undefined
 }
+
+/** The model of another vendor that `vendor/model` names, where clients of several vendors call. */
+const modelElsewhere = (
+  { isShared, to: { catalog } }: PassthroughCall,
+  name: string
+): VendorModel | undefined => {
+  const slash = name.indexOf("/")
+  if (!isShared || slash < 0) return undefined
+  const named = { vendor: name.slice(0, slash), model: name.slice(slash + 1) }
+  return catalog.priced(named.vendor, named.model) === undefined ? undefined : named
+}
+
+type VendorModel = Pick<TokenModel, "vendor" | "model">
+
+/** The call as that vendor is asked: at its route of the same protocol, by its own name of the model. */
+const callElsewhere = (
+  call: PassthroughCall,
+  read: ReadBody,
+  model: VendorModel
+): PassthroughCall | undefined => {
+  const { catalog, model: inPath, route: asked } = call.to
+  const route = routeOf(catalog.routes, asked, model)
+  if (route._tag === "None") return undefined
+  const to: OpenPath = {
+    ...call.to,
+    route: route.value,
+    path: route.value.path.replace("{model}", model.model),
+    model: inPath === undefined ? undefined : model.model
+  }
+  return { ...call, to, body: bodyFor(read, model.model) }
+}
+
+/** docs/reference/passthrough.md#models-of-other-vendors */
+const candidatesElsewhere = (
+  call: PassthroughCall,
+  model: VendorModel,
+  nowMillis: number
+): Result.Result<CallCandidates, Problem> =>
+  Result.flatMap(readBody(withoutMark(call.body)), (read) => {
+    const own = callElsewhere(call, read, model)
+    if (own === undefined) {
+      const { method, path } = call.to.route
+      return Result.fail(problem(2006, `${model.vendor} is not offered at ${method} ${path}`))
+    }
+    return Result.map(planOf(own, nowMillis), (plan) => ({
+      alias: undefined,
+      candidates: [{ call: own, plan }] as const,
+      skipped: none,
+      hold: plan.hold
+    }))
+  })
 
 /** The body with another `model`, where it has one; all else as the client wrote it. */
 const bodyFor = ({ body, bytes }: ReadBody, model: string): Uint8Array =>
@@ -106,16 +158,10 @@ const candidateOf = (
   model: TokenModel,
   nowMillis: number
 ): Result.Result<CallCandidate, Problem> | undefined => {
-  const { catalog, model: inPath, route: asked } = call.to
-  const route = routeOf(catalog.routes, asked, model)
-  if (route._tag === "None") return undefined
-  const to: OpenPath = {
-    ...call.to,
-    route: route.value,
-    path: route.value.path.replace("{model}", model.model),
-    model: inPath === undefined ? undefined : model.model
-  }
-  const own = { ...call, to, body: bodyFor(read, model.model), maxCost: undefined }
+  const elsewhere = callElsewhere(call, read, model)
+  if (elsewhere === undefined) return undefined
+  // The hold of the alias is compared with the most that the client allows
+  const own = { ...elsewhere, maxCost: undefined }
   return Result.map(planOf(own, nowMillis), (plan) => ({ call: own, plan }))
 }
 
@@ -219,6 +265,8 @@ export interface MeteredTokens {
   readonly protocol: UsageProtocol
   /** The requested model. */
   readonly model: TokenModel
+  /** How its vendor's figures differ from those of the protocol. */
+  readonly usage: UsageDifferences | undefined
   /** It may spend tokens, or use tools, that a stream shows only in its usage figures. */
   readonly mayReason: boolean
   readonly price: TokenPrice
@@ -334,9 +382,12 @@ const planTokens = ({
   }
   const fallbacks = fallbackModels(catalog, route.vendor, value, nowMillis)
   if (Result.isFailure(fallbacks)) return Result.fail(fallbacks.failure)
-  const asksUsage = protocol === "openai-chat" && body.stream === true
+  const usage = catalog.provider(route.provider)?.usage
+  const isChatStream = protocol === "openai-chat" && body.stream === true
+  const asksUsage = isChatStream && usage?.inStreams !== "unasked"
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
-  const sent = hidesUsage ? withUsageAsked(bytes, value) : bytes
+  const plain = isChatStream && !asksUsage ? withoutMember(bytes, "stream_options") : bytes
+  const sent = hidesUsage ? withUsageAsked(bytes, value) : plain
   const input = inputOf(read.success)
   let hold = holdOf(model, price, body, input)
   for (const { maxTokens, model, price } of fallbacks.success) {
@@ -348,9 +399,11 @@ const planTokens = ({
       _tag: "Tokens",
       protocol,
       model,
+      usage,
       mayReason:
         input.tools !== undefined ||
-        mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value),
+        (usage?.reasoning !== "shown" &&
+          mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value)),
       price,
       fallbacks: fallbacks.success,
       catalog,

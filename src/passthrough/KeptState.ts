@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { builtInRoutes } from "../catalog/OpenRoutes.ts"
+import { builtInRoutes, unversionedName } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/Json.ts"
 import { documentOf } from "../domain/JsonDocument.ts"
@@ -18,8 +18,8 @@ const nothing: KeptState = { _tag: "Nothing" }
 const makes: KeptState = { _tag: "Makes" }
 const names = (pointer: string): KeptState => ({ _tag: "Names", pointer })
 
-/** Free routes that the gateway opens by itself keep nothing. */
-const statelessRoutes: ReadonlySet<OpenRoute> = new Set(builtInRoutes)
+/** Free routes that the gateway opens by itself keep nothing, at any vendor. */
+const statelessRoutes: ReadonlySet<string> = new Set(builtInRoutes.map(unversionedName))
 
 /** Members that name files and caches. */
 const namingMembers: ReadonlySet<string> = new Set(["file_id", "cachedContent", "cached_content"])
@@ -40,7 +40,9 @@ export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
     return namesKept(bytes) ? names("#") : state
   }
   if (namesKept(bytes)) return names("#")
-  return route.meter.per === "tokens" || statelessRoutes.has(route) ? nothing : makes
+  return route.meter.per === "tokens" || statelessRoutes.has(unversionedName(route))
+    ? nothing
+    : makes
 }
 
 const namesKept = (bytes: Buffer): boolean =>

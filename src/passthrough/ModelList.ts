@@ -1,15 +1,19 @@
 import { Effect, Option, Schema } from "effect"
+import { nameOf } from "../catalog/Alias.ts"
 import { shownTokenModel } from "../catalog/AliasTargets.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
 import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
+import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { format } from "../domain/Credits.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { problem } from "../domain/Problem.ts"
+import type { Dialect } from "../domain/Provider.ts"
 import { notOffered } from "./NotOffered.ts"
 import { unmetered } from "./PassthroughCall.ts"
-import type { OpenPath, Relayed } from "./PassthroughCall.ts"
+import type { OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 
 /** A list of models of a vendor, or one of them. */
 const isModelRoute = ({ method, path }: OpenRoute): boolean =>
@@ -42,17 +46,20 @@ const stateOf = (model: TokenModel, { input, output, per }: TokenPrice): Member 
 }
 
 /** An alias as its vendor's lists show a model, at the price of the dearest of its models. */
-const aliasMember = (route: OpenRoute, alias: CallAlias): Member => {
+const aliasMember = (dialect: Dialect, alias: CallAlias): Member => {
   const shown = shownTokenModel(alias)
-  const price = shown === undefined ? {} : stateOf(shown, shown.price)
-  const id = alias.alias
-  switch (route.provider) {
+  return memberOf(dialect, alias.alias, "alias", shown ? stateOf(shown, shown.price) : {})
+}
+
+/** What no list of a vendor has, in the form of a list. */
+const memberOf = (dialect: Dialect, id: string, owner: string, state: Member): Member => {
+  switch (dialect) {
     case "anthropic":
-      return { type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z", ...price }
+      return { type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z", ...state }
     case "gemini":
-      return { name: `models/${id}`, displayName: id, ...price }
-    default:
-      return { id, object: "model", created: 0, owned_by: "alias", ...price }
+      return { name: `models/${id}`, displayName: id, ...state }
+    case "openai":
+      return { id, object: "model", created: 0, owned_by: owner, ...state }
   }
 }
 
@@ -80,7 +87,9 @@ export const aliasAt = (
     alias && {
       status: 200,
       headers: { "content-type": "application/json" },
-      body: utf8.encode(JSON.stringify(aliasMember(route, alias))),
+      body: utf8.encode(
+        JSON.stringify(aliasMember(dialectOfProvider(catalog, route.provider), alias))
+      ),
       sandbox,
       ...unmetered
     }
@@ -95,7 +104,7 @@ const utf8 = new TextEncoder()
  * and with 5002 when the vendor's response is no JSON object. docs/reference/passthrough.md#lists-of-models
  */
 export const soldModels = (
-  { catalog, model, route }: OpenPath,
+  { isShared, to: { catalog, model, route } }: Pick<PassthroughCall, "isShared" | "to">,
   relayed: Relayed,
   nowMillis: number
 ): Effect.Effect<Relayed, Problem> => {
@@ -124,14 +133,38 @@ export const soldModels = (
   }
   const aliases = catalog.aliases
     .filter(({ vendor }) => vendor === route.vendor)
-    .map((alias) => aliasMember(route, alias))
+    .map((alias) => aliasMember(dialectOfProvider(catalog, route.provider), alias))
+  const others = isShared ? modelsElsewhere(catalog, route, nowMillis) : []
   const lists = ["data", "models"].flatMap((name) =>
     Option.match(decodeList(answer[name]), {
       onNone: () => [],
-      onSome: (members) => [[name, [...members.flatMap(sold), ...aliases]] as const]
+      onSome: (members) => [[name, [...members.flatMap(sold), ...aliases, ...others]] as const]
     })
   )
   return send({ ...answer, ...Object.fromEntries(lists) })
+}
+
+/** Models of other vendors of the same dialect, as `vendor/model`. */
+const modelsElsewhere = (
+  catalog: UpstreamCatalog,
+  { provider, vendor }: OpenRoute,
+  nowMillis: number
+): ReadonlyArray<Member> => {
+  const dialect = dialectOfProvider(catalog, provider)
+  const vendors = new Set(
+    catalog.routes
+      .filter(
+        (it) => it.meter.per === "tokens" && dialectOfProvider(catalog, it.provider) === dialect
+      )
+      .map((it) => it.vendor)
+  )
+  vendors.delete(vendor)
+  return catalog.tokenModels.flatMap((model) => {
+    const price = vendors.has(model.vendor) ? priceAt(model, nowMillis) : undefined
+    return price === undefined
+      ? []
+      : [memberOf(dialect, nameOf(model), model.vendor, stateOf(model, price))]
+  })
 }
 
 const unreadable = Effect.fail(problem(5002, "The vendor's list of models cannot be read"))

@@ -83,13 +83,13 @@ const callWith = (services: Services) =>
   Effect.fnUntraced(function* (request: CallRequest): Effect.fn.Return<Relayed, Failure> {
     const to = yield* openPath(services.catalog.current().upstream, request)
     // 1
-    const principal = yield* request.authenticate(to.route)
+    const principal = yield* request.authenticate(to)
     const maxCost = yield* request.maxCost
     const { headers, traceId } = request
-    const { query } = request.target
+    const { isShared, query } = request.target
     // 2
     return yield* request.withBody(to.route, principal, (body) => {
-      const call = { principal, to, query, headers, body, traceId, maxCost }
+      const call = { principal, to, isShared, query, headers, body, traceId, maxCost }
       return to.route.meter.per === "nothing"
         ? relayFree(services, call)
         : relayPaid(services, request, call)
@@ -127,7 +127,7 @@ const relayFree = Effect.fnUntraced(function* (
   // The vendor counts it by its route
   const request = requestOf(call, body, routeName(route), undefined)
   const reached = yield* upstream.reach(route.provider, request)
-  return yield* soldModels(call.to, relay(reached), now)
+  return yield* soldModels(call, relay(reached), now)
 })
 
 /** Steps 3 to 7 of a metered call. */
@@ -209,9 +209,8 @@ const retryWithFreshKey = (
     (error) => error._tag === "Problem" && error.code === 1003,
     () => {
       request.forgetKey()
-      return Effect.flatMap(
-        Effect.interruptible(request.authenticate(call.to.route)),
-        (principal) => attempt({ ...call, principal })
+      return Effect.flatMap(Effect.interruptible(request.authenticate(call.to)), (principal) =>
+        attempt({ ...call, principal })
       )
     }
   )
@@ -224,11 +223,13 @@ const tooManyLeft = new Problem({
 })
 
 const startOf = (
-  { principal, to: { catalog, route }, traceId: trace }: PassthroughCall,
+  call: PassthroughCall,
   { alias, candidates: [first], hold: amount }: CallCandidates,
   id: string,
   { isSandbox }: UpstreamCalls["Service"]
 ): CallStart => {
+  const { principal, traceId: trace } = call
+  const { catalog, route } = (alias === undefined ? first.call : call).to
   const { apiKeyId: key, limits, rotation, userId: user } = principal
   const start: CallStart = {
     id,

@@ -17,6 +17,8 @@ export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }>
 /** What follows the vendor in a path is the vendor's path. */
 export interface CallTarget {
   readonly vendor: string
+  /** The path of several vendors' clients: below `/v1`, not below one vendor. */
+  readonly isShared: boolean
   /** As the client sent it. */
   readonly path: string
   /** With its question mark, or empty; without the client's credentials. */
@@ -38,7 +40,9 @@ export interface CallRequest {
    * Who calls. For a metered route a key that was valid before may come from a cache: its hold checks it
    * again. Fails with 1001 to 1004, 1006, 1007 or 1201.
    */
-  readonly authenticate: (route: OpenRoute) => Effect.Effect<Principal, Problem | StoreUnavailable>
+  readonly authenticate: (
+    to: Pick<OpenPath, "catalog" | "route">
+  ) => Effect.Effect<Principal, Problem | StoreUnavailable>
   /** Removes the key from the cache. */
   readonly forgetKey: () => void
   /**
@@ -56,6 +60,8 @@ export interface CallRequest {
 export interface PassthroughCall {
   readonly principal: Principal
   readonly to: OpenPath
+  /** The path is that of several vendors' clients, who name other vendors' models as `vendor/model`. */
+  readonly isShared: boolean
   /** With its question mark, or empty. */
   readonly query: string
   readonly headers: HeaderValues

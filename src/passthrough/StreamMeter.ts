@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { isErrorEvent, isUsageChunk, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
+import type { UsageDifferences } from "../domain/Provider.ts"
 import { errorEvent } from "./ErrorBody.ts"
 import { LongEvent } from "./LongEvent.ts"
 
@@ -19,6 +20,7 @@ const eventBytesMax = 64 * 1024
 export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
+  readonly #differences: UsageDifferences | undefined
   #rest: Buffer = empty
   /** Bytes at the end of the rest that the client does not have. */
   #held = 0
@@ -31,8 +33,9 @@ export class StreamMeter {
   #hasFinished = false
   #isFinal = false
 
-  constructor(protocol: UsageProtocol, hides: boolean) {
+  constructor(protocol: UsageProtocol, hides: boolean, differences?: UsageDifferences) {
     this.#protocol = protocol
+    this.#differences = differences
     this.#hides = hides
   }
 
@@ -144,7 +147,7 @@ export class StreamMeter {
   #report(event: string): unknown {
     const value = dataOf(event)
     if (isErrorEvent(value)) this.#failed = true
-    const reported = usageOf(this.#protocol, value)
+    const reported = usageOf(this.#protocol, value, this.#differences)
     if (reported !== undefined) {
       this.#usage = mergeUsage(this.#usage, reported)
       this.#responder = responderOf(this.#protocol, value) ?? this.#responder

@@ -1,5 +1,6 @@
+import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import type { Provider } from "../domain/Provider.ts"
+import type { Dialect, Provider } from "../domain/Provider.ts"
 import { createdSeconds } from "./OpenAiFormat.ts"
 
 const createdAt = "2025-01-01T00:00:00Z"
@@ -18,33 +19,34 @@ export const modelsResponse = (
   const vendors = new Set(
     catalog.routes.filter((route) => route.provider === provider).map(({ vendor }) => vendor)
   )
+  const dialect = dialectOfProvider(catalog, provider)
   const requested = /\/models\/(.+)$/u.exec(path)?.[1]
   if (requested !== undefined) {
     const name = decodeURIComponent(requested)
     return [...vendors].some((vendor) => catalog.priced(vendor, name) !== undefined)
-      ? { status: 200, value: modelOf(provider, name) }
-      : { status: 404, value: unknownModel(provider, name) }
+      ? { status: 200, value: modelOf(dialect, name) }
+      : { status: 404, value: unknownModel(dialect, name) }
   }
   const names = catalog.tokenModels
     .filter(({ vendor }) => vendors.has(vendor))
     .map(({ model }) => model)
-  return { status: 200, value: listOf(provider, names) }
+  return { status: 200, value: listOf(dialect, names) }
 }
 
-const listOf = (provider: Provider, names: ReadonlyArray<string>): unknown => {
-  const data = names.map((name) => modelOf(provider, name))
-  switch (provider) {
+const listOf = (dialect: Dialect, names: ReadonlyArray<string>): unknown => {
+  const data = names.map((name) => modelOf(dialect, name))
+  switch (dialect) {
     case "anthropic":
       return { data, has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null }
     case "gemini":
       return { models: data }
-    default:
+    case "openai":
       return { object: "list", data }
   }
 }
 
-const modelOf = (provider: Provider, name: string): unknown => {
-  switch (provider) {
+const modelOf = (dialect: Dialect, name: string): unknown => {
+  switch (dialect) {
     case "anthropic":
       return { type: "model", id: name, display_name: name, created_at: createdAt }
     case "gemini":
@@ -53,14 +55,14 @@ const modelOf = (provider: Provider, name: string): unknown => {
         displayName: name,
         supportedGenerationMethods: ["generateContent", "countTokens"]
       }
-    default:
+    case "openai":
       return { id: name, object: "model", created: createdSeconds, owned_by: "simulator" }
   }
 }
 
 /** The vendor's error for an unknown model. */
-const unknownModel = (provider: Provider, name: string): unknown => {
-  switch (provider) {
+const unknownModel = (dialect: Dialect, name: string): unknown => {
+  switch (dialect) {
     case "anthropic":
       return {
         type: "error",
@@ -71,7 +73,7 @@ const unknownModel = (provider: Provider, name: string): unknown => {
       const message = `models/${name} is not found for this API version, or is not supported.`
       return { error: { code: 404, message, status: "NOT_FOUND" } }
     }
-    default:
+    case "openai":
       return {
         error: {
           message: `The model '${name}' does not exist or you do not have access to it.`,

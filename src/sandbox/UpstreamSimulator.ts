@@ -1,7 +1,8 @@
 import { Effect, Result } from "effect"
+import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
-import type { Provider } from "../domain/Provider.ts"
+import type { Dialect, Provider } from "../domain/Provider.ts"
 import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
 import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
@@ -35,43 +36,44 @@ export const makeSimulator =
   ) =>
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
     Effect.sync(() => {
+      const dialect = dialectOfProvider(catalogNow(), provider)
       if (request.method === "GET") {
         const { status, value } = modelsResponse(catalogNow(), provider, request.path)
         return json(value, status)
       }
       const response = Result.try({
-        try: () => responseOf(provider, request, answerOf?.(request)),
+        try: () => responseOf(dialect, request, answerOf?.(request)),
         catch: (error) => error
       })
       if (Result.isSuccess(response)) return response.success
       if (response.failure instanceof UnsatisfiableSchema) {
-        return badRequest(provider, response.failure.message)
+        return badRequest(dialect, response.failure.message)
       }
       // The stack overflowed, or a text would be too long
       if (response.failure instanceof RangeError) {
-        return badRequest(provider, "The body is nested too deeply, or asks for too much")
+        return badRequest(dialect, "The body is nested too deeply, or asks for too much")
       }
       throw response.failure
     })
 
 const responseOf = (
-  provider: Provider,
+  dialect: Dialect,
   request: UpstreamRequest,
   answer: Answer | undefined
 ): UpstreamResponse => {
   const parsed = parseRequest(request, answer)
-  switch (provider) {
+  switch (dialect) {
     case "anthropic":
       return anthropic(request, parsed)
     case "gemini":
       return gemini(request, parsed)
-    default:
+    case "openai":
       return openAi(request, parsed)
   }
 }
 
-const badRequest = (provider: Provider, message: string): UpstreamResponse =>
-  json(errorBody(provider, message), 400)
+const badRequest = (dialect: Dialect, message: string): UpstreamResponse =>
+  json(errorBody(dialect, message), 400)
 
 const openAi = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
   const { body, completion } = parsed
@@ -127,8 +129,8 @@ const gemini = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamRespon
 }
 
 /** The body of a 400 in the vendor's format. */
-const errorBody = (provider: Provider, message: string): unknown => {
-  switch (provider) {
+const errorBody = (dialect: Dialect, message: string): unknown => {
+  switch (dialect) {
     case "anthropic":
       return {
         type: "error",
@@ -137,7 +139,7 @@ const errorBody = (provider: Provider, message: string): unknown => {
       }
     case "gemini":
       return { error: { code: 400, message, status: "INVALID_ARGUMENT" } }
-    default:
+    case "openai":
       return { error: { message, type: "invalid_request_error", param: null, code: null } }
   }
 }

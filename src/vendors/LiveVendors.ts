@@ -56,7 +56,7 @@ export const layer = (options: VendorOptions) =>
 
       const having = ({ adapter, upstreamModel }: ChosenFor) => {
         const found = adapterOf(adapter)
-        return found === undefined ? [] : accountsWith(found, upstreamModel, accounts.configured)
+        return found === undefined ? [] : accountsWith(found, upstreamModel, accounts.configured())
       }
 
       return VendorClient.of({

@@ -1,5 +1,5 @@
 import { Context, Effect } from "effect"
-import type { Dispatcher } from "undici"
+import type { buildConnector, Dispatcher } from "undici"
 import { NoResponse } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
@@ -10,6 +10,17 @@ import * as VendorHttp from "./VendorHttp.ts"
 export const NamedHosts = Context.Reference<Dispatcher | undefined>("gateway/vendors/NamedHosts", {
   defaultValue: () => undefined
 })
+
+/**
+ * Connects to hosts that a catalog file names as the base of a vendor, through the egress guard too; the argument is
+ * the time to connect in milliseconds. Without it none is called.
+ */
+export const GuardedConnector = Context.Reference<
+  (connectTimeoutMillis: number) => buildConnector.connector
+>("gateway/vendors/GuardedConnector", { defaultValue: () => () => refuse })
+
+const refuse: buildConnector.connector = (_target, callback) =>
+  callback(new Error("no other host is called"), null)
 
 /** Sends to such a host. */
 export const sendToNamed = Effect.flatMap(NamedHosts, (dispatcher) =>

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Catalog } from "../../src/catalog/Catalog.ts"
-import { providerVariables } from "../../src/domain/Provider.ts"
+import { builtInProviders, variableOf } from "../../src/domain/Provider.ts"
 import { documents } from "../support/samples/documents.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 
@@ -36,7 +36,7 @@ const quoted = (text: string): ReadonlyArray<string> =>
     ([, inner = ""]) => inner
   )
 
-const providers = new Set<string>(Object.values(providerVariables))
+const providers = new Set<string>(builtInProviders.map(({ name }) => variableOf(name)))
 
 /** `OPENAI_API_KEY` is written `…_API_KEY` in the code and in the table. */
 const family = (name: string): string => {

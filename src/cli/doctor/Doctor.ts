@@ -4,6 +4,7 @@ import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { parseEgressAllow } from "../../egress/EgressAllow.ts"
 import { EgressGuard } from "../../egress/EgressGuard.ts"
+import { guardedConnector } from "../../Gateway.ts"
 import { makeFreeCall } from "../../process/accounts/AccountControl.ts"
 import { Accounts } from "../../vendors/accounts/Accounts.ts"
 import { regionOf } from "../../vendors/dashscope/DashScopeModels.ts"
@@ -110,9 +111,9 @@ const tools = Layer.unwrap(
     const given = parseEgressAllow(config.egressAllow)
     const allow = Result.getOrThrow(Result.isSuccess(given) ? given : parseEgressAllow(""))
     return Layer.mergeAll(
-      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
-      Accounts.layer(config.accounts)
-    ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
+      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
+      Accounts.layerConfigured
+    ).pipe(Layer.provideMerge(catalog), Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )
 

@@ -5,6 +5,7 @@ import type { ServerResponse } from "node:http"
 import { pipeline } from "node:stream"
 import type { Readable } from "node:stream"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
+import { dialectOfProvider } from "../../catalog/UpstreamCatalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { keepDocument, withoutMark } from "../../domain/JsonDocument.ts"
@@ -12,7 +13,7 @@ import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
-import type { CallRequest, CallTarget } from "../../passthrough/PassthroughCall.ts"
+import type { CallRequest, CallTarget, OpenPath } from "../../passthrough/PassthroughCall.ts"
 import { makeFiberSlots } from "../../process/SlotArray.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Admitted, Principal, Rate } from "../../users/ApiKeys.ts"
@@ -324,15 +325,16 @@ export class ClientCall implements CallRequest {
    * the key in the query; a header goes before it, and it before a cookie.
    */
   authenticate({
-    meter,
-    provider
-  }: OpenRoute): Effect.Effect<Principal, Problem | StoreUnavailable> {
+    catalog,
+    route: { meter, provider }
+  }: Pick<OpenPath, "catalog" | "route">): Effect.Effect<Principal, Problem | StoreUnavailable> {
     const { keys } = this.#services
     const { headers, source } = this.#request
     const isMetered = meter.per !== "nothing"
     const key = source instanceof IncomingMessage ? clientKeyOf(source) : readKey(headers)
     const cached = isMetered && key !== undefined ? keys.cachedPrincipal(key.digest) : undefined
-    this.#token = key?.token ?? (provider === "gemini" ? this.#queryKey : undefined)
+    this.#token =
+      key?.token ?? (dialectOfProvider(catalog, provider) === "gemini" ? this.#queryKey : undefined)
     if (cached !== undefined) return Effect.succeed(cached)
     return Effect.flatMap(this.#admit(this.#token, isMetered), ({ principal, rate }) => {
       this.#rate = Option.getOrUndefined(rate)

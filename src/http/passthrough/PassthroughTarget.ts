@@ -31,10 +31,14 @@ export interface Place {
   readonly vendor: string
 }
 
-export const placeOf = (path: string, headers: HeaderValues): Place => ({
-  path,
-  vendor: vendorOf(path, headers)
-})
+export const placeOf = (path: string, headers: HeaderValues): Place => {
+  const vendor = vendorOf(path, headers)
+  // Clients of OpenAI call most vendors of a catalog
+  const isOther = isPassthroughPath(path) && !ownClients.has(vendor)
+  return { path, vendor: isOther ? "openai" : vendor }
+}
+
+const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 
 /** Whether the path of a request, without its query, is one of the passthrough. */
 export const isPassthroughPath = (path: string): boolean =>
@@ -53,11 +57,13 @@ export const targetOf = (url: string, headers: HeaderValues): Target | undefined
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
   const { key, query } = mark < 0 ? noQuery : splitKey(url.slice(mark))
-  if (path.startsWith("/v1/")) return { vendor: aliasVendorOf(path, headers), path, query, key }
+  if (path.startsWith("/v1/")) {
+    return { vendor: aliasVendorOf(path, headers), isShared: true, path, query, key }
+  }
   const match = /^\/vendors\/([A-Za-z0-9._-]+)(\/.*)$/u.exec(path)
   return match?.[1] === undefined || match[2] === undefined
     ? undefined
-    : { vendor: match[1], path: match[2], query, key }
+    : { vendor: match[1], isShared: false, path: match[2], query, key }
 }
 
 const noQuery = { key: undefined, query: "" }

@@ -7,8 +7,8 @@ import {
   accountLeftSeconds
 } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { providerVariables, regions } from "../../domain/Provider.ts"
-import type { AccountSetting, Provider } from "../../domain/Provider.ts"
+import { keySchemes, regions } from "../../domain/Provider.ts"
+import type { AccountSetting } from "../../domain/Provider.ts"
 import { Accounts } from "../../vendors/accounts/Accounts.ts"
 import { taskProviders } from "../../vendors/Adapters.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -45,8 +45,8 @@ export class AccountKeys extends Context.Service<
       const { changed, publishChange } = yield* Process
       const accountsChanged = yield* changed("accounts")
       const open = makeOpen(secrets)
-      const own = accounts.configured.filter(({ provider }) => taskProviders.has(provider))
-      const ids = accounts.configured.map(({ id }) => id)
+      const own = accounts.configured().filter(({ provider }) => taskProviders.has(provider))
+      const ids = accounts.configured().map(({ id }) => id)
       const sealed = own.map((account) => ({
         id: account.id,
         sealed: secrets.encrypt(encode(account))
@@ -76,7 +76,10 @@ export class AccountKeys extends Context.Service<
         isIdle = sealed.length === 0 && known.size === 0
         const leftSince = DateTime.subtract(now, { seconds: accountLeftSeconds })
         const left = [...known].filter(([, at]) => DateTime.isLessThan(at, leftSince))
-        const draining = accounts.configured.filter(accounts.isDraining).map(({ id }) => id)
+        const draining = accounts
+          .configured()
+          .filter(accounts.isDraining)
+          .map(({ id }) => id)
         const waitedFor = [...left.map(([id]) => id), ...draining]
         if (waitedFor.length > 0) yield* store.leave(waitedFor, yield* DateTime.now)
         if (left.length === 0) return
@@ -115,15 +118,15 @@ const idleMillis = 60_000
 /** Part of every text, so that no other ciphertext of the service is accepted. */
 const purpose = "vendor account 1"
 
-const isProvider = (name: string): name is Provider => Object.hasOwn(providerVariables, name)
-
 const Sealed = Schema.fromJsonString(
   Schema.Struct({
     purpose: Schema.Literal(purpose),
     id: Schema.String,
-    provider: Schema.String.pipe(Schema.refine(isProvider)),
+    provider: Schema.String,
     key: Schema.String,
     baseUrl: Schema.String,
+    auth: Schema.optionalKey(Schema.Literals(keySchemes)),
+    guarded: Schema.optionalKey(Schema.Boolean),
     weight: Schema.Int,
     concurrent: Schema.optionalKey(Schema.Int),
     polls: Schema.optionalKey(Schema.Int),

@@ -9,6 +9,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
 import { catalogsKeptMax, ownerDeadSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { Accounts } from "../../vendors/accounts/Accounts.ts"
 import { Process } from "../heartbeat/Process.ts"
 import { CatalogStore } from "./CatalogStore.ts"
 import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
@@ -59,7 +60,7 @@ export class CatalogVersions extends Context.Service<
     Effect.gen(function* () {
       const catalog = yield* Catalog
       const store = yield* CatalogStore
-      const { database } = yield* AppConfig
+      const { accountsWith, database } = yield* AppConfig
       const { changed, id: processId, publishChange } = yield* Process
       const catalogChanged = yield* changed("catalog")
       const clock = yield* DatabaseClock
@@ -67,6 +68,10 @@ export class CatalogVersions extends Context.Service<
 
       const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
         const next = yield* catalog.read
+        const { providers } = next.content
+        yield* Effect.mapError(accountsWith(providers), ({ message: detail }) =>
+          catalog.faulty([{ pointer: "#/vendors", detail }])
+        )
         // Compared with the adopted catalog, not with the one this process saw last
         yield* adopted.look
         const before = catalog.current()
@@ -125,6 +130,8 @@ const versionOf = Effect.fnUntraced(function* (
 
 /** Follows adoptions in the store, including this process's own. */
 const makeAdopted = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const { accountsWith } = yield* AppConfig
   const catalog = yield* Catalog
   const store = yield* CatalogStore
   const { id: processId, publishChange } = yield* Process
@@ -148,6 +155,13 @@ const makeAdopted = Effect.gen(function* () {
         ? Option.some(makeVersion(before, id))
         : yield* versionOf({ id, hash, text: text ?? "", adoptedAt })
     if (Option.isNone(next)) return
+    const configured = yield* Effect.result(accountsWith(next.value.content.providers))
+    if (Result.isFailure(configured)) {
+      return yield* Effect.logError(
+        `The catalog ${hash} is not adopted: ${configured.failure.message}`
+      )
+    }
+    accounts.setConfigured(configured.success)
     catalog.replace(next.value)
     since = adoptedAt
     if (hash !== before.hash) yield* Effect.logInfo(`Adopted the catalog ${hash}`)

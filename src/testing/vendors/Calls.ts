@@ -1,35 +1,35 @@
 import { Effect } from "effect"
 import { makeUpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
-import type { Provider } from "../../domain/Provider.ts"
 import type { Answer } from "../../sandbox/Completion.ts"
 import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
 import type { UpstreamRequest, UpstreamResponse } from "../../vendors/upstream/UpstreamExchange.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
+import type { VendorName } from "./VendorServer.ts"
 
 /** What a language model says to a request: a text or the call of a tool; `undefined` for the simulator's answer. */
 export type AnswerOf = (request: VendorRequest) => Answer | undefined
 
 /** The paths of language models and of the list of models. docs/reference/vendors.md#openai-calls */
-const callPaths: { readonly [provider in Provider]?: RegExp } = {
+const callPaths: { readonly [provider in VendorName]?: RegExp } = {
   openai: /^\/v1\/(?:chat\/completions|responses|embeddings|moderations|models(?:\/.+)?)$/u,
   anthropic: /^\/v1\/(?:messages(?:\/count_tokens)?|models(?:\/.+)?)$/u,
   gemini:
     /^\/v1(?:beta)?\/models(?:\/[^/:]+(?::(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))?)?$/u
 }
 
-export const isCall = (provider: Provider, { method, path }: VendorRequest): boolean =>
+export const isCall = (provider: VendorName, { method, path }: VendorRequest): boolean =>
   (method === "POST" || (method === "GET" && path.includes("/models"))) &&
   callPaths[provider]?.test(path) === true
 
 /** Lists of models and counts of tokens cost nothing. */
-export const isPaidCall = (provider: Provider, request: VendorRequest): boolean =>
+export const isPaidCall = (provider: VendorName, request: VendorRequest): boolean =>
   isCall(provider, request) && request.method === "POST" && !/count_?tokens$/iu.test(request.path)
 
 const catalog = makeUpstreamCatalog()
 
 /** Responds to a call in the vendor's format, complete or as a stream. */
 export const answerCall = (
-  provider: Provider,
+  provider: VendorName,
   received: VendorRequest,
   model: string,
   answerOf?: AnswerOf

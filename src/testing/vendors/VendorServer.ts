@@ -1,8 +1,8 @@
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
-import { providerVariables } from "../../domain/Provider.ts"
-import type { Provider } from "../../domain/Provider.ts"
+import { variableOf } from "../../domain/Provider.ts"
+import type { builtInProviders } from "../../domain/Provider.ts"
 import type { MockRefusal } from "../../vendors/mock/MockScript.ts"
 import { anthropic } from "./AnthropicProtocol.ts"
 import { answerCall, isCall, isPaidCall } from "./Calls.ts"
@@ -18,7 +18,7 @@ import { readRequest } from "./VendorRequest.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
 /** The supported vendors. */
-export type VendorName = Provider
+export type VendorName = (typeof builtInProviders)[number]["name"]
 
 /**
  * The kind of a request, for `failNext`: a paid submit or call, the download of a result, or anything else, such as a
@@ -76,7 +76,7 @@ export const startVendorServer = async (
   const server = new Listening(vendor, options)
   await server.listen(options.port ?? 0)
   const { key, url } = server.state
-  const variable = providerVariables[vendor]
+  const variable = variableOf(vendor)
   const jwks = vendor === "fal" ? `;jwks=${url}/.well-known/jwks.json` : ""
   const stop = () => server.stop()
   return {

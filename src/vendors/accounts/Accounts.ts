@@ -1,4 +1,6 @@
-import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Clock, Context, Effect, Equal, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { AppConfig } from "../../config/Config.ts"
 import type { AccountSetting, Provider } from "../../domain/Provider.ts"
 import type { UpstreamResponse } from "../upstream/UpstreamExchange.ts"
 import type { AccountChange } from "./AccountChange.ts"
@@ -34,7 +36,9 @@ export class Accounts extends Context.Service<
     readonly isConfigured: (provider: Provider) => boolean
     /** Also one that has left the configuration. */
     readonly find: (id: string) => Option.Option<AccountSetting>
-    readonly configured: ReadonlyArray<AccountSetting>
+    readonly configured: () => ReadonlyArray<AccountSetting>
+    /** From now on these are configured, and no others: vendors come and leave with the catalog. */
+    readonly setConfigured: (accounts: ReadonlyArray<AccountSetting>) => void
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
      * The accounts that a call may be sent to, in order, `among` these or all. One that drains gets no new
@@ -92,6 +96,16 @@ export class Accounts extends Context.Service<
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
     Layer.sync(Accounts, () => make(settings))
+
+  /** Those of the environment with the vendors of the catalog. */
+  static readonly layerConfigured = Layer.effect(
+    Accounts,
+    Effect.gen(function* () {
+      const { accountsWith } = yield* AppConfig
+      const { providers } = (yield* Catalog).current().content
+      return make(yield* accountsWith(providers))
+    })
+  )
 }
 
 /** Moves the round robin on and returns the accounts in order. */
@@ -205,15 +219,31 @@ const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
   }
 }
 
+/** What an account had to do with its vendor stays when it is read again. */
+const isSame = ({ key, ...a }: AccountSetting, { key: other, ...b }: AccountSetting): boolean =>
+  Redacted.value(key) === Redacted.value(other) && Equal.equals(a, b)
+
 const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
-  const tracked = settings.map((account) => new TrackedAccount(account))
-  const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
-  const ids = new Map(
-    byProvider
-      .entries()
-      .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
-  )
-  const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  let tracked: ReadonlyArray<TrackedAccount> = []
+  let byProvider: ReadonlyMap<string, ReadonlyArray<TrackedAccount>> = new Map()
+  let ids: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+  const byId = new Map<string, TrackedAccount>()
+  const setConfigured = (accounts: ReadonlyArray<AccountSetting>) => {
+    const next = accounts.map((account) => {
+      const known = byId.get(account.id)
+      return known !== undefined && isSame(known.account, account)
+        ? known
+        : new TrackedAccount(account)
+    })
+    for (const { account } of tracked) byId.delete(account.id)
+    for (const it of next) byId.set(it.account.id, it)
+    tracked = next
+    byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
+    ids = new Map(
+      Array.from(byProvider, ([provider, all]) => [provider, all.map(({ account }) => account.id)])
+    )
+  }
+  setConfigured(settings)
   let departed: ReadonlyArray<TrackedAccount> = []
   let draining: ReadonlySet<string> = new Set()
   const withoutDraining = (all: ReadonlyArray<TrackedAccount>) =>
@@ -222,12 +252,13 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
-    configured: settings,
+    configured: () => tracked.map(({ account }) => account),
+    setConfigured,
     idsOf: (provider) => ids.get(provider) ?? none,
     order: (provider, source, now, among) => {
       const all = byProvider.get(provider) ?? []
       if (among === undefined) return orderOf(withoutDraining(all), source, now)
-      const few = all.filter(({ account }) => among.includes(account))
+      const few = all.filter(({ account }) => among.some(({ id }) => id === account.id))
       const active = withoutDraining(few)
       return orderOf(active.length === 0 ? few : active, source, now)
     },
@@ -244,7 +275,7 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     ),
     isDraining: ({ id }) => draining.has(id) || departed.some((it) => it.account.id === id),
     setDeparted: (accounts) => {
-      const others = accounts.filter(({ id }) => !settings.some((it) => it.id === id))
+      const others = accounts.filter(({ id }) => !tracked.some((it) => it.account.id === id))
       const next = others.map((account) => {
         const known = byId.get(account.id)
         return known?.account === account ? known : new TrackedAccount(account)

@@ -19,17 +19,23 @@ const nobody = "00000000-0000-0000-0000-000000000000"
 const bearer = (key: string) => `Bearer ${key}`
 
 /** Calls that cost nothing, of providers without passthrough routes. docs/reference/vendors.md#checks-of-accounts */
-const freeCalls: { readonly [provider in Provider]?: FreeCall } = {
-  dashscope: { path: "/tasks/?page_no=1&page_size=1", version: "/api/v1", authorization: bearer },
-  replicate: { path: "/account", version: "/v1", authorization: bearer },
-  fal: {
-    path: `/fal-ai/flux/requests/${nobody}/status`,
-    authorization: (key) => `Key ${key}`,
-    alsoOk: [404]
-  }
-}
+const freeCalls: ReadonlyMap<Provider, FreeCall> = new Map<Provider, FreeCall>([
+  [
+    "dashscope",
+    { path: "/tasks/?page_no=1&page_size=1", version: "/api/v1", authorization: bearer }
+  ],
+  ["replicate", { path: "/account", version: "/v1", authorization: bearer }],
+  [
+    "fal",
+    {
+      path: `/fal-ai/flux/requests/${nobody}/status`,
+      authorization: (key) => `Key ${key}`,
+      alsoOk: [404]
+    }
+  ]
+])
 
-export const freeCallOf = (provider: Provider): FreeCall | undefined => freeCalls[provider]
+export const freeCallOf = (provider: Provider): FreeCall | undefined => freeCalls.get(provider)
 
 export const isGood = ({ alsoOk = [] }: FreeCall, status: number): boolean =>
   (status >= 200 && status < 300) || alsoOk.includes(status)

@@ -4,6 +4,7 @@ import { buildConnector } from "undici"
 import type { Client } from "undici"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import { sliceBytes } from "../../domain/Slices.ts"
+import { GuardedConnector } from "../NamedHosts.ts"
 import { SecretMask } from "./SecretMask.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
@@ -42,30 +43,33 @@ const connectMillis = 10_000
 /** Shorter than the keep-alive of most servers, so that none closes a connection during a call. */
 const keepAliveMillis = 4000
 
-type Origins = (origin: string) => UpstreamConnections
+type Origins = (origin: string, isGuarded: boolean) => UpstreamConnections
 
 const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
-  const optionsOf = (): Client.Options => ({
+  const guarded = yield* GuardedConnector
+  const timeout = Math.min(connectMillis, timeoutMillis)
+  const optionsOf = (isGuarded: boolean): Client.Options => ({
     allowH2: false,
     pipelining: 1,
     // Shared by the connections of an origin, so that they resume each other's TLS sessions
-    connect: buildConnector({
-      allowH2: false,
-      timeout: Math.min(connectMillis, timeoutMillis)
-    }),
+    connect: isGuarded ? guarded(timeout) : buildConnector({ allowH2: false, timeout }),
     headersTimeout: timeoutMillis,
     bodyTimeout: timeoutMillis,
     keepAliveTimeout: keepAliveMillis
   })
-  const origins = new Map<string, UpstreamConnections>()
+  const own = new Map<string, UpstreamConnections>()
+  const named = new Map<string, UpstreamConnections>()
   yield* Effect.addFinalizer(() =>
-    Effect.promise(() => Promise.all(Array.from(origins.values(), (it) => it.destroy())))
+    Effect.promise(() =>
+      Promise.all(Array.from([...own.values(), ...named.values()], (it) => it.destroy()))
+    )
   )
-  // One for each base URL in the settings
-  return (origin: string): UpstreamConnections => {
+  // One for each base URL in the settings, and one for each that a catalog names
+  return (origin: string, isGuarded: boolean): UpstreamConnections => {
+    const origins = isGuarded ? named : own
     const known = origins.get(origin)
     if (known !== undefined) return known
-    const made = new UpstreamConnections(origin, optionsOf())
+    const made = new UpstreamConnections(origin, optionsOf(isGuarded))
     origins.set(origin, made)
     return made
   }
@@ -88,7 +92,7 @@ const sendWith =
         request.watch,
         SecretMask.of(account)
       )
-      exchange.begin(origins(target.origin), {
+      exchange.begin(origins(target.origin, account.guarded === true), {
         path: `${target.path}${request.query}`,
         method: request.method,
         headers: request.headers.concat(credentials(account), lengthOf(request.body)),
@@ -133,15 +137,17 @@ class BodyParts extends Readable {
 const noBytes = new Uint8Array()
 
 /** The header of the key. docs/reference/vendors.md#accounts */
-const credentials = ({ key, provider }: AccountSetting): ReadonlyArray<string> => {
+const credentials = ({ auth = "bearer", key }: AccountSetting): ReadonlyArray<string> => {
   const value = Redacted.value(key)
-  switch (provider) {
-    case "anthropic":
-      return ["x-api-key", value]
-    case "gemini":
-      return ["x-goog-api-key", value]
-    default:
+  switch (auth) {
+    case "bearer":
       return ["authorization", `Bearer ${value}`]
+    case "optional-bearer":
+      return value === "" ? [] : ["authorization", `Bearer ${value}`]
+    case "api-key":
+    case "x-api-key":
+    case "x-goog-api-key":
+      return [auth, value]
   }
 }
 

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { providerBases, providerVariables } from "../../../src/domain/Provider.ts"
+import { builtInProviders, variableOf } from "../../../src/domain/Provider.ts"
 
 const accountsOf = (env: Readonly<Record<string, string>>) =>
   Effect.map(AppConfig, ({ accounts }) => accounts).pipe(Effect.provide(AppConfig.layerOf(env)))
 
 describe("the accounts in the environment", () => {
-  for (const [provider, variable] of Object.entries(providerVariables)) {
+  for (const { base, name: provider } of builtInProviders) {
+    const variable = variableOf(provider)
     it.effect(
       `${variable}_API_KEY enables ${provider}, at its own base or at ${variable}_BASE_URL`,
       () =>
@@ -16,7 +17,7 @@ describe("the accounts in the environment", () => {
           const [account, ...others] = yield* accountsOf(key)
           assert.deepEqual(others, [])
           assert.strictEqual(account?.provider, provider)
-          assert.strictEqual(account?.baseUrl, new Map(Object.entries(providerBases)).get(provider))
+          assert.strictEqual(account?.baseUrl, base)
           assert.strictEqual(account && Redacted.value(account.key), "key-1")
           const elsewhere = { ...key, [`${variable}_BASE_URL`]: "https://proxy.example/v1/" }
           assert.deepEqual(

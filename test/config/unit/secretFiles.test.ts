@@ -3,7 +3,7 @@ import { Effect, Option, Redacted } from "effect"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { providerVariables } from "../../../src/domain/Provider.ts"
+import { builtInProviders, variableOf } from "../../../src/domain/Provider.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 type Settings = AppConfig["Service"]
@@ -75,17 +75,19 @@ const secrets: Readonly<
       artifactStore._tag === "S3" ? revealed(artifactStore.sessionToken) : undefined
   ],
   ...Object.fromEntries(
-    Object.values(providerVariables).map(
-      (variable) =>
-        [
-          `${variable}_API_KEY`,
+    builtInProviders
+      .map(({ name }) => variableOf(name))
+      .map(
+        (variable) =>
           [
-            `key-of-${variable}`,
-            {},
-            ({ accounts: [account] }: Settings) => account && Redacted.value(account.key)
-          ]
-        ] as const
-    )
+            `${variable}_API_KEY`,
+            [
+              `key-of-${variable}`,
+              {},
+              ({ accounts: [account] }: Settings) => account && Redacted.value(account.key)
+            ]
+          ] as const
+      )
   )
 }
 
@@ -161,7 +163,7 @@ describe("NAME_FILE", () => {
     )
     const names = read.flatMap((name) =>
       name.startsWith("$")
-        ? Object.values(providerVariables).map((variable) => `${variable}_API_KEY`)
+        ? builtInProviders.map(({ name }) => `${variableOf(name)}_API_KEY`)
         : [name]
     )
     assert.sameMembers(names, Object.keys(secrets))

@@ -23,7 +23,7 @@ const principal = {
 
 const request: CallRequest = {
   method: "POST",
-  target: { vendor: "openai", path: "/v1/chat/completions", query: "" },
+  target: { vendor: "openai", isShared: true, path: "/v1/chat/completions", query: "" },
   headers: {},
   traceId: "0".repeat(32),
   maxCost: Exit.succeed(undefined),

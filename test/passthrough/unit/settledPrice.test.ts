@@ -52,6 +52,7 @@ const settle = (
     _tag: "Tokens",
     protocol: "openai-chat",
     model,
+    usage: undefined,
     mayReason: false,
     fallbacks,
     catalog,

@@ -11,6 +11,7 @@ import { CatalogStore } from "../../../src/process/catalogs/CatalogStore.ts"
 import { CatalogVersions } from "../../../src/process/catalogs/CatalogVersions.ts"
 import { Process } from "../../../src/process/heartbeat/Process.ts"
 import { ProcessStore } from "../../../src/process/heartbeat/ProcessStore.ts"
+import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/catalog.md#after-a-restart, ADR 0156, ADR 0176 */
@@ -41,6 +42,7 @@ describeStores("a start with a catalog that was replaced", (database) => {
           ready: Effect.void
         })
       ),
+      Layer.provide(Accounts.layer([])),
       Layer.provideMerge(Catalog.layer),
       Layer.provide(
         Layer.succeed(DatabaseClock, {

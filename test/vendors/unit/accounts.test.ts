@@ -53,6 +53,24 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
+  it.effect("change with the catalog, and keep what they had to do with their vendor", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.observe(a, gpt, answer(429, { "retry-after": "30" }), 0)
+      const { key, ...same } = a
+      const again = { ...same, key: Redacted.make(Redacted.value(key)) }
+      const acme = { ...b, id: "acme:one", provider: "acme" }
+      accounts.setConfigured([again, { ...b, baseUrl: "https://elsewhere.example" }, acme])
+      assert.deepStrictEqual(ids(accounts.order("openai", gpt, 1)), ["openai:b"])
+      assert.deepStrictEqual(ids(accounts.order("acme", gpt, 1)), ["acme:one"])
+      assert.isFalse(accounts.isConfigured("fal"))
+      assert.deepStrictEqual(
+        Result.getOrThrow(accounts.order("openai", gpt, 1, [b])).map(({ baseUrl }) => baseUrl),
+        ["https://elsewhere.example"]
+      )
+    }).pipe(Effect.provide(withAccounts))
+  )
+
   it.effect("are none when the vendor has said at all of them that nothing is left", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts

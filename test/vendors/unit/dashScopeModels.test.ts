@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Redacted } from "effect"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
-import { providerBases } from "../../../src/domain/Provider.ts"
+import { builtInProviders } from "../../../src/domain/Provider.ts"
 import type { AccountSetting, Region } from "../../../src/domain/Provider.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
@@ -19,7 +19,7 @@ const accountAt = (baseUrl: string, region?: Region): AccountSetting => ({
   ...(region === undefined ? {} : { region })
 })
 
-const beijing = accountAt(providerBases.dashscope)
+const beijing = accountAt(builtInProviders.find(({ name }) => name === "dashscope")!.base)
 const singapore = accountAt("https://dashscope-intl.aliyuncs.com/api/v1")
 const virginia = accountAt("https://dashscope-us.aliyuncs.com/api/v1")
 const tokyo = accountAt("https://llm-1.ap-northeast-1.maas.aliyuncs.com/api/v1")

@@ -1,0 +1,182 @@
+import { make } from "../domain/Credits.ts"
+import type { TokenModel } from "./OpenRoutes.ts"
+import type { TokenPrice } from "./Price.ts"
+import type { Vendor } from "./Vendors.ts"
+
+const source = "anomalyco/models.dev@f3fc692, 2026-07-02"
+
+/** Prices below are in hundredths of a US cent per million tokens; one is a hundredth of a credit. */
+const rates = (input: number, output: number, cachedInput = input) => ({
+  input: make(BigInt(input) * 10_000n),
+  output: make(BigInt(output) * 10_000n),
+  cachedInput: make(BigInt(cachedInput) * 10_000n)
+})
+
+type Model = Omit<TokenModel, "vendor">
+
+const sold = (
+  model: string,
+  price: ReturnType<typeof rates> & Pick<TokenPrice, "long">,
+  [inputTokensMax, outputTokensMax]: readonly [number, number],
+  more: Pick<TokenModel, "reasons"> = {}
+): Model => ({
+  model,
+  price: { per: "million_tokens", ...price },
+  source,
+  inputTokensMax,
+  outputTokensMax,
+  ...more
+})
+
+/** The figures double when a prompt has more than 200,000 tokens. */
+const grok = (input: number, output: number, cached: number) => ({
+  ...rates(input, output, cached),
+  long: { above: 200_000, ...rates(2 * input, 2 * output, 2 * cached) }
+})
+
+const silent = { reasons: false } as const
+
+const chat = "/v1/chat/completions"
+const embeddings = "/v1/embeddings"
+const models = "/v1/models"
+
+const openAiLike = { auth: "bearer", dialect: "openai" } as const
+const selfHosted = {
+  auth: "optional-bearer",
+  dialect: "openai",
+  routes: [chat, embeddings, models]
+} as const
+
+/**
+ * Vendors that need no entry in a catalog file, in the form of one. A vendor without models sells what the operator
+ * gives a price. docs/reference/vendors.md#vendors-as-data
+ */
+export const shippedVendors: ReadonlyArray<Vendor> = [
+  {
+    ...openAiLike,
+    name: "deepseek",
+    base: "https://api.deepseek.com/v1",
+    routes: [chat, models],
+    usage: { cachedTokens: "prompt_cache_hit_tokens", reasoning: "shown" },
+    models: [
+      sold("deepseek-v4-flash", rates(1400, 2800, 28), [1_000_000, 384_000]),
+      sold("deepseek-v4-pro", rates(4350, 8700, 37), [1_000_000, 384_000]),
+      sold("deepseek-chat", rates(1400, 2800, 28), [1_000_000, 384_000], silent),
+      sold("deepseek-reasoner", rates(1400, 2800, 28), [1_000_000, 384_000])
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "xai",
+    base: "https://api.x.ai/v1",
+    routes: [chat, models],
+    usage: { reasoningTokens: "beside" },
+    models: [
+      sold("grok-4.3", grok(12_500, 25_000, 2000), [1_000_000, 30_000]),
+      sold("grok-4.20-0309-reasoning", grok(12_500, 25_000, 2000), [1_000_000, 30_000]),
+      sold("grok-4.20-0309-non-reasoning", grok(12_500, 25_000, 2000), [1_000_000, 30_000], silent),
+      sold("grok-build-0.1", grok(10_000, 20_000, 2000), [256_000, 256_000])
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "mistral",
+    base: "https://api.mistral.ai/v1",
+    routes: [chat, embeddings, models],
+    usage: { inStreams: "unasked" },
+    models: [
+      sold("mistral-large-latest", rates(5000, 15_000), [262_144, 262_144], silent),
+      sold("mistral-small-latest", rates(1500, 6000), [256_000, 256_000]),
+      sold("magistral-medium-latest", rates(20_000, 50_000), [128_000, 16_384]),
+      sold("codestral-latest", rates(3000, 9000), [256_000, 4096], silent),
+      sold("ministral-8b-latest", rates(1000, 1000), [128_000, 128_000], silent),
+      // As many tokens as its batches may have
+      sold("mistral-embed", rates(1000, 0), [16_384, 0], silent)
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "groq",
+    base: "https://api.groq.com/openai/v1",
+    routes: [chat, models],
+    models: [
+      sold("llama-3.1-8b-instant", rates(500, 800), [131_072, 131_072], silent),
+      sold("llama-3.3-70b-versatile", rates(5900, 7900), [131_072, 32_768], silent),
+      sold("openai/gpt-oss-20b", rates(750, 3000, 375), [131_072, 65_536]),
+      sold("openai/gpt-oss-120b", rates(1500, 6000, 750), [131_072, 65_536]),
+      sold("qwen/qwen3-32b", rates(2900, 5900), [131_072, 40_960])
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "together",
+    base: "https://api.together.xyz/v1",
+    routes: [chat, embeddings, models],
+    models: [
+      sold(
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        rates(8800, 8800),
+        [131_072, 131_072],
+        silent
+      ),
+      sold("openai/gpt-oss-120b", rates(1500, 6000), [131_072, 131_072]),
+      sold("deepseek-ai/DeepSeek-V4-Pro", rates(17_400, 34_800, 2000), [512_000, 384_000]),
+      sold("moonshotai/Kimi-K2.6", rates(12_000, 45_000, 2000), [262_144, 131_000]),
+      sold("zai-org/GLM-5.2", rates(14_000, 44_000, 2600), [262_144, 164_000])
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "fireworks",
+    base: "https://api.fireworks.ai/inference/v1",
+    routes: [chat, embeddings, models],
+    models: [
+      sold("accounts/fireworks/models/gpt-oss-120b", rates(1500, 6000, 150), [131_072, 32_768]),
+      sold("accounts/fireworks/models/kimi-k2p6", rates(9500, 40_000, 1600), [262_000, 262_000]),
+      sold("accounts/fireworks/models/glm-5p2", rates(14_000, 44_000, 2600), [1_048_575, 131_072])
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "openrouter",
+    base: "https://openrouter.ai/api/v1",
+    routes: [chat, models]
+  },
+  {
+    ...openAiLike,
+    name: "moonshot",
+    base: "https://api.moonshot.ai/v1",
+    routes: [chat, models],
+    usage: { cachedTokens: "cached_tokens", reasoning: "shown" },
+    models: [
+      sold("kimi-k2.5", rates(6000, 30_000, 1000), [262_144, 262_144]),
+      sold("kimi-k2.6", rates(9500, 40_000, 1600), [262_144, 262_144]),
+      sold("kimi-k2-thinking", rates(6000, 25_000, 1500), [262_144, 262_144])
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "zhipu",
+    base: "https://api.z.ai/api/paas/v4",
+    routes: ["/v4/chat/completions", "/v4/embeddings", "/v4/models"],
+    usage: { reasoning: "shown" },
+    models: [
+      sold("glm-4.5-air", rates(2000, 11_000, 300), [131_072, 98_304]),
+      sold("glm-4.6", rates(6000, 22_000, 1100), [204_800, 131_072]),
+      sold("glm-4.7", rates(6000, 22_000, 1100), [204_800, 131_072]),
+      sold("glm-5", rates(10_000, 32_000, 2000), [204_800, 131_072]),
+      sold("glm-5.1", rates(14_000, 44_000, 2600), [200_000, 131_072]),
+      sold("glm-5.2", rates(14_000, 44_000, 2600), [1_000_000, 131_072])
+    ]
+  },
+  // Its models are the operator's deployments, and its base is that of a resource: https://….openai.azure.com/openai/v1
+  {
+    name: "azure-openai",
+    auth: "api-key",
+    dialect: "openai",
+    routes: [chat, "/v1/responses", embeddings, models]
+  },
+  { ...selfHosted, name: "vllm" },
+  { ...selfHosted, name: "ollama" },
+  { ...selfHosted, name: "llama-cpp" }
+]

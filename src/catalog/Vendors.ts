@@ -1,0 +1,89 @@
+import { Schema, Struct } from "effect"
+import { dialects, keySchemes } from "../domain/Provider.ts"
+import type { ProviderEntry } from "../domain/Provider.ts"
+import { dialectRoute, TokenModel } from "./OpenRoutes.ts"
+import type { OpenRoute } from "./OpenRoutes.ts"
+
+/** Also the prefix of its variables and accounts, so every name has another one. */
+const VendorName = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){0,3}$/u, {
+    expected: "lower-case letters and digits in words with hyphens between them"
+  })
+)
+
+const isPublicBase = (text: string): boolean => {
+  const url = URL.parse(text)
+  return (
+    url !== null &&
+    url.protocol === "https:" &&
+    [url.search, url.hash, url.username, url.password, url.port].every((part) => part === "") &&
+    /^(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*$/u.test(url.hostname) &&
+    !/\.(?:local|localhost|internal)$/u.test(url.hostname)
+  )
+}
+
+/** A file may be somebody else's: only the operator's variables may name an address that is not public. */
+const PublicBase = Schema.String.check(
+  Schema.makeFilter<string>(
+    (text) =>
+      isPublicBase(text) ||
+      "Expected an https URL of a public host without port and query; for any other, set the vendor's …_BASE_URL"
+  )
+)
+
+const Usage = Schema.Struct({
+  inStreams: Schema.optionalKey(Schema.Literal("unasked")),
+  cachedTokens: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[a-z][a-z_]{0,63}$/u, { expected: "the name of a member of usage" })
+    )
+  ),
+  reasoningTokens: Schema.optionalKey(Schema.Literal("beside")),
+  reasoning: Schema.optionalKey(Schema.Literal("shown"))
+})
+
+const provider = {
+  name: VendorName,
+  base: Schema.optionalKey(PublicBase),
+  auth: Schema.Literals(keySchemes),
+  dialect: Schema.Literals(dialects),
+  usage: Schema.optionalKey(Usage)
+}
+
+/** A provider that a catalog opens. */
+export const CatalogProvider = Schema.Struct({
+  ...provider,
+  /** From a file: only public addresses are connected to. */
+  guarded: Schema.optionalKey(Schema.Boolean)
+})
+export type CatalogProvider = typeof CatalogProvider.Type
+
+/**
+ * A vendor of language models as a file has it: everything that the gateway has to know to sell its models.
+ * docs/catalog.md#vendors, ADR 0296
+ */
+export const Vendor = Schema.Struct({
+  ...provider,
+  /** Those of its dialect that are open, with the vendor's own version segment. */
+  routes: Schema.Array(Schema.String).check(
+    Schema.isMinLength(1, { message: "Expected at least one" })
+  ),
+  models: Schema.optionalKey(Schema.Array(TokenModel.mapFields(Struct.omit(["vendor"]))))
+}).annotate({ identifier: "Vendor" })
+export type Vendor = typeof Vendor.Type
+
+export const providerOf = ({
+  models: _models,
+  routes: _routes,
+  ...provider
+}: Vendor): ProviderEntry => provider
+
+/** A path that its dialect does not have opens nothing: it is a fault of its file. */
+export const routesOf = ({ dialect, name, routes }: Vendor): ReadonlyArray<OpenRoute> =>
+  routes.flatMap((path) => {
+    const route = dialectRoute(dialect, path)
+    return route === undefined ? [] : [{ ...route, vendor: name, provider: name, path }]
+  })
+
+export const tokenModelsOf = ({ models = [], name }: Vendor): ReadonlyArray<TokenModel> =>
+  models.map((model) => ({ ...model, vendor: name }))
