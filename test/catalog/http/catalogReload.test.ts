@@ -385,12 +385,10 @@ describeStores("the catalog of a running gateway", (database) => {
           const keyOf = (it: Record<string, unknown>) =>
             [it.type, it.vendor, it.model, it.path, it.valid_from].join(" ")
           const last = keyOf(page.data[2])
+          const after = whole.json.data.map(keyOf).filter((key: string) => key > last)
           assert.deepStrictEqual(
-            rest.json.data.map(keyOf),
-            whole.json.data
-              .map(keyOf)
-              .filter((key: string) => key > last)
-              .slice(0, rest.json.data.length),
+            rest.json.data.map(keyOf).slice(0, after.length),
+            after.slice(0, rest.json.data.length),
             "a cursor stays valid through a reload"
           )
         })

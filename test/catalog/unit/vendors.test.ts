@@ -180,8 +180,19 @@ describe("the shipped vendors", () => {
     assert.sameMembers(
       shippedVendors.map(({ name }) => name),
       [
-        ...["deepseek", "xai", "mistral", "groq", "together", "fireworks", "openrouter"],
-        ...["moonshot", "zhipu", "azure-openai", "vllm", "ollama", "llama-cpp"]
+        "deepseek",
+        "xai",
+        "mistral",
+        "groq",
+        "together",
+        "fireworks",
+        "openrouter",
+        "moonshot",
+        "zhipu",
+        "azure-openai",
+        "vllm",
+        "ollama",
+        "llama-cpp"
       ]
     )
   })

@@ -26,7 +26,10 @@ describe("the banner of a start", () => {
     Effect.gen(function* () {
       const text = yield* bannerWith({})
       assert.match(text, /^Live vendors: none$/mu)
-      assert.match(text, /^Sandbox: alibaba, anthropic, google, openai, service$/mu)
+      assert.match(
+        text,
+        /^Sandbox: alibaba, anthropic, azure-openai, deepseek, fireworks, google, groq, llama-cpp, mistral, moonshot, ollama, openai, openrouter, service, together, vllm, xai, zhipu$/mu
+      )
       assert.match(text, /alibaba is in the sandbox/u)
     })
   )

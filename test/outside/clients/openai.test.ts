@@ -25,6 +25,19 @@ describe.each(worlds())("the openai package at $name", ({ key, text, url }) => {
     assert.strictEqual((await stream.finalChatCompletion()).choices[0]?.message.content, text)
   })
 
+  it("chats with a model of another vendor, whole and as a stream", async () => {
+    const other = "deepseek/deepseek-chat"
+    const whole = await client.chat.completions.create({ model: other, messages })
+    assert.strictEqual(whole.choices[0]?.message.content, text)
+    const stream = client.chat.completions.stream({ model: other, messages })
+    assert.strictEqual((await stream.finalChatCompletion()).choices[0]?.message.content, text)
+    const own = new OpenAI({ apiKey: key, baseURL: `${url}/vendors/deepseek/v1`, maxRetries: 0 })
+    const there = await own.chat.completions.create({ model: "deepseek-chat", messages })
+    assert.strictEqual(there.choices[0]?.message.content, text)
+    const refused = client.chat.completions.create({ model: "deepseek/none", messages })
+    assert.match(String(await refused.catch((error: unknown) => error)), /404 .*has no price/u)
+  })
+
   it("runs a tool until the answer is in words", async () => {
     const cities: Array<string> = []
     const runner = client.chat.completions.runTools({

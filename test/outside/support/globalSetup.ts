@@ -48,7 +48,9 @@ export default async (vitest: TestProject) => {
         ANTHROPIC_API_KEY: vendorKeys.anthropic,
         ANTHROPIC_BASE_URL: vendors.origin,
         GEMINI_API_KEY: vendorKeys.gemini,
-        GEMINI_BASE_URL: vendors.origin
+        GEMINI_BASE_URL: vendors.origin,
+        DEEPSEEK_API_KEY: vendorKeys.deepseek,
+        DEEPSEEK_BASE_URL: `${vendors.origin}/v1`
       }
     })
   ])

@@ -15,13 +15,14 @@ export type Recorded =
 export const vendorKeys = {
   openai: "sk-vendor-openai",
   anthropic: "sk-vendor-anthropic",
-  gemini: "AIzaVendorGemini"
+  gemini: "AIzaVendorGemini",
+  deepseek: "sk-vendor-deepseek"
 }
 
 const recordOf = (path: string, body: unknown): Recorded =>
   openai.record(path, body) ?? anthropic.record(path, body) ?? gemini.record(path, body)
 
-/** The three vendors at one address: each serves its own paths, for the keys of the gateway alone. */
+/** The vendors at one address: each serves its own paths, for the keys of the gateway alone. */
 export const startRecordedVendors = async () => {
   const server = createServer((request, response) => {
     const chunks: Array<Buffer> = []

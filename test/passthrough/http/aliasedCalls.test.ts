@@ -262,7 +262,8 @@ describe("a call that names an alias", () => {
     }
     const list = (await get("/v1/models")) as { data: Array<{ id: string }> }
     assert.deepEqual(
-      list.data.map(({ id }) => id),
+      // Models of other vendors have a slash
+      list.data.map(({ id }) => id).filter((id) => !id.includes("/")),
       ["gpt-4o", "mixed", "chat"]
     )
     assert.equal(((await get("/v1/models/chat")) as { id: string }).id, "chat")

@@ -232,8 +232,8 @@ describe("the account of a vendor of the catalog", () => {
 
   it("that cannot be read refuses the reload that would open its vendor", async () => {
     const before = readFileSync(file, "utf8")
-    const gone = vendors.map((it) => (it.name === "local" ? { ...it, name: "acme-2" } : it))
-    writeFileSync(file, JSON.stringify({ vendors: gone.map((it) => ({ ...it, base: undefined })) }))
+    const nowhere = { ...entry, name: "inside", base: undefined }
+    writeFileSync(file, JSON.stringify({ vendors: [nowhere] }))
     const { body, status } = await manage("catalog/reload", { method: "POST" })
     writeFileSync(file, before)
     assert.equal(status, 400)
@@ -315,10 +315,10 @@ describe("lists of models", () => {
   })
 
   it("of the management API have them with their prices", async () => {
-    let rows: ReadonlyArray<Row> = []
+    const rows: Array<Row> = []
     for (let path: string | null = "models?limit=100"; path !== null;) {
       const { body } = await manage(path)
-      rows = [...rows, ...body.data]
+      rows.push(...body.data)
       const { next_cursor: next } = body as unknown as { next_cursor: string | null }
       path = next === null ? null : `models?limit=100&cursor=${encodeURIComponent(next)}`
     }
