@@ -38,7 +38,7 @@ describe("the banner of a start", () => {
     Effect.gen(function* () {
       const text = yield* bannerWith({ OPENAI_API_KEY: key, DASHSCOPE_API_KEY: key })
       assert.match(text, /^Live vendors: alibaba, openai, service$/mu)
-      assert.match(text, /^Sandbox: anthropic, google$/mu)
+      assert.match(text, /^Sandbox: anthropic, azure-openai, deepseek, .*google, groq, .*zhipu$/mu)
       assert.notMatch(text, /no vendor key/u)
       assert.match(text, /alibaba is live, so the call costs money/u)
       assert.notInclude(text, key)
