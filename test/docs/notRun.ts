@@ -6,7 +6,8 @@ export const samplePages: ReadonlyArray<string> = [
   "docs/tutorials/04-openai-app.md",
   "docs/tutorials/05-go-to-production.md",
   "docs/tutorials/06-move-from-another-gateway.md",
-  "README.md"
+  "README.md",
+  "docs/vendors-as-files.md"
 ]
 
 const agentsRun = "test/outside/agents/agents.test.ts runs these programs with the same settings"
@@ -77,6 +78,9 @@ export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> 
       "a Postgres and a bucket",
     "nginx upstream gateway {": "nginx is not installed",
     'sh pg_dump --format=custom --file=gateway.dump "$DATABASE_URL"': "a Postgres with its tools"
+  },
+  "docs/vendors-as-files.md": {
+    "sh ACME_API_KEY=… CATALOG_FILE=$PWD/catalog.json npm start": "a real vendor's key"
   },
   "docs/tutorials/06-move-from-another-gateway.md": {
     "json {": "a request of LiteLLM"
