@@ -219,7 +219,8 @@ describe("the account of a vendor of the catalog", () => {
 
   it("appears with the catalog that opens its vendor, without a restart", async () => {
     assert.equal((await ask("simulated/org/chat-1")).headers.get("x-service-sandbox"), "true")
-    const moved = vendors.map((it) => (it.name === "acme" ? { ...it, auth: "api-key" } : it))
+    const [acme, ...others] = vendors
+    const moved = [{ ...acme, auth: "api-key" }, ...others]
     writeFileSync(file, JSON.stringify({ vendors: moved, aliases }))
     const { body, status } = await manage("catalog/reload", { method: "POST" })
     assert.equal(status, 200, JSON.stringify(body))
