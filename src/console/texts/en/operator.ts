@@ -156,7 +156,13 @@ export const operatorTexts = {
     caption: "What the file changes",
     row: "Row",
     change: "Change",
-    kinds: { media: "Media model", token: "Token model", route: "Route", alias: "Alias" },
+    kinds: {
+      media: "Media model",
+      token: "Token model",
+      vendor: "Vendor",
+      route: "Route",
+      alias: "Alias"
+    },
     added: "Added",
     removed: "Removed",
     changed: "Changed",
