@@ -171,10 +171,12 @@ describe("a list of models", options, () => {
     for (const path of ["/v1/models", "/vendors/openai/v1/models"]) {
       const list = await bodyOf(get(path))
       assert.equal(list.object, "list")
-      assert.deepEqual(
-        list.data.map(({ id }) => id),
-        ["gpt-4o", "gpt-4o-2024-08-06"]
+      // Models of other vendors have a slash, and stand at /v1 alone
+      const [own, others] = [false, true].map((isOther) =>
+        list.data.map(({ id }) => id).filter((id) => id.includes("/") === isOther)
       )
+      assert.equal(others?.includes("deepseek/deepseek-chat"), path === "/v1/models")
+      assert.deepEqual(own, ["gpt-4o", "gpt-4o-2024-08-06"])
       const { input, output, per } = list.data[0]!.price
       assert.equal(per, "million_tokens")
       for (const amount of [input, output]) assert.match(amount, /^\d+\.\d{2,6}$/u)
