@@ -317,11 +317,14 @@ const show = (name: string, pairs: ReadonlyArray<readonly [own: Measured, other:
 /** Both poll at the same time, for as long as jobs wait at their vendors. */
 const measurePolls = async (own: Side, other: Side) => {
   const sides = [own, other] as const
-  for (const { keys, origin } of sides) {
-    await pieces(1500, 16, (n) =>
-      create(origin, whole, keys[n % keys.length]!, { prompt: "wait", n: 1 })
+  // At the same time, because old jobs are polled at longer intervals
+  await Promise.all(
+    sides.map(({ keys, origin }) =>
+      pieces(1500, 8, (n) =>
+        create(origin, whole, keys[n % keys.length]!, { prompt: "wait", n: 1 })
+      )
     )
-  }
+  )
   await pause(4000)
   const pairs: Array<readonly [Measured, Measured]> = []
   for (let round = 0; round < rounds; round += 1) {
@@ -342,7 +345,8 @@ const main = async () => {
   const tree = join(folder, "other")
   const git = (...words: ReadonlyArray<string>) =>
     execFileSync("git", words, { cwd: root, encoding: "utf8" }).trim()
-  git("worktree", "add", "--quiet", "--detach", tree, commit)
+  const base = git("rev-parse", "--short", commit)
+  git("worktree", "add", "--quiet", "--detach", tree, base)
   symlinkSync(join(root, "node_modules"), join(tree, "node_modules"))
   const authority = await makeAuthority()
   const issued = await authority.issue()
@@ -375,7 +379,6 @@ const main = async () => {
       if (round >= 0) pairs.set(name, [...(pairs.get(name) ?? []), [ours, theirs]])
     }
   }
-  const base = git("rev-parse", "--short", commit)
   console.log(`This tree to ${base}: median (quartiles) of ${rounds} rounds`)
   for (const [name, measured] of pairs) show(name, measured)
   await measurePolls(own, other)

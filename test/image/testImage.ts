@@ -61,6 +61,9 @@ const makeBases = () => {
       "/usr/local/bin/npm"
     ]
     buildah("run", container, "--", ...link)
+    // The registry of this machine, for the stages that install: the last one has another base
+    const settings = ["/root/.npmrc", "/usr/etc/npmrc"].find((it) => existsSync(it))
+    if (settings !== undefined) buildah("copy", container, settings, "/root/.npmrc")
     const certificates = process.env["NODE_EXTRA_CA_CERTS"]
     if (certificates === undefined) return
     buildah("copy", container, certificates, "/usr/local/share/ca.pem")
@@ -68,11 +71,8 @@ const makeBases = () => {
   })
 }
 
-/** The registry of this machine is used while the image is built, and is not part of it. */
 const build = () => {
-  const settings = ["/root/.npmrc", "/usr/etc/npmrc", "/etc/npmrc"].filter((it) => existsSync(it))
-  const volumes = settings.flatMap((it) => ["--volume", `${it}:/root/.npmrc:ro`]).slice(0, 2)
-  const options = ["--pull-never", "--layers=false", "--tag", "gateway", ...volumes]
+  const options = ["--pull-never", "--layers=false", "--format", "docker", "--tag", "gateway"]
   buildah("bud", "--quiet", ...options, projectFolder)
 }
 
