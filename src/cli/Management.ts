@@ -72,7 +72,7 @@ export class Management extends Context.Service<
     Management,
     Effect.gen(function* () {
       const url = yield* address
-      const key = yield* secretOf(yield* Key, "GATEWAY_KEY")
+      const key = yield* secretOf(yield* Key, "GATEWAY_API_KEY")
       const token = yield* secretOf(yield* Token, "ADMIN_TOKEN")
       return make(url, yield* clientOf(url, key), yield* clientOf(url, token))
     })
@@ -188,7 +188,7 @@ const endpointOf = (operation: Operation) =>
     return { method, path, success: Schema.toEncoded(Schema.Union([...success])) }
   })
 
-const keyRemedy = "Set GATEWAY_KEY to an API key with the scopes of the command, or give --key"
+const keyRemedy = "Set GATEWAY_API_KEY to an API key with the scopes of the command, or give --key"
 const tokenRemedy =
   "Set ADMIN_TOKEN to the token of the service, or give --token; an embedded service stores its token in DATA_DIR/admin-token"
 
@@ -199,7 +199,7 @@ const clientFor = (as: Caller, user: Known, operator: Known) => {
   if (Option.isSome(found)) {
     return Effect.succeed({
       client: found.value,
-      name: isOperator ? "ADMIN_TOKEN" : "GATEWAY_KEY"
+      name: isOperator ? "ADMIN_TOKEN" : "GATEWAY_API_KEY"
     })
   }
   return as === "operator"

@@ -18,6 +18,7 @@ import { store } from "./commands/store.ts"
 import { tasks } from "./commands/tasks.ts"
 import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
+import { wallet } from "./commands/wallet.ts"
 import { CommandFault, exitCode } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
 import { plainText } from "./terminal/Table.ts"
@@ -30,7 +31,10 @@ export const gateway = Command.make("gateway").pipe(
       group: "Service",
       commands: [serve, migrate, doctor, backup, restore, store, rotateMasterKeyCommand, catalog]
     },
-    { group: "Use", commands: [runModel, models, tasks, keys, endpoints, listen, redeliver] },
+    {
+      group: "Use",
+      commands: [runModel, models, tasks, wallet, keys, endpoints, listen, redeliver]
+    },
     { group: "Operator", commands: [users, topUp, reconcile, rebuildUsage] }
   ]),
   Command.withGlobalFlags(settings)

@@ -171,7 +171,7 @@ const check = Effect.fnUntraced(function* (files: SchemaFiles, state: SchemaStat
     }
     if (known.sha256 !== row.sha256 && row.id === 1) {
       const remedy =
-        "Export its users and balances and start with a new store: docs/operating.md#stores-of-development-versions"
+        "Start the version that created it, export its users and balances, and start this version with a new store"
       return yield* migrationFault(row.name, "another version created this store", remedy)
     }
     if (known.sha256 !== row.sha256) {

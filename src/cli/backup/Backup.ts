@@ -33,7 +33,7 @@ const embedded = Effect.gen(function* () {
   if (database._tag === "Postgres") {
     return yield* failed(
       "DATABASE_URL is set: a Postgres server is backed up by its own means",
-      "Use pg_dump, and copy ARTIFACT_STORE; docs/operating.md#backup"
+      "Use pg_dump, and copy ARTIFACT_STORE"
     )
   }
   return {
@@ -50,7 +50,7 @@ const isBelow = (folder: string, path: string): boolean => {
 
 const asFault = ({ message }: { readonly message: string }) => failed(message)
 
-const stopFirst = "Stop the service, and start it again after this; docs/operating.md#backup"
+const stopFirst = "Stop the service, and start it again after this"
 
 /** Nobody else writes to the folder until the scope closes. */
 const locked = (dataDir: string) =>

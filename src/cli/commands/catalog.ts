@@ -20,7 +20,7 @@ const check = Command.make(
             `${file}: ${errors.length === 1 ? "1 fault" : `${errors.length} faults`}`,
             ...errors.map(({ detail, pointer }) => `  ${pointer}: ${detail}`)
           ].join("\n"),
-          remedy: "Correct the file; see docs/catalog.md",
+          remedy: "Correct the file at these places",
           problem: { file, errors: errors.map(({ detail, pointer }) => ({ pointer, detail })) }
         })
     )

@@ -48,7 +48,7 @@ const serviceFindings = Effect.gen(function* () {
           `${api.url} is running but not ready`,
           "See its log; it is not ready while the store is unavailable and while it stops"
         ),
-    yield* accepts("user", "GATEWAY_KEY", "getWallet"),
+    yield* accepts("user", "GATEWAY_API_KEY", "getWallet"),
     yield* accepts("operator", "ADMIN_TOKEN", "getQueues")
   ]
 })

@@ -60,8 +60,7 @@ const list = Command.make(
       { title: "MODEL", of: (it) => `${it.vendor}/${it.model}` },
       { title: "TYPE", of: (it) => it.type },
       { title: "MAKES", of: (it) => (it.type === "media" ? it.result : "text") },
-      { title: "SANDBOX", of: (it) => (it.sandbox ? "yes" : "") },
-      { title: "PATH", of: (it) => it.path }
+      { title: "SANDBOX", of: (it) => (it.sandbox ? "yes" : "") }
     ])
     yield* print({ data, next_cursor: null }, text)
   })

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { Base64 } from "effect/encoding"
 import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
 import { Management } from "../Management.ts"
@@ -29,7 +29,7 @@ const inputBody = Effect.fnUntraced(function* (file: Option.Option<string>) {
   return yield* Effect.mapError(decodeBody(text), () =>
     wrongUsage(
       `${file.value} is not a JSON object`,
-      "Give the body of the create, as described in docs/reference/models.md"
+      "Give the body of the create; `gateway models show` lists the fields of a model"
     )
   )
 })
@@ -110,13 +110,14 @@ export const runModel = Command.make(
   "run",
   {
     model: modelName,
-    prompt: Flag.String("prompt").pipe(
-      Flag.withAlias("p"),
-      Flag.withDescription("Description of the result"),
-      Flag.optional
+    prompt: Argument.String("prompt").pipe(
+      Argument.withDescription("Description of the result; may be in --input instead"),
+      Argument.optional
     ),
     input: Flag.File("input").pipe(
-      Flag.withDescription("A JSON file with fields of the body; --prompt and --image override it"),
+      Flag.withDescription(
+        "A JSON file with fields of the body; the prompt and --image override it"
+      ),
       Flag.optional
     ),
     images: Flag.String("image").pipe(
@@ -131,11 +132,12 @@ export const runModel = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ idempotencyKey, images, input, model, out, prompt }) {
+    const api = yield* Management
     const { row } = yield* findModel(model)
     if (row.type !== "media") {
       return yield* failed(
         `${row.vendor}/${row.model} does not create media`,
-        `Call it at ${row.path}; see docs/reference/passthrough.md`
+        `Call it at ${api.url}${row.path}; ${api.url}/docs describes the request`
       )
     }
     const given = yield* inputBody(input)

@@ -84,8 +84,8 @@ const happenings = (it: Answer<"getTask">) =>
     }))
   ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 
-const show = Command.make(
-  "show",
+const get = Command.make(
+  "get",
   { task, ...ofUser },
   Effect.fnUntraced(function* ({ task, user }) {
     const api = yield* Management
@@ -146,11 +146,12 @@ export const out = Flag.Directory("out").pipe(
 /** Fails if the task failed, because that is the outcome of its command. */
 const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray<string>) =>
   Effect.gen(function* () {
+    const api = yield* Management
     const { error, id: taskId, status } = task.task_info
     if (status === "failed") {
       return yield* new CommandFault({
         message: `Task ${taskId} failed: ${error?.code ?? ""} ${error?.title ?? ""}: ${error?.detail ?? ""}`,
-        remedy: "Nothing was charged; for the code see docs/reference/errors.md#task-error-codes",
+        remedy: `Nothing was charged; the codes are at ${api.url}/docs/errors`,
         problem: document
       })
     }
@@ -239,6 +240,6 @@ const cancel = Command.make(
 /** docs/reference/tasks.md */
 export const tasks = Command.make("tasks").pipe(
   Command.withDescription("List, show, wait for and cancel tasks"),
-  Command.withSubcommands([list, show, wait, cancel]),
+  Command.withSubcommands([list, get, wait, cancel]),
   Command.provide(Management.layer)
 )

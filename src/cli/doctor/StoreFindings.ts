@@ -79,7 +79,9 @@ const restoredFindings = Option.match({
       tasksInDoubt > 0 ? "warning" : "ok",
       `the store went back in time, detected on ${DateTime.formatIso(restoredAt)}; ` +
         `${tasksInDoubt} of its tasks are still in doubt`,
-      tasksInDoubt > 0 ? "docs/standbys.md#after-a-step-back" : null
+      tasksInDoubt > 0
+        ? "compare the vendors' bills of the lost time with `gateway reconcile`"
+        : null
     )
   ]
 })

@@ -3,6 +3,7 @@ import { chmodSync, cpSync, globSync, readFileSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { ensureConsole } from "../console/buildConsole.ts"
+import { buildSmallPackages } from "./smallPackages.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const dist = join(root, "dist")
@@ -22,6 +23,7 @@ for (const asset of assets) {
   cpSync(join(root, "src", asset), join(dist, asset), { recursive: true })
 }
 for (const bin of bins) chmodSync(join(dist, bin), 0o755)
+buildSmallPackages()
 
 /** Removes the declarations that no entry point of the package leads to: nobody can import them. */
 function removeUnreachedTypes(): void {

@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { stdout } from "node:process"
+import { smallPackages } from "./smallPackages.ts"
 
 /**
- * `npm run release`: publishes this folder's package and tags its commit, if all that comes before a release
- * is done; `-- --dry-run` says what is missing and what would be published. docs/developing.md#release
+ * `npm run release`: publishes this folder's package and the small ones beside it and tags its commit, if all that
+ * comes before a release is done; `-- --dry-run` says what is missing and what would be published.
+ * docs/developing.md#release
  */
 const isDry = process.argv.includes("--dry-run")
 
@@ -19,8 +21,12 @@ const read = (path: string): string => {
   }
 }
 
-const manifest: { readonly name: string; readonly version: string; readonly license?: string } =
-  JSON.parse(read("package.json"))
+const manifest: {
+  readonly name: string
+  readonly version: string
+  readonly license?: string
+  readonly repository?: unknown
+} = JSON.parse(read("package.json"))
 const { name, version } = manifest
 const tag = `v${version}`
 
@@ -54,7 +60,16 @@ const conditions: ReadonlyArray<readonly [isMet: () => boolean, what: string, re
     "all tests have passed on this tree",
     ".ci/run"
   ],
-  [() => manifest.license !== undefined, "a license is stated", 'set "license" in package.json']
+  [
+    () => ![undefined, "UNLICENSED"].includes(manifest.license),
+    "a license is chosen",
+    'set "license" in package.json'
+  ],
+  [
+    () => manifest.repository !== undefined && manifest.repository !== "not set",
+    "the repository is named",
+    'set "repository" in package.json'
+  ]
 ]
 
 const missing = conditions.filter(([isMet]) => !isMet())
@@ -76,10 +91,13 @@ const [file]: ReadonlyArray<Packed> = Object.values(
 if (file === undefined) throw new Error("npm pack made nothing")
 const sizes = `${file.size} bytes, ${file.unpackedSize} unpacked, ${file.entryCount} files`
 say(`${isDry ? "would publish" : "publishes"} ${name}@${version}: ${file.filename}, ${sizes}`)
+for (const { name } of smallPackages)
+  say(`${isDry ? "would publish" : "publishes"} ${name}@${version}`)
 say(`${isDry ? "would tag" : "tags"} ${tag}`)
 if (missing.length > 0) process.exitCode = 1
 else if (!isDry) {
   run("npm", "run", "--silent", "check")
   run("npm", "publish")
+  for (const { folder } of smallPackages) run("npm", "publish", `./${folder}`)
   run("git", "tag", tag)
 }

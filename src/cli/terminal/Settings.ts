@@ -18,12 +18,12 @@ export const Url = GlobalFlag.Setting("url")({
   )
 })
 
-/** A user's API key; `GATEWAY_KEY`. */
+/** A user's API key; `GATEWAY_API_KEY`. */
 export const Key = GlobalFlag.Setting("key")({
   flag: Flag.Redacted("key").pipe(
     Flag.withMetavar("KEY"),
     Flag.withDescription(
-      "A user's API key; GATEWAY_KEY is safer, because other users cannot see it"
+      "A user's API key; GATEWAY_API_KEY is safer, because other users cannot see it"
     ),
     Flag.optional
   )

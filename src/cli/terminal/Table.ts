@@ -20,25 +20,50 @@ const padded = (text: string, width: number, isRight = false): string => {
   return isRight ? space + text : text + space
 }
 
-/** Rows under titles; columns as wide as their longest cell, two spaces apart. */
+/** No terminal is narrower. */
+const lineMax = 80
+const gap = "  "
+
+/** The columns of each line of a row: as many as fit. Lines after the first one are indented. */
+const fold = (widths: ReadonlyArray<number>): ReadonlyArray<ReadonlyArray<number>> => {
+  const lines: Array<Array<number>> = []
+  let left = 0
+  for (const [at, width] of widths.entries()) {
+    const line = lines.at(-1)
+    left -= gap.length + width
+    if (line !== undefined && left >= 0) line.push(at)
+    else {
+      left = lineMax - width - (lines.length === 0 ? 0 : gap.length)
+      lines.push([at])
+    }
+  }
+  return lines
+}
+
+/**
+ * Rows under titles; columns as wide as their longest cell, two spaces apart. A row wider than a terminal takes
+ * several lines, so that nothing is cut off.
+ */
 export const table = <Row>(
   rows: ReadonlyArray<Row>,
   columns: ReadonlyArray<Column<Row>>
 ): string => {
-  const lines = [
+  const cells = [
     columns.map(({ title }) => title),
     ...rows.map((row) => columns.map(({ of }) => plain(of(row))))
   ]
   const widths = columns.map((_, at) =>
-    Math.max(...lines.map((line) => CliOutput.displayWidth(line[at] ?? "")))
+    Math.max(...cells.map((row) => CliOutput.displayWidth(row[at] ?? "")))
   )
-  return lines
-    .map((line) =>
-      line
-        .map((text, at) => padded(text, widths[at] ?? 0, columns[at]?.isRight))
-        .join("  ")
-        .trimEnd()
+  const lines = fold(widths)
+  return cells
+    .flatMap((row) =>
+      lines.map((line, n) => {
+        const texts = line.map((at) => padded(row[at] ?? "", widths[at] ?? 0, columns[at]?.isRight))
+        return `${n === 0 ? "" : gap}${texts.join(gap)}`.trimEnd()
+      })
     )
+    .filter((line) => line !== "")
     .join("\n")
 }
 

@@ -41,7 +41,7 @@ const logMark = Option.match({
     return Effect.logError(
       `The store has gone back in time: what was written${until} is lost. ${tasksInDoubt} unfinished tasks may have ` +
         `been submitted, and are not submitted again blindly; ${holdsEnded} holds of calls and reservations are ` +
-        "released. Remedy: docs/standbys.md#after-a-step-back"
+        "released. Remedy: repeat what the operator changed in that time, and compare the vendors' bills with `gateway reconcile`"
     )
   }
 })
@@ -49,5 +49,5 @@ const logMark = Option.match({
 const logTimeline = (timeline: number) =>
   Effect.logWarning(
     `The store continues as timeline ${timeline}: a standby was promoted, or a backup recovered. Paid submits pause for ` +
-      `${ownerDeadSeconds} seconds, in which each process compares its progress; see docs/standbys.md`
+      `${ownerDeadSeconds} seconds, in which each process compares its progress`
   )

@@ -63,7 +63,7 @@ describe("gateway as a process", () => {
       const words = readFileSync(`/proc/${service.pid}/cmdline`, "utf8").split("\0")
       assert.includeMembers(words, [...heapFlags])
       env.GATEWAY_URL = service.url
-      env.GATEWAY_KEY = await service.key()
+      env.GATEWAY_API_KEY = await service.key()
 
       const listening = start("listen", "--forward", "http://127.0.0.1:9/", "--json")
       await until(() => listening.ran.out.includes("whsec_"))
@@ -71,15 +71,7 @@ describe("gateway as a process", () => {
       const piped = start("listen", "--forward", "http://127.0.0.1:9/", "--json")
       await until(() => piped.ran.out.includes("whsec_"))
       piped.child.stdout.destroy()
-      const run = await gateway(
-        "run",
-        "text-to-image-max",
-        "--prompt",
-        "A pier",
-        "--out",
-        folder,
-        "--json"
-      )
+      const run = await gateway("run", "text-to-image-max", "A pier", "--out", folder, "--json")
       assert.strictEqual(run.code, 0, run.error)
       assert.match(run.error, /^$/u)
       const made = JSON.parse(run.out)
@@ -115,7 +107,7 @@ describe("gateway as a process", () => {
         (it: { check: string; status: string }) => `${it.check} ${it.status}`
       )
       assert.includeMembers(statuses, ["configuration ok", "store ok", "service ok", "keys ok"])
-      assert.notInclude(doctor.out, env.GATEWAY_KEY)
+      assert.notInclude(doctor.out, env.GATEWAY_API_KEY)
 
       const before = await seen(service, made.task.task_info.id)
       await service.kill("SIGTERM")

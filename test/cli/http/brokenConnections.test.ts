@@ -56,8 +56,8 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
         // The create is done and not answered; the stream and the first poll end in their middle
         return asked.length === 1 ? 0 : asked.length <= 4 && method === "GET" ? 40 : undefined
       })
-      const env = { GATEWAY_URL: broken, GATEWAY_KEY: key }
-      const prompt = ["--prompt", "A pier", "--out", out, "--idempotency-key", "one"]
+      const env = { GATEWAY_URL: broken, GATEWAY_API_KEY: key }
+      const prompt = ["A pier", "--out", out, "--idempotency-key", "one"]
       const ran = yield* runCommand(["run", "text-to-image-max", ...prompt, "--json"], env)
       assert.strictEqual(ran.code, 0, ran.error)
       assert.strictEqual(JSON.parse(ran.out).task.task_info.status, "completed")
@@ -73,17 +73,17 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
       const { key, url } = yield* Running
       const out = yield* folder
       const broken = yield* proxy(url, (method) => (method === "POST" ? 0 : undefined))
-      const run = ["run", "text-to-image-max", "--prompt", "A mole", "--out", out]
+      const run = ["run", "text-to-image-max", "A mole", "--out", out]
       const named = [...run, "--idempotency-key", "two", "--json"]
-      const lost = yield* runCommand(named, { GATEWAY_URL: broken, GATEWAY_KEY: key })
+      const lost = yield* runCommand(named, { GATEWAY_URL: broken, GATEWAY_API_KEY: key })
       assert.strictEqual(lost.code, 1)
       assert.include(lost.error, "--idempotency-key two")
       assert.isNull(JSON.parse(lost.out).error.problem)
-      const again = yield* runCommand(named, { GATEWAY_URL: url, GATEWAY_KEY: key })
+      const again = yield* runCommand(named, { GATEWAY_URL: url, GATEWAY_API_KEY: key })
       assert.strictEqual(again.code, 0, again.error)
       const listed = yield* runCommand(["tasks", "list", "--json"], {
         GATEWAY_URL: url,
-        GATEWAY_KEY: key
+        GATEWAY_API_KEY: key
       })
       assert.lengthOf(JSON.parse(listed.out).data, 2)
     }).pipe(Effect.scoped)
@@ -92,14 +92,11 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
   it.effect("an interrupted run leaves the task, and says how to wait for it", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
-      const env = { GATEWAY_URL: url, GATEWAY_KEY: key }
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
       const moves: Array<string> = []
       const running = yield* Effect.forkChild(
-        runCommand(
-          ["run", "text-to-image-max", "--prompt", "[[sim:hang]]"],
-          env,
-          undefined,
-          (line) => moves.push(line)
+        runCommand(["run", "text-to-image-max", "[[sim:hang]]"], env, undefined, (line) =>
+          moves.push(line)
         )
       )
       yield* Effect.promise(() => until(async () => moves[0]))
@@ -135,7 +132,7 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
         const listening = yield* Effect.forkChild(
           runCommand(
             ["listen", "--forward", hook, "--events", "task.created,task.failed", "--json"],
-            { GATEWAY_URL: broken, GATEWAY_KEY: key },
+            { GATEWAY_URL: broken, GATEWAY_API_KEY: key },
             (line) => lines.push(line)
           )
         )

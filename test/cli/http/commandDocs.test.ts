@@ -32,7 +32,7 @@ const volatile = [
   /^(?:pending|delivering|succeeded)$/u,
   /^[0-9a-f]{8}-[0-9a-f-]{27}$/u,
   /^(?:key|whe|whd|evt|evt_test)_[0-9a-f]{32}[:,]?$/u,
-  /^(?:sk|whsec)[-_][\w.-]+$/u,
+  /^(?:sk|whsec)[-_][\w.+/=-]+$/u,
   /^\d{4}-\d\d-\d\dT[\d:.]+Z[:,;]?$/u,
   /^[0-9a-f]{32,64}\)?$/u,
   /^\/?[\w./-]+\/[\w.-]+[:,]?$/u,
@@ -79,7 +79,7 @@ layer(
         // Vite's own variable of this name
         BASE_URL: url
       })
-      const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ADMIN_TOKEN: adminToken }
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
       writeFileSync(join(place, "bill.csv"), "job,model,date,amount\nx,m,2026-11-20,0.05\n")
       writeFileSync(join(place, "catalog.json"), '{"remove":["image-edit-max"]}')
       const { url: hook } = yield* receiver

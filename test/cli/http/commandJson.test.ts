@@ -86,7 +86,7 @@ layer(
       const { key, url } = yield* Running
       const out = yield* folder
       const { response, schema } = yield* judge
-      const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ADMIN_TOKEN: adminToken }
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
       const gateway = (...args: ReadonlyArray<string>) => runCommand([...args, "--json"], env)
       const judged = new Set<string>()
       const leaves = leavesOf(program)
@@ -159,14 +159,14 @@ layer(
       }
 
       const result = schema("TaskResult")
-      const prompt = ["--prompt", "A lighthouse", "--out", out]
+      const prompt = ["A lighthouse", "--out", out]
       const run = yield* check(["run", "text-to-image-max", ...prompt], result, (it) => it.task)
       const { id } = run.task.task_info
       yield* check(["tasks", "wait", id], result, (it) => it.task)
       yield* check(["tasks", "list"], response("GET /manage/v1/tasks", 200))
       yield* check(["tasks", "list", "--user", ada.id], response("GET /manage/v1/tasks", 200))
-      yield* check(["tasks", "show", id], response("GET /manage/v1/tasks/{id}", 200))
-      const failed = yield* gateway("run", "text-to-image-max", "--prompt", "[[sim:fail]]")
+      yield* check(["tasks", "get", id], response("GET /manage/v1/tasks/{id}", 200))
+      const failed = yield* gateway("run", "text-to-image-max", "[[sim:fail]]")
       assert.strictEqual(failed.code, 1)
       result(JSON.parse(failed.out).error.problem, "run of a task that fails")
       const hanging = yield* call(
@@ -188,7 +188,7 @@ layer(
       )
 
       for (const args of [
-        ["tasks", "show", "01a20678-2e2e-7311-9155-06f4bb3f7f57"],
+        ["tasks", "get", "01a20678-2e2e-7311-9155-06f4bb3f7f57"],
         ["keys", "create", "--name", ""],
         ["users", "create", "ada@example.com"],
         ["tasks", "cancel", id]

@@ -65,7 +65,7 @@ describe("doctor and a service", () => {
       })
       yield* withEnvironment({ DATA_DIR: join(yield* folder, "data") })
       const asking = yield* Effect.forkChild(
-        runCommand(["doctor", "--json"], { GATEWAY_URL: url, GATEWAY_KEY: "sk-x" })
+        runCommand(["doctor", "--json"], { GATEWAY_URL: url, GATEWAY_API_KEY: "sk-x" })
       )
       const began = yield* Clock.currentTimeMillis
       const passing = Effect.forever(
@@ -78,7 +78,7 @@ describe("doctor and a service", () => {
       const first = Effect.promise(() => until(async () => asked[0]))
       const { out } = yield* Effect.raceFirst(Fiber.join(asking), Effect.andThen(first, passing))
       const findings: ReadonlyArray<Finding> = JSON.parse(out).findings
-      const found = findings.find(({ detail }) => detail.startsWith("GATEWAY_KEY"))
+      const found = findings.find(({ detail }) => detail.startsWith("GATEWAY_API_KEY"))
       assert.include(found?.detail, "(none within 10000 ms)")
       // With the waits between the attempts
       assert.isBelow((yield* Clock.currentTimeMillis) - began, 40_000)

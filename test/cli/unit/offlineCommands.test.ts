@@ -132,7 +132,7 @@ describe("a service of another release", () => {
         "/manage/v1/service": ["application/json", '{"name":"Service"}'],
         "/manage/v1/events": ["text/event-stream", "data: {}\n\n"]
       })
-      const env = { GATEWAY_URL: url, GATEWAY_KEY: "sk-x", ADMIN_TOKEN: "an-operator-token" }
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: "sk-x", ADMIN_TOKEN: "an-operator-token" }
       for (const args of [
         ["users", "list"],
         ["listen", "--forward", `${url}/hook`]

@@ -21,7 +21,7 @@ const answering = (answer: Answer) =>
       const { port } = server.address() as AddressInfo
       const env = {
         GATEWAY_URL: `http://127.0.0.1:${port}`,
-        GATEWAY_KEY: "sk-x",
+        GATEWAY_API_KEY: "sk-x",
         ADMIN_TOKEN: "a-token"
       }
       return { server, env }

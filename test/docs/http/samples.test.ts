@@ -30,7 +30,7 @@ beforeAll(async () => {
     pages.set(path, new SamplePage(own, steps, await freePort()))
   }
   await Promise.all([...pages.values()].map((page) => page.prepare()))
-  const variables = [...pages.values()].map(({ folder: own, steps }) => startVariables(steps, own))
+  const variables = [...pages.values()].map(({ clone, steps }) => startVariables(steps, clone))
   gateway = await GatewayProcess.start({
     // The first start makes its secrets itself, and prints what a reader sees
     env: Object.assign(

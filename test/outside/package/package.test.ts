@@ -2,8 +2,10 @@ import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
   cpSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -146,6 +148,56 @@ describe("the package", () => {
     assert.notMatch(text, /^import |\bimport\(|\brequire\(|\bprocess\b|\bBuffer\b/mu)
   })
 
+  it("the small packages have no dependencies, and run as they are", () => {
+    const small = join(folder, "small")
+    mkdirSync(small)
+    for (const name of ["client", "webhooks"]) {
+      run("npm", ["pack", "--silent", "--pack-destination", small, `./dist/packages/${name}`], root)
+    }
+    writeFileSync(join(small, "package.json"), `{ "type": "module", "private": true }`)
+    run(
+      "npm",
+      ["install", ...quietly, ...globSync("*.tgz", { cwd: small }).map((it) => `./${it}`)],
+      small
+    )
+    assert.sameMembers(
+      readdirSync(join(small, "node_modules")).filter((it) => !it.startsWith(".")),
+      ["generation-gateway-client", "generation-gateway-webhooks"]
+    )
+    writeFileSync(join(small, "vectors.json"), JSON.stringify(testVectors))
+    const ownName = (file: string) =>
+      readFileSync(join(import.meta.dirname, "consumer", file), "utf8").replaceAll(
+        /generation-gateway\/(client|webhooks)/gu,
+        "generation-gateway-$1"
+      )
+    for (const file of ["client.ts", "webhooks.ts"]) writeFileSync(join(small, file), ownName(file))
+    run(
+      tsc,
+      [
+        "--noEmit",
+        "--strict",
+        "--target",
+        "es2024",
+        "--lib",
+        "es2024,dom,esnext.disposable",
+        "--typeRoots",
+        join(root, "node_modules/@types"),
+        "--types",
+        "node",
+        "--module",
+        "nodenext",
+        "--resolveJsonModule",
+        "client.ts",
+        "webhooks.ts"
+      ],
+      small
+    )
+    assert.include(run(node22, ["webhooks.ts"], small), "all vectors verified")
+    const made =
+      "const { GatewayClient: C } = await import('generation-gateway-client'); new C({ baseUrl: 'http://a', apiKey: 'k' })"
+    run(node22, ["--input-type=module", "--eval", made], small)
+  })
+
   for (const [module, resolution] of [
     ["nodenext", "nodenext"],
     ["esnext", "bundler"]
@@ -247,7 +299,7 @@ describe("the package", () => {
         [deno, "run", "--allow-env", "--allow-net", "--allow-read"],
         [bun, "run"]
       ] as ReadonlyArray<readonly [string, ...ReadonlyArray<string>]>) {
-        const known = { GATEWAY_URL: base, GATEWAY_KEY: key }
+        const known = { GATEWAY_URL: base, GATEWAY_API_KEY: key }
         assert.include(run(program, [...words, "client.ts"], project, known), "the client ran")
       }
     } finally {

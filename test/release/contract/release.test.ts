@@ -42,12 +42,20 @@ describe("npm run release -- --dry-run", () => {
     git("commit", "--quiet", "--allow-empty", "-m", "first")
     const before = dryRun()
     assert.strictEqual(before.status, 1)
-    for (const what of ["the tree is clean", "CHANGELOG.md has", "all tests have passed"]) {
+    for (const what of [
+      "the tree is clean",
+      "CHANGELOG.md has",
+      "all tests have passed",
+      "a license is chosen",
+      "the repository is named"
+    ]) {
       assert.include(before.text, `missing  ${what}`)
     }
     assert.include(before.text, "ok       the OpenAPI document has the version")
 
     writeFileSync(join(folder, "CHANGELOG.md"), `## ${manifest.version} (2026-11-23)\n`)
+    const chosen = { ...manifest, license: "MIT", repository: "https://example.com/gateway.git" }
+    writeFileSync(join(folder, "package.json"), JSON.stringify(chosen))
     git("add", ".")
     git("commit", "--quiet", "-m", "release")
     writeFileSync(join(folder, ".ci/passed"), git("rev-parse", "HEAD^{tree}"))
@@ -55,6 +63,9 @@ describe("npm run release -- --dry-run", () => {
     assert.strictEqual(status, 0, text)
     assert.notInclude(text, "missing")
     assert.include(text, `would publish generation-gateway@${manifest.version}`)
+    for (const name of ["generation-gateway-client", "generation-gateway-webhooks"]) {
+      assert.include(text, `would publish ${name}@${manifest.version}`)
+    }
     assert.include(text, `would tag v${manifest.version}`)
     assert.strictEqual(git("tag"), "")
     git("tag", `v${manifest.version}`)

@@ -1,6 +1,15 @@
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { dirname, join } from "node:path"
 import { projectFolder } from "../spawnService.ts"
 import { blocksOf, isDrawing, labelOf } from "./Markdown.ts"
@@ -68,9 +77,10 @@ export interface Gateway {
   readonly adminToken: string
 }
 
-/** A page in a shell of its own, which keeps variables from block to block. */
+/** A page in a shell of its own, which keeps variables and the folder from block to block. It starts in the clone. */
 export class SamplePage {
   readonly folder: string
+  readonly clone: string
   readonly steps: ReadonlyArray<Step>
   readonly #receiverPort: number
   #shell: ChildProcess | undefined
@@ -79,8 +89,10 @@ export class SamplePage {
     this.folder = folder
     this.steps = steps
     this.#receiverPort = receiverPort
-    mkdirSync(folder, { recursive: true })
+    this.clone = join(folder, "generation-gateway")
+    mkdirSync(this.clone, { recursive: true })
     modulesOf(folder)
+    if (steps.some(({ block }) => block.text.includes("npm run"))) copyProject(this.clone)
   }
 
   /** Runs the blocks before the one that starts the gateway. */
@@ -105,15 +117,16 @@ export class SamplePage {
   async #run(steps: ReadonlyArray<Step>, part: string, gateway: Gateway | undefined) {
     const script = steps.map((step) => this.#command(step, gateway)).join("\n")
     const path = join(this.folder, `.${part}.sh`)
-    writeFileSync(path, `set -u\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n${script}\n`)
+    const exit = `pwd > ${this.#place}; kill $(jobs -p) 2>/dev/null`
+    writeFileSync(path, `set -u\ntrap '${exit}' EXIT\n${script}\n`)
     const child = spawn("bash", [path], {
-      cwd: this.folder,
+      cwd: existsSync(this.#place) ? readFileSync(this.#place, "utf8").trim() : this.clone,
       detached: true,
       env: {
         HOME: this.folder,
         PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
         NODE_NO_WARNINGS: "1",
-        ...(gateway === undefined ? {} : { API_KEY: gateway.key })
+        ...(gateway === undefined ? {} : { GATEWAY_API_KEY: gateway.key })
       },
       stdio: ["ignore", "ignore", "pipe"]
     })
@@ -151,17 +164,23 @@ export class SamplePage {
     }
   }
 
+  /** Has the folder in which the last part of the page ended. */
+  get #place(): string {
+    return join(this.folder, ".place")
+  }
+
   #command({ kind, block }: Step, gateway: Gateway | undefined): string {
     const text = this.#filled(block.text, gateway)
     const { line, name = "" } = block
     if (kind === "file") {
-      const source = `.block-${line}`
-      writeFileSync(join(this.folder, source), `${text}\n`)
+      const source = join(this.folder, `.block-${line}`)
+      writeFileSync(source, `${text}\n`)
       return `cp ${source} ${name}`
     }
     if (kind !== "run") return ""
-    const report = `{ echo "line ${line}: status $?" >&2; cat .out-${line} .err-${line} >&2; exit 1; }`
-    return `${settled(text, gateway)}{\n${text}\n} > .out-${line} 2> .err-${line} || ${report}`
+    const [out, err] = ["out", "err"].map((it) => join(this.folder, `.${it}-${line}`))
+    const report = `{ echo "line ${line}: status $?" >&2; cat ${out} ${err} >&2; exit 1; }`
+    return `${settled(text, gateway)}{\n${text}\n} > ${out} 2> ${err} || ${report}`
   }
 
   #filled(text: string, gateway: Gateway | undefined): string {
@@ -188,6 +207,22 @@ const settled = (text: string, gateway: Gateway | undefined): string => {
   return `until [ "${held}" = 0.00 ]; do :; done\n`
 }
 
+/** What a clone needs to build a package: a build must not change this one while other tests read it. */
+const copyProject = (clone: string): void => {
+  for (const name of [
+    "package.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "tsconfig.packages.json"
+  ]) {
+    copyFileSync(join(projectFolder, name), join(clone, name))
+  }
+  for (const name of ["src/cli/package", "src/client", "src/webhooks"]) {
+    cpSync(join(projectFolder, name), join(clone, name), { recursive: true })
+  }
+  symlinkSync(join(projectFolder, "node_modules"), join(clone, "node_modules"))
+}
+
 /** What the samples import: this project under its name, from its sources, and the clients of vendors. */
 const modulesOf = (folder: string): void => {
   const modules = join(folder, "node_modules")
@@ -195,7 +230,6 @@ const modulesOf = (folder: string): void => {
   mkdirSync(own, { recursive: true })
   symlinkSync(join(projectFolder, "node_modules/openai"), join(modules, "openai"))
   symlinkSync(join(projectFolder, "src"), join(own, "src"))
-  const exports = { "./webhooks": "./src/webhooks/verifyWebhook.ts" }
-  writeFileSync(join(own, "package.json"), JSON.stringify({ type: "module", exports }))
+  writeFileSync(join(own, "package.json"), JSON.stringify({ type: "module" }))
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }))
 }

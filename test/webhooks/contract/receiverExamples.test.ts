@@ -31,7 +31,7 @@ const receivers = [
       process.execPath,
       write(
         "receiver.mts",
-        docsBlock("ts receiver").replace('"generation-gateway/webhooks"', JSON.stringify(verifier))
+        docsBlock("ts receiver").replace('"generation-gateway-webhooks"', JSON.stringify(verifier))
       )
     ]
   },

@@ -6,8 +6,8 @@ import {
   ValidationError
 } from "generation-gateway/client"
 
-const { GATEWAY_KEY = "", GATEWAY_URL = "" } = process.env
-const client = new GatewayClient({ baseUrl: GATEWAY_URL, apiKey: GATEWAY_KEY })
+const { GATEWAY_API_KEY = "", GATEWAY_URL = "" } = process.env
+const client = new GatewayClient({ baseUrl: GATEWAY_URL, apiKey: GATEWAY_API_KEY })
 
 const hold = (fact: boolean, what: string) => {
   if (!fact) throw new Error(what)
