@@ -166,6 +166,7 @@ layer(
       yield* check(["tasks", "list"], response("GET /manage/v1/tasks", 200))
       yield* check(["tasks", "list", "--user", ada.id], response("GET /manage/v1/tasks", 200))
       yield* check(["tasks", "get", id], response("GET /manage/v1/tasks/{id}", 200))
+      yield* check(["wallet"], response("GET /manage/v1/wallet", 200))
       const failed = yield* gateway("run", "text-to-image-max", "[[sim:fail]]")
       assert.strictEqual(failed.code, 1)
       result(JSON.parse(failed.out).error.problem, "run of a task that fails")

@@ -113,10 +113,7 @@ layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((i
       const all = yield* json("models", "list")
       assert.isAbove(all.data.length, 20)
       const media = yield* gateway("models", "list", "--type", "media")
-      assert.match(
-        rowOf(media.out, "alibaba/text-to-image-max"),
-        /media {2}images {2}yes$/mu
-      )
+      assert.match(rowOf(media.out, "alibaba/text-to-image-max"), /media {2}images {2}yes$/mu)
       const shown = yield* gateway("models", "show", "text-to-image-max")
       assert.match(rowOf(shown.out, "prompt"), /string {2,}yes/u)
       const none = yield* gateway("models", "show", "perpetuum-mobile")
