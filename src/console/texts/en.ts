@@ -176,8 +176,7 @@ export const texts = {
     runway: (days: number) => (days > 365 ? "lasts over a year" : `lasts about ${days} days`),
     today: "Spent today",
     week: "Last 7 days",
-    change: (percent: number) =>
-      `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % on the week before`,
+    change: (percent: number) => `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % vs. prior week`,
     noWeekBefore: "nothing the week before",
     running: "Running tasks",
     atLeast: (count: number) => `${count}+`,

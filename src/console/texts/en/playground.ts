@@ -53,8 +53,6 @@ export const playgroundTexts = {
     maxTokens: "Maximum output tokens",
     temperature: "Temperature",
     temperatureHelp: "Empty: the model's default",
-    settings: "Settings",
-    price: "Price",
     send: "Send",
     stop: "Stop",
     again: "New chat",
