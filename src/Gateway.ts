@@ -95,6 +95,7 @@ import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
 import { EventLog } from "./webhooks/EventLog.ts"
 import { EventLogStore } from "./webhooks/EventLogStore.ts"
+import * as FailingEndpoints from "./webhooks/FailingEndpoints.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSecrets } from "./webhooks/WebhookSecrets.ts"
@@ -257,6 +258,7 @@ export const actors = Layer.mergeAll(
   ManageReplays.layerLoop,
   WalletAudit.layer,
   WithheldAlerts.layer,
+  FailingEndpoints.layer,
   UserErasure.layerLoop
 )
 

@@ -17,11 +17,12 @@ create or replace function id_time(p_id text, p_prefix text) returns timestamptz
 $$;
 
 -- Inserts events, one element of each array per event, and their deliveries, due now: for each enabled endpoint that
--- subscribes, and for the task's own webhook (p_hooks) if it asks for the event. Returns the endpoints, to notify after
+-- subscribes and whose filter takes the task (p_models has the name in its path, null for other events), but not for
+-- p_except, and for the task's own webhook (p_hooks) if it asks for the event. Returns the endpoints, to notify after
 -- the commit. plpgsql, so that its plans are kept. docs/reference/webhooks.md#delivery
 create or replace function events_publish(
   p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
-  p_times timestamptz[], p_hooks jsonb[]
+  p_times timestamptz[], p_models text[], p_metadata jsonb[], p_hooks jsonb[], p_except text default null
 ) returns table (task_id uuid, endpoints text[]) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -33,11 +34,15 @@ begin
   insert into events (id, created_at, user_id, type, task_id, body, trace_id)
     select * from unnest(p_ids, p_times, p_users, p_types, p_tasks, p_bodies, p_traces);
   select array_agg(e.place), array_agg(o.id), array_agg(null::text) into places, hooks, urls
-    from unnest(p_users, p_types) with ordinality as e (user_id, type, place)
+    from unnest(p_users, p_types, p_models, p_metadata) with ordinality as e (user_id, type, model, metadata, place)
     cross join lateral (
       select o.id from webhook_endpoints o
       where o.user_id = e.user_id and o.enabled and o.deleted_at is null and not o.of_tasks
-        and e.type = any (o.events) offset 0
+        and e.type = any (o.events) and o.id is distinct from p_except
+        and (o.filter is null or e.model is null or (
+          (o.filter -> 'models' is null or o.filter -> 'models' ? e.model)
+          and (o.filter -> 'metadata' is null or coalesce(e.metadata, '{}') @> (o.filter -> 'metadata'))))
+      offset 0
     ) o;
   if array_remove(p_hooks, null) <> '{}' then
     for own in select * from task_webhooks_address(p_users, p_types, p_hooks, p_times) loop
@@ -118,7 +123,26 @@ create or replace function event_publish(
 begin
   select e.endpoints into event_publish.endpoints from events_publish(
     array[p_id], array[p_user], array[p_type], array[p_task], array[p_body], array[p_trace], array[p_now],
-    array[null::jsonb]) e;
+    array[null::text], array[null::jsonb], array[null::jsonb]) e;
+end $$;
+
+-- Tells the user's other endpoints that this one has failed since then; once, as long as no attempt succeeds. Returns
+-- the endpoints to notify. docs/reference/webhooks.md#failing-endpoints
+create or replace function endpoint_failing_publish(
+  p_endpoint text, p_failing_since timestamptz, p_id text, p_body bytea, p_now timestamptz, out endpoints text[]
+) language plpgsql as $$
+declare owner uuid;
+begin
+  update webhook_endpoints e set failing_told = true
+    where e.id = p_endpoint and e.failing_since = p_failing_since and not e.failing_told and e.enabled
+    returning e.user_id into owner;
+  if owner is null then
+    endpoints := '{}';
+    return;
+  end if;
+  select e.endpoints into endpoint_failing_publish.endpoints from events_publish(
+    array[p_id], array[owner], array['webhook.failing'], array[null::uuid], array[p_body], array[null::text],
+    array[p_now], array[null::text], array[null::jsonb], array[null::jsonb], p_endpoint) e;
 end $$;
 
 -- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number,
@@ -264,6 +288,24 @@ begin
       attempts = d.attempts + case when n.failure = 'lost' then 0 else 1 end
     from ended n where n.id = d.id and d.id = any (array(select id from ended))
       and d.created_at between first_created and last_created
+  ), turned as (
+    -- Endpoints that begin to fail, or no longer do: their other attempts write nothing. Another process may be writing
+    -- the same change.
+    select e.id, h.since
+    from (
+      select n.endpoint_id,
+        case when (array_agg(n.failure order by n.ended_at desc))[1] is not null
+          then min(n.ended_at) filter (where n.failure is not null) end as since
+      from ended n where n.failure is distinct from 'lost' group by n.endpoint_id
+    ) h
+    cross join lateral (
+      select e.id from webhook_endpoints e
+      where e.id = h.endpoint_id and (e.failing_since is null) <> (h.since is null)
+      offset 0 for no key update skip locked
+    ) e
+  ), told as (
+    update webhook_endpoints e set failing_since = t.since, failing_told = false
+    from turned t where t.id = e.id and e.id = any (array(select id from turned))
   )
   insert into delivery_attempts
     (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, remote_address)

@@ -671,11 +671,18 @@ create table webhook_endpoints (
   -- Carries the limits of the webhooks of single tasks at one origin, its url; signed by the user's webhook secret. No
   -- user sees it, and it is removed with its log (docs/reference/webhooks.md#webhook-of-a-task).
   of_tasks boolean not null default false,
+  -- Of which tasks it gets events: `models`, `metadata`; null: of all.
+  filter jsonb,
+  -- The first failed attempt since the last success, and whether webhook.failing has told of it.
+  failing_since timestamptz,
+  failing_told boolean not null default false,
   check (of_tasks or (secret is not null and secret_preview is not null))
 );
 create index webhook_endpoints_user on webhook_endpoints (user_id) where deleted_at is null and not of_tasks;
 create unique index webhook_endpoints_of_tasks on webhook_endpoints (user_id, url)
   where deleted_at is null and of_tasks;
+create index webhook_endpoints_failing on webhook_endpoints (failing_since)
+  where failing_since is not null and not failing_told;
 
 -- Sign the webhooks of single tasks. Both secrets are encrypted.
 create table webhook_secrets (

@@ -9,10 +9,13 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type EventType = WebhookEndpoint["events"][number]
 
+/** All but `webhook.failing`, which goes to endpoints only. */
+export type StreamedEventType = Exclude<EventType, "webhook.failing">
+
 /** An event as webhooks deliver it. docs/reference/webhooks.md#events */
 export interface PublishedEvent {
   readonly id: string
-  readonly type: EventType
+  readonly type: StreamedEventType
   /** ISO 8601. */
   readonly created_at: string
   readonly task_id: string | null
@@ -24,7 +27,7 @@ export interface PublishedEvent {
 
 export interface ListenOptions extends RequestOptions {
   /** All unless given. */
-  readonly types?: ReadonlyArray<EventType> | undefined
+  readonly types?: ReadonlyArray<StreamedEventType> | undefined
   /** ISO 8601: also those that were created since then. */
   readonly since?: string | undefined
   /** The `position` of an event: those behind it. */
@@ -33,7 +36,7 @@ export interface ListenOptions extends RequestOptions {
   readonly onCut?: (() => void) | undefined
 }
 
-const allTypes: ReadonlyArray<EventType> = [
+const allTypes: ReadonlyArray<StreamedEventType> = [
   "task.created",
   "task.succeeded",
   "task.failed",

@@ -107,7 +107,7 @@ export interface WebhookDelivery {
   readonly endpoint_id: string
   readonly webhook_url: string | null
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -130,7 +130,7 @@ export interface RedeliverWebhookDeliveries {
 export interface RedeliveryFilter {
   readonly endpoint_id?: string
   readonly status?: "succeeded" | "failed" | "skipped"
-  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
+  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"
   readonly since?: string
   readonly until?: string
 }
@@ -140,7 +140,7 @@ export interface WebhookDeliveryWithAttempts {
   readonly endpoint_id: string
   readonly webhook_url: string | null
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -457,9 +457,10 @@ export interface RecoverWebhookDeliveries {
 export interface WebhookEndpointWithSecret {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
   readonly description: string | null
   readonly enabled: boolean
+  readonly filter: { readonly models?: ReadonlyArray<string>; readonly metadata?: Metadata } | null
   readonly secret: string
   readonly secret_preview: string
   readonly old_secret_expires_at: string | null
@@ -470,9 +471,10 @@ export interface WebhookEndpointWithSecret {
 export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
   readonly description: string | null
   readonly enabled: boolean
+  readonly filter: { readonly models?: ReadonlyArray<string>; readonly metadata?: Metadata } | null
   readonly secret_preview: string
   readonly old_secret_expires_at: string | null
   readonly created_at: string
@@ -483,21 +485,30 @@ export interface WebhookEndpoint {
 export interface WebhookEndpointHealth {
   readonly status: "unknown" | "healthy" | "failing"
   readonly failed_attempts: number
+  readonly failing_since: string | null
   readonly last_attempt: { readonly started_at: string; readonly status: number | null; readonly failure: "dns" | "connect" | "tls" | "timeout" | "http_status" | "redirect" | "protocol" | "blocked" | "payload_too_large" | "lost" | null } | null
 }
 
 export interface WebhookEndpointChange {
   readonly url?: string
-  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
+  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
   readonly description?: string | null
   readonly enabled?: boolean
+  readonly filter?: WebhookEndpointFilter | null
+}
+
+export interface WebhookEndpointFilter {
+  readonly models?: ReadonlyArray<string>
+  /** Pairs of strings that are returned with the task and can be used as filters */
+  readonly metadata?: Readonly<Record<string, string>>
 }
 
 export interface NewWebhookEndpoint {
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
   readonly description?: string | null
   readonly enabled?: boolean
+  readonly filter?: WebhookEndpointFilter | null
 }
 
 export interface Reconciliation {
@@ -1029,6 +1040,7 @@ export interface Schemas {
   readonly WebhookEndpoint: WebhookEndpoint
   readonly WebhookEndpointHealth: WebhookEndpointHealth
   readonly WebhookEndpointChange: WebhookEndpointChange
+  readonly WebhookEndpointFilter: WebhookEndpointFilter
   readonly NewWebhookEndpoint: NewWebhookEndpoint
   readonly Reconciliation: Reconciliation
   readonly UsageRebuild: UsageRebuild
@@ -1350,7 +1362,7 @@ export interface Operations {
   }
   /** List webhook deliveries */
   readonly "GET /manage/v1/webhook-deliveries": {
-    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
+    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
     readonly response: Page<WebhookDelivery>
   }
   /** Get webhook delivery */

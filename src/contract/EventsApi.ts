@@ -1,23 +1,23 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { EventType } from "../domain/Event.ts"
+import { StreamedEventType } from "../domain/Event.ts"
 import { EventId, TaskId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { ofUser } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 
 /** Names of events, separated by commas. */
-const names = EventType.literals.map((name) => name.replace(".", "\\.")).join("|")
+const names = StreamedEventType.literals.map((name) => name.replace(".", "\\.")).join("|")
 const EventTypes = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?:${names})(?:,(?:${names}))*$`, "u"), {
-    expected: `some of ${EventType.literals.join(", ")}, separated by commas`
+    expected: `some of ${StreamedEventType.literals.join(", ")}, separated by commas`
   })
 )
 
 /** An event as webhooks deliver it. */
 export const StreamedEvent = Schema.Struct({
   id: EventId,
-  type: EventType,
+  type: StreamedEventType,
   created_at: Timestamp,
   task_id: Schema.NullOr(TaskId),
   /** The bytes of a delivery, UTF-8. */

@@ -1,11 +1,16 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { GivenMetadata } from "../catalog/bodies/Attachments.ts"
 import { someOf, Text } from "../catalog/bodies/Fields.ts"
 import { EventType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
-import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
+import {
+  filterModelCharactersMax,
+  filterModelsMax,
+  webhookDescriptionCharactersMax
+} from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
-import { FailureClass, FindingCode } from "../domain/Webhook.ts"
+import { EndpointFilter, FailureClass, FindingCode } from "../domain/Webhook.ts"
 import { ChangesAccess } from "./Access.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
@@ -15,7 +20,9 @@ const settings = {
   url: Schema.String,
   events: Schema.Array(EventType),
   description: Schema.NullOr(Schema.String),
-  enabled: Schema.Boolean
+  enabled: Schema.Boolean,
+  /** Of which tasks it gets events; `null`: of all. */
+  filter: Schema.NullOr(EndpointFilter)
 }
 const metadata = {
   secret_preview: Schema.String,
@@ -31,6 +38,8 @@ const WebhookEndpointHealth = Schema.Struct({
   status: Schema.Literals(["unknown", "healthy", "failing"]),
   /** Failed attempts since the last success, counted up to 20. */
   failed_attempts: Schema.Int,
+  /** The first failed attempt since the last success. */
+  failing_since: Schema.NullOr(Timestamp),
   last_attempt: Schema.NullOr(
     Schema.Struct({
       started_at: Timestamp,
@@ -58,18 +67,31 @@ export const WebhookEndpointWithSecret = Schema.Struct({
 const Events = someOf(EventType)
 const Description = Text.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
 
+/** docs/reference/webhooks.md#filters */
+const GivenFilter = Schema.Struct({
+  models: Schema.optionalKey(
+    someOf(Text.check(Schema.isNonEmpty(), Schema.isMaxLength(filterModelCharactersMax))).check(
+      Schema.isMaxLength(filterModelsMax)
+    )
+  ),
+  metadata: Schema.optionalKey(GivenMetadata)
+}).annotate({ identifier: "WebhookEndpointFilter" })
+const Filter = Schema.optionalKey(Schema.NullOr(GivenFilter))
+
 const NewWebhookEndpoint = Schema.Struct({
   url: Text,
   events: Events,
   description: Schema.optionalKey(Schema.NullOr(Description)),
-  enabled: Schema.optionalKey(Schema.Boolean)
+  enabled: Schema.optionalKey(Schema.Boolean),
+  filter: Filter
 }).annotate({ identifier: "NewWebhookEndpoint" })
 
 const WebhookEndpointChange = Schema.Struct({
   url: Schema.optionalKey(Text),
   events: Schema.optionalKey(Events),
   description: Schema.optionalKey(Schema.NullOr(Description)),
-  enabled: Schema.optionalKey(Schema.Boolean)
+  enabled: Schema.optionalKey(Schema.Boolean),
+  filter: Filter
 }).annotate({ identifier: "WebhookEndpointChange" })
 
 const Recover = Schema.Struct({

@@ -5,7 +5,8 @@ import {
   TaskBatchCompleted,
   TaskCreated,
   TaskFailed,
-  TaskSucceeded
+  TaskSucceeded,
+  WebhookFailing
 } from "../domain/Event.ts"
 import { documented } from "./Documented.ts"
 
@@ -43,5 +44,6 @@ export class WebhooksApi extends HttpApiGroup.make("Webhooks", { topLevel: true 
   receive("task.succeeded", TaskSucceeded),
   receive("task.failed", TaskFailed),
   receive("task_batch.completed", TaskBatchCompleted),
-  receive("balance.low", BalanceLow)
+  receive("balance.low", BalanceLow),
+  receive("webhook.failing", WebhookFailing)
 ) {}

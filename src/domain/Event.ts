@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { EventId, UserId } from "./Ids.ts"
+import { EndpointId, EventId, UserId } from "./Ids.ts"
 import { TaskResult, Timestamp } from "./Task.ts"
 import { TaskBatch } from "./TaskBatch.ts"
 
@@ -9,9 +9,20 @@ export const EventType = Schema.Literals([
   "task.succeeded",
   "task.failed",
   "task_batch.completed",
-  "balance.low"
+  "balance.low",
+  "webhook.failing"
 ])
 export type EventType = typeof EventType.Type
+
+/** The events of the ledger, which the stream of a user's events follows. docs/reference/http.md#events-of-a-user */
+export const StreamedEventType = EventType.pick([
+  "task.created",
+  "task.succeeded",
+  "task.failed",
+  "task_batch.completed",
+  "balance.low"
+])
+export type StreamedEventType = typeof StreamedEventType.Type
 
 /** `payload` equals the response of GET at that point. docs/reference/webhooks.md#task-events */
 export const TaskEventData = Schema.Struct({
@@ -55,13 +66,29 @@ export const TaskBatchCompleted = Schema.Struct({
   data: Schema.Struct({ user_id: UserId, payload: TaskBatch })
 }).annotate({ identifier: "TaskBatchCompleted" })
 
+/** An endpoint has failed for a day. docs/reference/webhooks.md#failing-endpoints */
+export const WebhookFailing = Schema.Struct({
+  id: EventId,
+  type: Schema.Literal("webhook.failing"),
+  created_at: Timestamp,
+  data: Schema.Struct({
+    user_id: UserId,
+    payload: Schema.Struct({
+      endpoint_id: EndpointId,
+      url: Schema.String,
+      failing_since: Timestamp
+    })
+  })
+}).annotate({ identifier: "WebhookFailing" })
+
 /** The body of a delivery, signed byte for byte. docs/reference/webhooks.md#envelope */
 export const EventEnvelope = Schema.Union([
   TaskCreated,
   TaskSucceeded,
   TaskFailed,
   TaskBatchCompleted,
-  BalanceLow
+  BalanceLow,
+  WebhookFailing
 ])
 export type EventEnvelope = typeof EventEnvelope.Type
 

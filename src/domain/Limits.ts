@@ -80,6 +80,13 @@ export const audioBytesMax = 15 * 1024 * 1024
 export const webhookEndpointsPerUserMax = 5
 export const webhookUrlCharactersMax = 2048
 export const webhookDescriptionCharactersMax = 200
+export const filterModelsMax = 100
+export const filterModelCharactersMax = 200
+/** Without a success for so long, an endpoint's user is told. docs/reference/webhooks.md#failing-endpoints */
+export const webhookFailingHours = 24
+/** How often failing endpoints are looked for, and how many at once. */
+export const webhookFailingSeconds = 300
+export const webhookFailingMax = 100
 export const webhookHealth = { attemptsMax: 20, days: 7 }
 
 /** docs/reference/requirements.md#r-limit-6 */

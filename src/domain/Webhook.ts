@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Metadata } from "./Metadata.ts"
 
 /**
  * `succeeded` and `failed` are terminal; `skipped` can be redelivered.
@@ -57,6 +58,15 @@ export const FindingCode = Schema.Literals([
   "signature_mismatch"
 ])
 export type FindingCode = typeof FindingCode.Type
+
+/** Of which tasks an endpoint gets events; a member that is absent takes all. docs/reference/webhooks.md#filters */
+export const EndpointFilter = Schema.Struct({
+  /** Names in the paths of creates: of models or aliases. */
+  models: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Pairs that the task has too. */
+  metadata: Schema.optionalKey(Metadata)
+})
+export type EndpointFilter = typeof EndpointFilter.Type
 
 /** The masked form of a signing secret. docs/reference/requirements.md#r-webhook-7 */
 export const secretPreview = (secret: string): string => `whsec_...${secret.slice(-4)}`

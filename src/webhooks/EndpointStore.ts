@@ -2,13 +2,14 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { audited, named } from "../db/Audited.ts"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
+import type { EventBody } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { FailureClass } from "../domain/Webhook.ts"
+import { EndpointFilter, FailureClass } from "../domain/Webhook.ts"
 
 /** A webhook endpoint; its secrets are encrypted. */
 export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
@@ -18,6 +19,9 @@ export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   events: Schema.Array(EventType),
   description: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean,
+  filter: Schema.NullOr(EndpointFilter),
+  /** The first failed attempt since the last success. */
+  failingSince: Schema.NullOr(Time),
   secret: Bytes,
   secretPreview: Schema.String,
   previousSecret: Schema.NullOr(Bytes),
@@ -42,6 +46,7 @@ export interface NewEndpoint {
   readonly events: ReadonlyArray<EventType>
   readonly description: string | null
   readonly enabled: boolean
+  readonly filter: EndpointFilter | null
   readonly secret: Uint8Array
   readonly secretPreview: string
   readonly now: DateTime.Utc
@@ -52,7 +57,17 @@ export interface EndpointChange {
   readonly events?: ReadonlyArray<EventType> | undefined
   readonly description?: string | null | undefined
   readonly enabled?: boolean | undefined
+  readonly filter?: EndpointFilter | null | undefined
 }
+
+/** An endpoint of which its user's other endpoints are to be told. */
+const FailingEndpoint = Schema.Struct({
+  id: EndpointId,
+  userId: UserId,
+  url: Schema.String,
+  failingSince: Time
+})
+export type FailingEndpoint = typeof FailingEndpoint.Type
 
 /**
  * Webhook endpoints, without what stands for webhooks of tasks (`of_tasks`). The row of a deleted one stays, because
@@ -83,6 +98,17 @@ export class EndpointStore extends Context.Service<
       since: DateTime.Utc,
       attemptsMax: number
     ) => Effect.Effect<ReadonlyArray<EndpointAttempt>, StoreUnavailable>
+    /** That have failed since then, whose users have another endpoint that subscribes to it; not told yet. */
+    readonly failing: (
+      since: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<FailingEndpoint>, StoreUnavailable>
+    /** Publishes `webhook.failing`, once. Returns the endpoints to notify. */
+    readonly publishFailing: (
+      endpoint: FailingEndpoint,
+      event: EventBody,
+      now: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     readonly update: (
       userId: UserId,
       id: EndpointId,
@@ -112,6 +138,15 @@ export class EndpointStore extends Context.Service<
 
 function reads(sql: PgClient.PgClient) {
   return {
+    failing: (since: DateTime.Utc, limit: number) =>
+      sql`
+        SELECT e.id, e.user_id, e.url, e.failing_since FROM webhook_endpoints e
+        WHERE e.failing_since <= ${toDate(since)} AND NOT e.failing_told AND e.enabled AND NOT e.of_tasks
+          AND EXISTS (
+            SELECT FROM webhook_endpoints o
+            WHERE o.user_id = e.user_id AND o.id <> e.id AND o.enabled AND o.deleted_at IS NULL AND NOT o.of_tasks
+              AND 'webhook.failing' = ANY (o.events))
+        ORDER BY e.failing_since LIMIT ${limit}`.pipe(rowsOf(FailingEndpoint), storeFailures),
     find: (userId: UserId, id: EndpointId) =>
       sql`
         SELECT * FROM webhook_endpoints
@@ -149,16 +184,31 @@ const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) 
   SELECT * FROM deliveries_skip(ARRAY(SELECT id FROM deleted), (SELECT min(created_at) FROM deleted),
     (SELECT max(created_at) FROM deleted), ${toDate(now)})`
 
+const jsonOf = (filter: EndpointFilter | null | undefined): string | null =>
+  filter == null ? null : JSON.stringify(filter)
+
+const isOther = ({ enabled, url }: EndpointChange): boolean =>
+  url !== undefined || enabled !== undefined
+
 function writes(sql: PgClient.PgClient) {
+  const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
   return {
+    publishFailing: (endpoint: FailingEndpoint, event: EventBody, now: DateTime.Utc) =>
+      sql`
+        SELECT endpoints FROM endpoint_failing_publish(
+          ${endpoint.id}, ${toDate(endpoint.failingSince)}, ${event.id}, ${event.body}, ${toDate(now)})`.pipe(
+        rowOf(Published),
+        Effect.map(({ endpoints }) => endpoints),
+        storeFailures
+      ),
     create: (e: NewEndpoint, endpointsMax: number) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM users WHERE id = ${e.userId} FOR UPDATE`
         return yield* sql`
           INSERT INTO webhook_endpoints
-            (id, user_id, url, events, description, enabled, secret, secret_preview, created_at, updated_at)
+            (id, user_id, url, events, description, enabled, filter, secret, secret_preview, created_at, updated_at)
           SELECT ${e.id}::text, ${e.userId}::uuid, ${e.url}::text, ${e.events}::text[], ${e.description}::text,
-            ${e.enabled}::boolean, ${e.secret}::bytea, ${e.secretPreview}::text,
+            ${e.enabled}::boolean, ${jsonOf(e.filter)}::jsonb, ${e.secret}::bytea, ${e.secretPreview}::text,
             ${toDate(e.now)}::timestamptz, ${toDate(e.now)}::timestamptz
           WHERE (SELECT count(*) FROM webhook_endpoints
             WHERE user_id = ${e.userId} AND deleted_at IS NULL AND NOT of_tasks) < ${endpointsMax}::int
@@ -180,6 +230,11 @@ function writes(sql: PgClient.PgClient) {
             description = CASE WHEN ${change.description !== undefined}::boolean
               THEN ${change.description ?? null}::text ELSE description END,
             enabled = coalesce(${change.enabled ?? null}::boolean, enabled),
+            filter = CASE WHEN ${change.filter !== undefined}::boolean
+              THEN ${jsonOf(change.filter)}::jsonb ELSE filter END,
+            -- Another address, or a new beginning
+            failing_since = CASE WHEN ${isOther(change)}::boolean THEN NULL ELSE failing_since END,
+            failing_told = failing_told AND NOT ${isOther(change)}::boolean,
             updated_at = ${toDate(now)}
           WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks RETURNING *`.pipe(
           rowsOf(EndpointRow),

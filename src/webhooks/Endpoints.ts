@@ -7,6 +7,7 @@ import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { taskResult } from "../domain/TaskBody.ts"
+import type { EndpointFilter } from "../domain/Webhook.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { RequestQuotas } from "../users/RequestQuotas.ts"
@@ -38,6 +39,7 @@ export interface EndpointFields {
   readonly events: ReadonlyArray<EventType>
   readonly description: Option.Option<string>
   readonly enabled: boolean
+  readonly filter: EndpointFilter | null
 }
 
 type Failure = Problem | StoreUnavailable

@@ -2,7 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import { EventType } from "../domain/Event.ts"
+import { StreamedEventType } from "../domain/Event.ts"
 import { EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { ledgerSkewMinutes } from "../domain/Limits.ts"
@@ -13,7 +13,7 @@ export class EventRow extends Schema.Class<EventRow>("EventRow")({
   /** The ledger entry of its transaction. */
   seq: Schema.BigInt,
   id: EventId,
-  type: EventType,
+  type: StreamedEventType,
   createdAt: Time,
   taskId: Schema.NullOr(TaskId),
   body: Bytes
@@ -28,7 +28,7 @@ export interface EventPosition {
 }
 
 export interface EventFilter {
-  readonly types: ReadonlyArray<EventType>
+  readonly types: ReadonlyArray<StreamedEventType>
   /** Created at or after. */
   readonly since: Option.Option<DateTime.Utc>
   readonly position: EventPosition

@@ -3,7 +3,7 @@ import * as Credits from "../domain/Credits.ts"
 import { EventEnvelope } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { makeEventId, makeOutcomeEventId, makeTestEventId } from "../domain/Ids.ts"
-import type { EventId, UserId } from "../domain/Ids.ts"
+import type { EndpointId, EventId, UserId } from "../domain/Ids.ts"
 import type { TaskResult } from "../domain/Task.ts"
 import type { TaskBatch } from "../domain/TaskBatch.ts"
 
@@ -82,6 +82,32 @@ export const taskBatchCompleted = (
   const id = makeEventId(DateTime.toEpochMillis(now))
   const data = { user_id: userId, payload }
   return toBody(id, { id, type: "task_batch.completed", created_at: now, data })
+}
+
+/** docs/reference/webhooks.md#failing-endpoints */
+export const webhookFailing = (
+  endpoint: {
+    readonly id: EndpointId
+    readonly userId: UserId
+    readonly url: string
+    readonly failingSince: DateTime.Utc
+  },
+  now: DateTime.Utc
+): EventBody => {
+  const id = makeEventId(DateTime.toEpochMillis(now))
+  return toBody(id, {
+    id,
+    type: "webhook.failing",
+    created_at: now,
+    data: {
+      user_id: endpoint.userId,
+      payload: {
+        endpoint_id: endpoint.id,
+        url: endpoint.url,
+        failing_since: endpoint.failingSince
+      }
+    }
+  })
 }
 
 /**

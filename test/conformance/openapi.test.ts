@@ -150,7 +150,8 @@ describe("openapi.json", () => {
       "task.succeeded",
       "task.failed",
       "task_batch.completed",
-      "balance.low"
+      "balance.low",
+      "webhook.failing"
     ])
   })
   it.effect("the decoders accept the examples of all models", () =>

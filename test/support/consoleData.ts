@@ -388,13 +388,15 @@ const endpoint: Schemas["WebhookEndpoint"] = {
   events: ["task.succeeded", "task.failed"],
   description: "Puts pictures into the catalogue",
   enabled: true,
-  secret_preview: "whsec_...9fQa",
+  filter: null,
+  secret_preview: "whsec_...9fQ=",
   old_secret_expires_at: "2026-11-23T07:30:00.000Z",
   created_at: "2026-10-02T08:00:00.000Z",
   updated_at: at("07:30:00"),
   health: {
     status: "failing",
     failed_attempts: 3,
+    failing_since: at("09:42:01"),
     last_attempt: { started_at: at("09:42:22"), status: 500, failure: "http_status" }
   }
 }

@@ -1,22 +1,32 @@
 import { Option } from "effect"
 import { Flag } from "effect/cli"
-import { EventType } from "../../domain/Event.ts"
+import { EventType, StreamedEventType } from "../../domain/Event.ts"
 
-const known: ReadonlyArray<EventType> = EventType.literals
+/** `--events task.succeeded,task.failed`. docs/reference/webhooks.md#events */
+const namesOf = <A extends string>(
+  known: ReadonlyArray<A>,
+  byDefault: ReadonlyArray<A>,
+  about: string
+) => {
+  const isKnown = (name: string): name is A => known.some((it) => it === name)
+  return Flag.String("events").pipe(
+    Flag.withMetavar("TYPE,…"),
+    Flag.withDescription(`Of ${known.join(", ")}. Default: ${about}`),
+    Flag.filterMap(
+      (text) => {
+        const names = [...new Set(text.split(",").map((it) => it.trim()))]
+        return names.every(isKnown) ? Option.some(names) : Option.none()
+      },
+      (text) =>
+        `Expected one or more of ${known.join(", ")}, separated by commas, got ${JSON.stringify(text)}`
+    ),
+    Flag.withDefault(byDefault)
+  )
+}
 
-const isKnown = (name: string): name is EventType => known.some((it) => it === name)
+const streamed = StreamedEventType.literals
 
-/** `--events task.succeeded,task.failed`; default all. docs/reference/webhooks.md#events */
-export const eventNames = Flag.String("events").pipe(
-  Flag.withMetavar("TYPE,…"),
-  Flag.withDescription(`Of ${known.join(", ")}. Default: all`),
-  Flag.filterMap(
-    (text) => {
-      const names = [...new Set(text.split(",").map((it) => it.trim()))]
-      return names.every(isKnown) ? Option.some(names) : Option.none()
-    },
-    (text) =>
-      `Expected one or more of ${known.join(", ")}, separated by commas, got ${JSON.stringify(text)}`
-  ),
-  Flag.withDefault(known)
-)
+/** Of an endpoint; `webhook.failing` must be asked for. */
+export const endpointEvents = namesOf(EventType.literals, streamed, "all but webhook.failing")
+
+export const streamedEvents = namesOf(streamed, streamed, "all")

@@ -4,7 +4,7 @@ import { Management } from "../Management.ts"
 import type { Answer } from "../Management.ts"
 import { print } from "../terminal/Output.ts"
 import { details } from "../terminal/Table.ts"
-import { eventNames } from "./EventNames.ts"
+import { endpointEvents } from "./EventNames.ts"
 import { id, ofUser, pageFlags, printList, readBy } from "./Lists.ts"
 
 const endpoint = id("endpoint", "the id of an endpoint (whe_…)")
@@ -35,7 +35,7 @@ const create = Command.make(
         "A public https address; for a receiver on this machine use gateway listen"
       )
     ),
-    events: eventNames,
+    events: endpointEvents,
     description: Flag.String("description").pipe(Flag.withDescription("Its purpose"), Flag.optional)
   },
   Effect.fnUntraced(function* ({ description, events, url }) {

@@ -8,7 +8,7 @@ import { wrongUsage } from "../terminal/Fault.ts"
 import { note, printEvent } from "../terminal/Output.ts"
 import { Json } from "../terminal/Settings.ts"
 import { plain } from "../terminal/Table.ts"
-import { eventNames } from "./EventNames.ts"
+import { streamedEvents } from "./EventNames.ts"
 
 /** A receiver on this machine; a public one needs an endpoint. */
 const isLocal = (url: string): boolean => {
@@ -98,7 +98,7 @@ export const listen = Command.make(
   "listen",
   {
     forward: forwardTo,
-    events: eventNames,
+    events: streamedEvents,
     secret: Flag.String("secret").pipe(
       Flag.withDescription("Sign with this secret (whsec_…) instead of a new one"),
       Flag.optional

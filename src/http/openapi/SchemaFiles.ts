@@ -6,7 +6,8 @@ import {
   TaskBatchCompleted,
   TaskCreated,
   TaskFailed,
-  TaskSucceeded
+  TaskSucceeded,
+  WebhookFailing
 } from "../../domain/Event.ts"
 import { documentedApi } from "./OpenApiDocument.ts"
 
@@ -15,7 +16,8 @@ const events = {
   "task.succeeded": TaskSucceeded,
   "task.failed": TaskFailed,
   "task_batch.completed": TaskBatchCompleted,
-  "balance.low": BalanceLow
+  "balance.low": BalanceLow,
+  "webhook.failing": WebhookFailing
 }
 
 const eventSchema = (type: string, event: Schema.Top): unknown => {

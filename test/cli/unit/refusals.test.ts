@@ -133,6 +133,7 @@ describe("a refused command", () => {
         return {
           id,
           endpoint_id: "whe_1",
+          webhook_url: null,
           event_id,
           type: "task.created",
           task_id: null,

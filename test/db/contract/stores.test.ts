@@ -66,6 +66,7 @@ const makeEndpoint = Effect.fnUntraced(function* (
       events,
       description: null,
       enabled: true,
+      filter: null,
       secret: bytes("s"),
       secretPreview: "whsec_...abcd",
       now: start

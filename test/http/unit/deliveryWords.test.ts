@@ -15,6 +15,8 @@ const endpoint = new EndpointRow({
   events: ["task.succeeded"],
   description: null,
   enabled: true,
+  filter: null,
+  failingSince: null,
   secret: new Uint8Array(),
   secretPreview: "",
   previousSecret: null,

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
-import { EventType } from "../../../src/domain/Event.ts"
+import { StreamedEventType } from "../../../src/domain/Event.ts"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { PartitionStore } from "../../../src/process/retention/PartitionStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
@@ -63,7 +63,7 @@ describeStores("the log of a user's events", (database) => {
       entries = 500
     ) {
       const log = yield* EventLogStore
-      const filter = { types: EventType.literals, since: Option.none(), entries }
+      const filter = { types: StreamedEventType.literals, since: Option.none(), entries }
       const alerts = new Array<EventRow>()
       let from = position
       while (true) {

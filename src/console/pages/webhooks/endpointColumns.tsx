@@ -35,8 +35,18 @@ const State = ({ of: { enabled, health } }: { readonly of: Endpoint }) => {
     return <span class="status good">{words.active}</span>
   }
   const why = last.status === null ? words.failures[last.failure] : words.httpStatus(last.status)
-  return <span class="status bad">{words.failing(count, why)}</span>
+  return (
+    <>
+      <span class="status bad">{words.failing(count, why)}</span>
+      {isForLong(health.failing_since) && <div class="second">{words.failingForLong}</div>}
+    </>
+  )
 }
+
+const dayMillis = 86_400_000
+
+const isForLong = (since: string | null): boolean =>
+  since !== null && Date.now() - new Date(since).getTime() >= dayMillis
 
 const LastAttempt = ({ health: { last_attempt: last } }: Endpoint) =>
   last === null ? (

@@ -8,7 +8,8 @@ export const eventTypes: ReadonlyArray<EventType> = [
   "task.succeeded",
   "task.failed",
   "task_batch.completed",
-  "balance.low"
+  "balance.low",
+  "webhook.failing"
 ]
 
 export interface EndpointFields {

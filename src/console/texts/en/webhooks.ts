@@ -33,7 +33,8 @@ export const webhookTexts = {
     "task.succeeded": "A task completed",
     "task.failed": "A task failed",
     "task_batch.completed": "All tasks of a batch ended",
-    "balance.low": "The balance fell below the alert threshold"
+    "balance.low": "The balance fell below the alert threshold",
+    "webhook.failing": "Another endpoint has failed for a day"
   },
   noEvent: "Choose at least one event.",
   state: "State",
@@ -41,6 +42,8 @@ export const webhookTexts = {
   paused: "Paused",
   failing: (count: number, why: string) =>
     count === 1 ? `Failing: ${why}` : `Failing: ${why}, ${count} times in a row`,
+  failingForLong:
+    "No attempt has succeeded for a day. Events may be lost to it: check the receiver.",
   httpStatus: (status: number) => `HTTP ${status}`,
   failures: {
     dns: "name does not resolve",

@@ -5,7 +5,7 @@ import { Api } from "../../../contract/Api.ts"
 import { TaskListItem } from "../../../contract/TasksApi.ts"
 import { WalletView } from "../../../contract/WalletApi.ts"
 import { WebhookDelivery } from "../../../contract/WebhookDeliveriesApi.ts"
-import { EventType } from "../../../domain/Event.ts"
+import { StreamedEventType } from "../../../domain/Event.ts"
 import { FairShares } from "../../../domain/FairShares.ts"
 import type { UserId } from "../../../domain/Ids.ts"
 import { invalid, Problem } from "../../../domain/Problem.ts"
@@ -75,8 +75,8 @@ export const layer = HttpApiBuilder.group(
 const isIn = (log: EventLog["Service"], userId: UserId, { seq }: EventPosition) =>
   Effect.map(log.position(userId, Option.none()), (end) => seq <= end.seq)
 
-const typesIn = (names: string | undefined): ReadonlyArray<EventType> =>
-  EventType.literals.filter((type) => names?.split(",").includes(type))
+const typesIn = (names: string | undefined): ReadonlyArray<StreamedEventType> =>
+  StreamedEventType.literals.filter((type) => names?.split(",").includes(type))
 
 const sinceAlone = invalid([{ pointer: "#/since", detail: "Expected only with events" }])
 

@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { StreamedEvent } from "../../../contract/EventsApi.ts"
-import type { EventType } from "../../../domain/Event.ts"
+import type { StreamedEventType } from "../../../domain/Event.ts"
 import type { UserId } from "../../../domain/Ids.ts"
 import {
   userStreamCatchUpMillis,
@@ -20,7 +20,7 @@ const textOf = ({ body, createdAt, id, taskId, type }: EventRow): string =>
   })
 
 export interface PublishedFilter {
-  readonly types: ReadonlyArray<EventType>
+  readonly types: ReadonlyArray<StreamedEventType>
   /** Created at or after. Without it and without a position: from now on. */
   readonly since: Option.Option<DateTime.Utc>
   /** Behind what an earlier stream has sent. */

@@ -19,7 +19,7 @@ export const layer = HttpApiBuilder.group(
     const endpoints = yield* Endpoints
     const withHealth = Effect.fnUntraced(function* (row: EndpointRow) {
       const healthOf = yield* endpoints.healthOf([row.id])
-      return { ...show(row, yield* DateTime.now), health: showHealth(healthOf(row.id)) }
+      return { ...show(row, yield* DateTime.now), health: showHealth(row, healthOf(row.id)) }
     })
     const deliveries = yield* Deliveries
     const signatures = yield* SignatureDebug
@@ -30,7 +30,8 @@ export const layer = HttpApiBuilder.group(
           url: payload.url,
           events: payload.events,
           description: Option.fromNullishOr(payload.description),
-          enabled: payload.enabled ?? true
+          enabled: payload.enabled ?? true,
+          filter: payload.filter ?? null
         })
         return { ...show(row, yield* DateTime.now), secret }
       }),
@@ -44,7 +45,7 @@ export const layer = HttpApiBuilder.group(
           rows,
           limit,
           (row) => row.id,
-          (row) => ({ ...show(row, now), health: showHealth(healthOf(row.id)) })
+          (row) => ({ ...show(row, now), health: showHealth(row, healthOf(row.id)) })
         )
       }),
       getWebhookEndpoint: Effect.fnUntraced(function* ({ params, query }) {
@@ -88,6 +89,7 @@ const show = (row: EndpointRow, now: DateTime.Utc) => ({
   events: row.events,
   description: row.description,
   enabled: row.enabled,
+  filter: row.filter,
   secret_preview: row.secretPreview,
   old_secret_expires_at:
     row.previousSecretUntil !== null && DateTime.isGreaterThan(row.previousSecretUntil, now)
@@ -97,14 +99,16 @@ const show = (row: EndpointRow, now: DateTime.Utc) => ({
   updated_at: row.updatedAt
 })
 
-const showHealth = ({ failedAttempts, lastAttempt }: EndpointHealth) => {
+const showHealth = (row: EndpointRow, { failedAttempts, lastAttempt }: EndpointHealth) => {
+  const failing_since = row.failingSince
   if (lastAttempt === undefined) {
-    return { status: "unknown" as const, failed_attempts: 0, last_attempt: null }
+    return { status: "unknown" as const, failed_attempts: 0, failing_since, last_attempt: null }
   }
   const { failure, startedAt, status } = lastAttempt
   return {
     status: failure === null ? ("healthy" as const) : ("failing" as const),
     failed_attempts: failedAttempts,
+    failing_since,
     last_attempt: { started_at: startedAt, status, failure }
   }
 }

@@ -1,0 +1,24 @@
+import { DateTime, Effect } from "effect"
+import { webhookFailingHours, webhookFailingMax, webhookFailingSeconds } from "../domain/Limits.ts"
+import * as Duty from "../process/heartbeat/Duty.ts"
+import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
+import { EndpointStore } from "./EndpointStore.ts"
+import { webhookFailing } from "./Events.ts"
+
+/**
+ * Tells a user's other endpoints when one has failed for a day. One process looks for them.
+ * docs/reference/webhooks.md#failing-endpoints
+ */
+export const layer = Duty.layer(
+  { name: "failing endpoints", seconds: webhookFailingSeconds },
+  Effect.gen(function* () {
+    const store = yield* EndpointStore
+    const notifier = yield* WorkNotifier
+    const now = yield* DateTime.now
+    const since = DateTime.subtract(now, { hours: webhookFailingHours })
+    for (const endpoint of yield* store.failing(since, webhookFailingMax)) {
+      const event = webhookFailing(endpoint, now)
+      yield* notifier.notifyEndpoints(yield* store.publishFailing(endpoint, event, now))
+    }
+  })
+)
