@@ -52,16 +52,33 @@ const receivers = [
       assert.strictEqual(built.status, 0, built.stderr)
       return [program]
     }
+  },
+  {
+    language: "Java",
+    tool: "javac",
+    probe: ["--version"],
+    command: () => {
+      const source = write("Receiver.java", docsBlock("java receiver"))
+      const built = spawnSync("javac", ["-d", folder, source], { encoding: "utf8" })
+      assert.strictEqual(built.status, 0, built.stderr)
+      return ["java", "-cp", folder, "Receiver"]
+    }
   }
 ]
 
 describe("the receiver examples of docs/webhooks.md run unchanged", () => {
-  // Node and Python are on every machine of the project; Go is checked where it is installed
+  // Node and Python are on every machine of the project; Go and Java are checked where they are installed
   for (const { language, tool, probe, command } of receivers) {
     if (language === "Go" && spawnSync(tool, probe).status !== 0) {
       it("Go: is the program of examples/go-receiver (Go is not here: not run)", () => {
         const example = new URL("../../../examples/go-receiver/main.go", import.meta.url)
         assert.strictEqual(docsBlock("go receiver"), readFileSync(example, "utf8"))
+      })
+      continue
+    }
+    if (language === "Java" && spawnSync(tool, probe).status !== 0) {
+      it("Java: is one class (Java is not here: not run)", () => {
+        assert.match(docsBlock("java receiver"), /\npublic class Receiver \{/u)
       })
       continue
     }
