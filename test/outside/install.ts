@@ -48,3 +48,4 @@ const installPython = (cwd: string) => {
 installNpm(folder)
 installNpm(join(folder, "agents"))
 installPython(join(folder, "agents"))
+installPython(join(folder, "languages"))
