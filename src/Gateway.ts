@@ -55,6 +55,7 @@ import { TaskHistoryStore } from "./tasks/history/TaskHistoryStore.ts"
 import * as PrivacyLayers from "./tasks/privacy/PrivacyLayers.ts"
 import { retentionJobs } from "./tasks/privacy/RetentionJobs.ts"
 import { UserErasure } from "./tasks/privacy/UserErasure.ts"
+import { Responses } from "./tasks/responses/Responses.ts"
 import * as OwnershipReconciler from "./tasks/running/OwnershipReconciler.ts"
 import { Rescuer } from "./tasks/running/Rescuer.ts"
 import { RunningTasks } from "./tasks/running/RunningTasks.ts"
@@ -202,11 +203,11 @@ export const services = Layer.mergeAll(
   PrivacyLayers.services,
   Queues.layer,
   TaskRunner.layer,
-  TaskWatch.layer,
-  Layer.merge(Videos.layer, TaskBatches.layer).pipe(
+  Layer.mergeAll(Videos.layer, Responses.layer, TaskBatches.layer).pipe(
     Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer))
   )
 ).pipe(
+  Layer.provideMerge(TaskWatch.layer),
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
   Layer.provideMerge(Layer.mergeAll(Endpoints.layer, EventLog.layer, WebhookSecrets.layer)),
   Layer.provideMerge(RunningTasks.layer),

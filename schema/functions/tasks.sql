@@ -368,11 +368,12 @@ begin
     from unnest(p_ended, p_users, p_amounts, p_entries, p_settled, p_held, p_alerts, p_thresholds, p_hooks)
       as e (n, user_id, amount, seq, settled, held, alert, threshold, hook)
     cross join lateral jsonb_to_record(p_calls -> e.n) as x (
-      task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint, event text,
+      task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint, usage jsonb, event text,
       event_body bytea, now timestamptz)
   ), written as (
     update tasks t
-      set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
+      set status = c.status, result = c.result, error = c.error, captured = c.captured, usage = c.usage,
+        updated_at = c.now
       from called c
       where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
     returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id, t.model as path_model,
@@ -425,7 +426,9 @@ begin
       where v.task_id = any (array(select task from called where epoch is null)) and v.state = 'submitting'
   ), used as (
     select case when count(*) > 0 then usage_add(array_agg((
-        c.user_id, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1, 0, 0, 0,
+        c.user_id, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1,
+        coalesce((c.usage ->> 'inputTokens')::float8, 0), coalesce((c.usage ->> 'cachedInputTokens')::float8, 0),
+        coalesce((c.usage ->> 'outputTokens')::float8, 0),
         case c.result_kind when 'images' then c.made else 0 end, case c.result_kind when 'videos' then c.made else 0 end,
         case c.result_kind when 'audios' then c.made else 0 end,
         case c.result_kind when 'videos' then c.made * c.seconds else 0 end, c.captured, 1)::usage_days)) end

@@ -66,12 +66,13 @@ begin
   ), settled as (
     select t.api_key_id, coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model, t.sandbox, t.captured,
-      t.result_kind as kind, null::jsonb as usage,
+      t.result_kind as kind, t.usage,
       jsonb_array_length(coalesce(t.result, '[]')) as items,
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds,
       t.body = 'null' as is_erased
     from (select distinct id from ended) e
-    cross join lateral (select * from tasks o where o.id = e.id and o.status = 'completed' offset 0) t
+    cross join lateral (select * from tasks o
+      where o.id = e.id and (o.status = 'completed' or o.captured > 0) offset 0) t
     union all
     select c.api_key_id, c.vendor, c.model, c.sandbox, c.captured, null, c.usage, 0, 0, false
     from calls c

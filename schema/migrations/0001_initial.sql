@@ -363,7 +363,7 @@ create table tasks (
   model text not null,
   action text not null,
   -- The name of the array of results.
-  result_kind text not null check (result_kind in ('images', 'videos', 'audios')),
+  result_kind text not null check (result_kind in ('images', 'videos', 'audios', 'responses')),
   status text not null check (status in ('pending', 'processing', 'completed', 'failed')),
   -- The request, decoded; media as references to artifacts.
   body jsonb not null,
@@ -374,6 +374,8 @@ create table tasks (
   captured bigint check (captured >= 0 and captured <= price),
   -- An array of links, when completed.
   result jsonb,
+  -- Of a response: the vendor's figures that it was charged by, or what was counted in their place.
+  usage jsonb,
   -- {code, title, detail}, when failed.
   error jsonb,
   trace_id text,

@@ -1,10 +1,11 @@
 import { Option, Result, Schema } from "effect"
 import { createHash } from "node:crypto"
+import type { TaskAction } from "../domain/Task.ts"
 import { Alias } from "./Alias.ts"
 import { resolveAliases } from "./AliasTargets.ts"
 import type { TaskAlias } from "./AliasTargets.ts"
 import { CatalogEntry } from "./CatalogEntry.ts"
-import type { Action } from "./CatalogEntry.ts"
+import type { TaskModel } from "./CatalogEntry.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { taskRouteOf } from "./OtherRoute.ts"
 import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
@@ -66,11 +67,21 @@ export interface CatalogVersion extends HashedContent {
   readonly id: number | null
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
-  readonly find: (vendor: string, model: string, action: Action) => Option.Option<CatalogEntry>
+  readonly find: (vendor: string, model: string, action: TaskAction) => Option.Option<CatalogEntry>
+  /** What runs a task of this path: a media model, or for `responses` a language model of OpenAI's. */
+  readonly taskModel: (
+    vendor: string,
+    model: string,
+    action: TaskAction
+  ) => Option.Option<TaskModel>
   /** The aliases of media models. */
   readonly aliases: ReadonlyArray<TaskAlias>
   /** The alias behind a path that has no model. */
-  readonly findAlias: (vendor: string, model: string, action: Action) => Option.Option<TaskAlias>
+  readonly findAlias: (
+    vendor: string,
+    model: string,
+    action: TaskAction
+  ) => Option.Option<TaskAlias>
   /** The routes open to passthrough calls, and their prices. */
   readonly upstream: UpstreamCatalog
 }
@@ -79,7 +90,7 @@ export interface CatalogVersion extends HashedContent {
 interface PathParts {
   readonly vendor: string
   readonly model: string
-  readonly action: Action
+  readonly action: TaskAction
 }
 
 export const pathKey = ({ action, model, vendor }: PathParts): string =>
@@ -107,20 +118,39 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
   const { aliases = [], models, providers, routes, tokenModels } = source.content
   const { calls, tasks } = resolveAliases(aliases, { models, tokenModels })
   const byPath = new Map(models.map((entry) => [pathKey(entry), entry]))
+  const upstream = makeUpstreamCatalog(
+    { providers, routes, tokenModels, aliases: calls, taskModels: taskModelsOf(models, tasks) },
+    id
+  )
+  const find = (vendor: string, model: string, action: TaskAction) =>
+    Option.fromUndefinedOr(byPath.get(pathKey({ vendor, model, action })))
   return {
     ...source,
     id,
     all: models,
-    upstream: makeUpstreamCatalog(
-      { providers, routes, tokenModels, aliases: calls, taskModels: taskModelsOf(models, tasks) },
-      id
-    ),
+    upstream,
     aliases: tasks,
     findAlias: (vendor, model, action) =>
       Option.fromUndefinedOr(
         tasks.find((it) => it.alias === model && it.vendor === vendor && it.first.action === action)
       ),
-    find: (vendor, model, action) =>
-      Option.fromUndefinedOr(byPath.get(pathKey({ vendor, model, action })))
+    find,
+    taskModel: (vendor, model, action) =>
+      action === "responses" ? responseModel(upstream, vendor, model) : find(vendor, model, action)
   }
 }
+
+/** Dated versions of a model share its price, and its rate at the vendor. */
+const responseModel = (
+  upstream: UpstreamCatalog,
+  vendor: string,
+  name: string
+): Option.Option<TaskModel> =>
+  Option.map(Option.fromUndefinedOr(upstream.priced(vendor, name)), ({ model }) => ({
+    vendor,
+    model: name,
+    label: "response",
+    result: "responses",
+    adapter: "openai-responses",
+    upstreamModel: model
+  }))

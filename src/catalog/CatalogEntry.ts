@@ -1,7 +1,9 @@
 import { Schema } from "effect"
-import { ResultKind } from "../domain/Task.ts"
+import { MediaKind } from "../domain/Task.ts"
+import type { ResultKind } from "../domain/Task.ts"
 import { Alias } from "./Alias.ts"
 import { Label } from "./bodies/Bodies.ts"
+import type { BodyLabel } from "./bodies/Bodies.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { PathSegment } from "./PathSegment.ts"
 import { PriceRule } from "./Price.ts"
@@ -25,6 +27,9 @@ export const AdapterName = Schema.Literals([
 ])
 export type AdapterName = typeof AdapterName.Type
 
+/** The last one runs language models, which no entry names: their prices are token prices. */
+export type TaskAdapterName = AdapterName | "openai-responses"
+
 /** Results are copied to the artifact store, or clients get the vendor's own URLs. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
 
@@ -43,7 +48,7 @@ export const CatalogEntry = Schema.Struct({
   label: Label,
   action: Action,
   /** The result array in the response of GET. */
-  result: ResultKind,
+  result: MediaKind,
   adapter: AdapterName,
   /** The upstream's own model id. */
   upstreamModel: Schema.NonEmptyString,
@@ -57,12 +62,20 @@ export const CatalogEntry = Schema.Struct({
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
 
+/** What runs a task: a media model, or a language model whose response is a task. */
+export type TaskModel = Pick<CatalogEntry, "vendor" | "model" | "upstreamModel"> &
+  Partial<Pick<CatalogEntry, "input" | "output" | "artifacts">> & {
+    readonly label: BodyLabel
+    readonly result: ResultKind
+    readonly adapter: TaskAdapterName
+  }
+
 /** All members of an entry but its label, each optional. */
 const change = {
   vendor: Schema.optionalKey(PathSegment),
   model: Schema.optionalKey(PathSegment),
   action: Schema.optionalKey(Action),
-  result: Schema.optionalKey(ResultKind),
+  result: Schema.optionalKey(MediaKind),
   adapter: Schema.optionalKey(AdapterName),
   upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
   price: Schema.optionalKey(PriceRule),

@@ -18,7 +18,7 @@ export interface TaskRef {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit"
+  readonly action: "generation" | "edit" | "responses"
 }
 
 /** A task as it stood. docs/reference/tasks.md#result */

@@ -28,6 +28,7 @@ export interface TaskResult {
   readonly images?: ReadonlyArray<string>
   readonly videos?: ReadonlyArray<string>
   readonly audios?: ReadonlyArray<string>
+  readonly responses?: ReadonlyArray<string>
   readonly metadata?: Metadata
 }
 
@@ -302,7 +303,7 @@ export interface TaskTimeline {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit"
+  readonly action: "generation" | "edit" | "responses"
   readonly status: "pending" | "processing" | "completed" | "failed"
   readonly error: TaskError | null
   readonly sandbox: boolean
@@ -316,7 +317,7 @@ export interface TaskTimeline {
   readonly batch_id?: string
   readonly body: unknown
   readonly inputs: ReadonlyArray<TaskInput>
-  readonly result_kind: "images" | "videos" | "audios"
+  readonly result_kind: "images" | "videos" | "audios" | "responses"
   readonly result: ReadonlyArray<string> | null
   readonly candidates?: ReadonlyArray<TaskCandidate>
   readonly moves: ReadonlyArray<TaskMove>
@@ -407,7 +408,7 @@ export interface TaskListItem {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit"
+  readonly action: "generation" | "edit" | "responses"
   readonly status: "pending" | "processing" | "completed" | "failed"
   readonly error: TaskError | null
   readonly sandbox: boolean

@@ -6,6 +6,7 @@ import { Api } from "./Api.ts"
 import { generationGroups } from "./GenerationApi.ts"
 import { ImagesApi } from "./ImagesApi.ts"
 import { McpApi } from "./McpApi.ts"
+import { ResponsesApi } from "./ResponsesApi.ts"
 import { ServiceApi } from "./ServiceApi.ts"
 import { TaskBatchesApi } from "./TaskBatchesApi.ts"
 import { aliasGroups, vendorGroups } from "./VendorApi.ts"
@@ -31,6 +32,7 @@ export const gatewayApi = ({ aliases: models, all, upstream }: CatalogVersion) =
   ]
   return HttpApi.make("gateway")
     .add(...Arr.append(ofCatalog, VideosApi.annotateMerge(aliases)))
+    .add(ResponsesApi.annotateMerge(aliases))
     .add(ImagesApi.annotateMerge(aliases))
     .add(McpApi.annotateMerge(gateway))
     .add(TaskBatchesApi.annotateMerge(gateway))

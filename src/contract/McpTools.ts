@@ -9,7 +9,7 @@ import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
 import { Metadata } from "../domain/Metadata.ts"
 import { mcpModelsDefault, mcpModelsMax, mcpWaitSecondsMax } from "../domain/ShapeLimits.ts"
-import { ResultKind, TaskStatus, Timestamp } from "../domain/Task.ts"
+import { MediaKind, TaskAction, TaskStatus, Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import { MediaModelView } from "./ModelsApi.ts"
 import { WalletView } from "./WalletApi.ts"
@@ -37,7 +37,7 @@ const ModelView = Schema.Struct({
   /** As the other tools take it. */
   model: Schema.String,
   action: Action,
-  result: ResultKind,
+  result: MediaKind,
   sandbox: Schema.Boolean,
   /** In credits, by image, second or call; 100 credits are 1 US dollar. */
   price: PriceRule,
@@ -56,7 +56,7 @@ export const listModels = Tool.make("list_models", {
     model: Schema.optionalKey(
       Schema.String.annotate({ description: "Only models whose name contains this text" })
     ),
-    result: Schema.optionalKey(ResultKind.annotate({ description: "Only models that make these" })),
+    result: Schema.optionalKey(MediaKind.annotate({ description: "Only models that make these" })),
     limit: Schema.optionalKey(
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mcpModelsMax })).annotate({
         description: `Models of a page; ${mcpModelsDefault} without it`
@@ -109,7 +109,7 @@ const idempotency_key = Text.check(
 const taskFields = {
   task_id: TaskId,
   model: Schema.String,
-  action: Action,
+  action: TaskAction,
   status: TaskStatus,
   /** Held while it runs, captured when it has ended. */
   cost: CreditsFromString,

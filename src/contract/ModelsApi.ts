@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PriceRule } from "../catalog/Price.ts"
-import { ResultKind } from "../domain/Task.ts"
+import { MediaKind } from "../domain/Task.ts"
 import { pageOf, pageQuery } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 import { priceRowView, TokenPriceView } from "./Prices.ts"
@@ -49,7 +49,7 @@ const MediaFieldView = Schema.Struct({
 export const MediaModelView = Schema.Struct({
   type: Schema.Literal("media"),
   ...modelView,
-  result: ResultKind,
+  result: MediaKind,
   price: PriceRule,
   ...priceRowView,
   body_schema,

@@ -5,7 +5,7 @@ import { SkipReason } from "../domain/Candidate.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskBatchId, TaskId } from "../domain/Ids.ts"
 import { Metadata } from "../domain/Metadata.ts"
-import { ResultKind, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
+import { ResultKind, TaskAction, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
@@ -35,7 +35,7 @@ const taskFields = {
   id: TaskId,
   vendor: Schema.String,
   model: Schema.String,
-  action: Schema.Literals(["generation", "edit"]),
+  action: TaskAction,
   status: TaskStatus,
   error: Schema.NullOr(TaskError),
   sandbox: Schema.Boolean,

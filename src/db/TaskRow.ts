@@ -2,7 +2,7 @@ import { Effect, Schema, Struct } from "effect"
 import { Candidate } from "../domain/Candidate.ts"
 import { TaskId, UserId } from "../domain/Ids.ts"
 import { Metadata } from "../domain/Metadata.ts"
-import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
+import { ResultKind, TaskAction, TaskError, TaskStatus } from "../domain/Task.ts"
 import { Micro, Time } from "./Rows.ts"
 
 const nullByDefault = <S extends Schema.Constraint>(schema: S) =>
@@ -14,7 +14,7 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   userId: UserId,
   vendor: Schema.String,
   model: Schema.String,
-  action: Schema.Literals(["generation", "edit"]),
+  action: TaskAction,
   resultKind: ResultKind,
   status: TaskStatus,
   body: Schema.Json,

@@ -90,8 +90,20 @@ export const firstTaskId = (millis: number): TaskId => {
   const time = hexOf(millis)
   return TaskId.make(`${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`)
 }
+/** The time in the id of a task, its `created_at`. */
+export const taskTimeMillis = (id: TaskId): number =>
+  Number.parseInt(id.replace("-", "").slice(0, 12), 16)
 /** The id of a metered passthrough call. */
 export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
+/** The id of a task as that of a response. docs/reference/background.md */
+export const responseIdOf = (id: TaskId): string => `resp_${id.replaceAll("-", "")}`
+
+/** The task of a response; `None` for an id that this service did not make. */
+export const taskOfResponse = (id: string): Option.Option<TaskId> => {
+  const hex = /^resp_([0-9a-f]{8})([0-9a-f]{4})(7[0-9a-f]{3})([89ab][0-9a-f]{3})([0-9a-f]{12})$/u
+  const parts = hex.exec(id)?.slice(1)
+  return parts === undefined ? Option.none() : Option.some(TaskId.make(parts.join("-")))
+}
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
   ApiKeyId.make(`key_${timeSorted(nowMillis)}`)

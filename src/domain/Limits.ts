@@ -168,6 +168,15 @@ export const ledgerSkewMinutes = 1
  */
 export const resultBytesMax = 256 * 1024 * 1024
 
+/** Largest response of a language model that is stored. docs/reference/background.md#result */
+export const responseBytesMax = 4 * 1024 * 1024
+
+/** Of a request for a response in the background, without its `input`: the vendor repeats it in the response. */
+export const responseSettingsBytesMax = 1024 * 1024
+
+/** A longer member of a request is not shown before the vendor shows it. */
+export const responseShownBytesMax = 16 * 1024
+
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 

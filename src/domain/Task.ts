@@ -58,9 +58,16 @@ export const TaskInfo = Schema.Struct({
 }).annotate({ identifier: "TaskInfo" })
 export type TaskInfo = typeof TaskInfo.Type
 
-/** The name of a result array. */
-export const ResultKind = Schema.Literals(["images", "videos", "audios"])
+/** What media models make. */
+export const MediaKind = Schema.Literals(["images", "videos", "audios"])
+
+/** The name of a result array; `responses`: what a language model made in the background. */
+export const ResultKind = Schema.Literals([...MediaKind.literals, "responses"])
 export type ResultKind = typeof ResultKind.Type
+
+/** The last segment of a create path; `responses`: a response of a language model. */
+export const TaskAction = Schema.Literals(["generation", "edit", "responses"])
+export type TaskAction = typeof TaskAction.Type
 
 const Uris = Schema.Array(formatted("uri"))
 
@@ -70,6 +77,7 @@ export const TaskResult = Schema.Struct({
   images: Schema.optionalKey(Uris),
   videos: Schema.optionalKey(Uris),
   audios: Schema.optionalKey(Uris),
+  responses: Schema.optionalKey(Uris),
   metadata: Schema.optionalKey(Metadata)
 }).annotate({ identifier: "TaskResult" })
 export type TaskResult = typeof TaskResult.Type

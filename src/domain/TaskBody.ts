@@ -2,7 +2,7 @@ import { DateTime, identity } from "effect"
 import type { Array as Arr } from "effect"
 import type { TaskId } from "./Ids.ts"
 import type { Metadata } from "./Metadata.ts"
-import type { TaskError, ResultKind, TaskResult, TaskStatus } from "./Task.ts"
+import type { TaskAction, TaskError, ResultKind, TaskResult, TaskStatus } from "./Task.ts"
 
 /** The columns of a task that clients see, from a `TaskRow` or a row about to be written. */
 export interface TaskFacts {
@@ -36,7 +36,7 @@ export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult =>
 export const taskBody = (task: TaskFacts, kind: ResultKind): string =>
   JSON.stringify(shape(task, kind, DateTime.formatIso))
 
-const created = (task: TaskFacts, action: "generation" | "edit") => ({
+const created = (task: TaskFacts, action: TaskAction) => ({
   task_info: {
     id: task.id,
     ...(action === "edit" ? { status: task.status } : {}),
@@ -51,7 +51,7 @@ const created = (task: TaskFacts, action: "generation" | "edit") => ({
  */
 export const createdBodyOf = (
   tasks: Arr.NonEmptyReadonlyArray<TaskFacts>,
-  action: "generation" | "edit"
+  action: TaskAction
 ): string =>
   JSON.stringify(
     tasks.length === 1

@@ -29,6 +29,7 @@ import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHan
 import * as WebhookSecretHandlers from "./manage/webhooks/WebhookSecretHandlers.ts"
 import * as McpRoutes from "./mcp/McpRoutes.ts"
 import * as ImageRoutes from "./openai/ImageRoutes.ts"
+import * as ResponseRoutes from "./openai/ResponseRoutes.ts"
 import * as VideoRoutes from "./openai/VideoRoutes.ts"
 import * as CallListener from "./passthrough/CallListener.ts"
 import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
@@ -72,6 +73,7 @@ const layer = Layer.mergeAll(
   ImageRoutes.layer,
   VideoRoutes.layer,
   TaskBatchRoutes.layer,
+  ResponseRoutes.layer,
   McpRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,

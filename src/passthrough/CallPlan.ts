@@ -223,7 +223,7 @@ export const planOf = (
   nowMillis: number
 ): Result.Result<CallPlan, Problem> => {
   const { catalog, model, route } = call.to
-  const plan = planCall(catalog, route, model, call.body, nowMillis)
+  const plan = planCall(catalog, route, model, call.body, nowMillis, call)
   const refusal = Result.isSuccess(plan) ? refusalOf(call, plan.success) : undefined
   return refusal === undefined ? plan : Result.fail(refusal)
 }
@@ -314,7 +314,8 @@ export const planCall = (
   route: OpenRoute,
   pathModel: string | undefined,
   given: Uint8Array,
-  nowMillis: number
+  nowMillis: number,
+  kept: KeptResponses = {}
 ): Result.Result<CallPlan, Problem> => {
   const bytes = withoutMark(given)
   const model = pathModel ?? null
@@ -326,10 +327,15 @@ export const planCall = (
     const { amount } = route.meter
     return Result.succeed({ ...plain, metered: { _tag: "Call", amount }, hold: amount })
   }
-  return planTokens({ catalog, route, protocol: route.meter.protocol, pathModel, bytes, nowMillis })
+  const { protocol } = route.meter
+  return planTokens({ catalog, route, protocol, pathModel, bytes, nowMillis, kept })
 }
 
+/** What of a call's responses is kept at the vendor, by this service's leave. */
+type KeptResponses = Pick<PassthroughCall, "previous" | "mayWait">
+
 interface MeteredRequest {
+  readonly kept: KeptResponses
   readonly catalog: UpstreamCatalog
   readonly route: OpenRoute
   readonly protocol: UsageProtocol
@@ -354,6 +360,7 @@ const soldModel = (
 const planTokens = ({
   bytes,
   catalog,
+  kept: { mayWait, previous },
   nowMillis,
   pathModel,
   protocol,
@@ -369,15 +376,20 @@ const planTokens = ({
   const sold = soldModel(catalog, route.vendor, name, nowMillis)
   if (Result.isFailure(sold)) return Result.fail(sold.failure)
   const { model, price } = sold.success
-  if (body.background === true) {
-    const detail = "Answers in the background are not offered: their usage is never reported back"
+  if (body.background === true && mayWait !== true) {
+    const detail = "Only OpenAI's responses are offered in the background, by the model's own name"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
   const extras = surchargesOf(value, price)
   if (Arr.isReadonlyArrayNonEmpty(extras)) return Result.fail(invalid(capFaults(extras)))
-  const kept = keptUpstream.filter((member) => (body[member] ?? null) !== null)
+  const kept = keptUpstream.filter(
+    (member) =>
+      (body[member] ?? null) !== null &&
+      !(member === "previous_response_id" && previous !== undefined)
+  )
   if (kept.length > 0) {
-    const detail = "Nothing is kept upstream from call to call: send what was said before with it"
+    const detail =
+      "Only responses in the background are kept from call to call: send what was said before with it"
     return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
   }
   const fallbacks = fallbackModels(catalog, route.vendor, value, nowMillis)
@@ -388,7 +400,7 @@ const planTokens = ({
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   const plain = isChatStream && !asksUsage ? withoutMember(bytes, "stream_options") : bytes
   const sent = hidesUsage ? withUsageAsked(bytes, value) : plain
-  const input = inputOf(read.success)
+  const input = inputOf(read.success, previous !== undefined)
   let hold = holdOf(model, price, body, input)
   for (const { maxTokens, model, price } of fallbacks.success) {
     const other = holdOf(model, price, body, input, maxTokens)
@@ -427,9 +439,9 @@ interface CallInput {
  * A token is at least one byte of text; what the body does not show has no maximum. Searches the whole
  * body, so it is called once, however many models the body names.
  */
-const inputOf = ({ bytes, value }: ReadBody): CallInput => {
+const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
-  const isHidden = hasFile || namesStoredItem(value) || readsToolResults(value)
+  const isHidden = continues || hasFile || namesStoredItem(value) || readsToolResults(value)
   const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
   return { tokensMax, asksLongCache, tools: toolUsesMaxOf(value) }
 }

@@ -20,6 +20,7 @@ import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./Ca
 import { makeTraceCall } from "./CallTelemetry.ts"
 import type { TraceCall } from "./CallTelemetry.ts"
 import { closedRoute } from "./ClosedRoute.ts"
+import { keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
 import { aliasAt, refuseOtherModel, soldModels } from "./ModelList.ts"
@@ -90,11 +91,31 @@ const callWith = (services: Services) =>
     // 2
     return yield* request.withBody(to.route, principal, (body) => {
       const call = { principal, to, isShared, query, headers, body, traceId, maxCost }
-      return to.route.meter.per === "nothing"
-        ? relayFree(services, call)
+      if (to.route.meter.per === "nothing") return relayFree(services, call)
+      return usesKeptResponses(call)
+        ? relayKept(services, request, call)
         : relayPaid(services, request, call)
     })
   })
+
+/** A response in the background, or one that continues such a response. docs/reference/background.md */
+const relayKept = Effect.fnUntraced(function* (
+  services: Services,
+  request: CallRequest,
+  given: PassthroughCall
+): Effect.fn.Return<Relayed, Failure> {
+  const { background, call, name } = yield* keptCallOf(request, given)
+  if (!background) {
+    const relayed = yield* relayPaid(services, request, call)
+    return call.previous === undefined ? relayed : withOwnId(relayed, call.previous)
+  }
+  const nowMillis = services.clock.currentTimeMillisUnsafe()
+  const plan = yield* Effect.fromResult(planOf(call, nowMillis))
+  const model = call.to.catalog.priced(call.to.route.vendor, name)
+  if (model === undefined) return yield* Effect.die("A call without a model was planned")
+  const account = yield* services.upstream.accountFor(call)
+  return yield* request.responses.create({ call, plan, model, account })
+})
 
 const openPath = (
   upstream: UpstreamCatalog,

@@ -1,12 +1,12 @@
 import type { Effect, Exit } from "effect"
 import type { Readable } from "node:stream"
-import type { OpenRoute } from "../catalog/OpenRoutes.ts"
+import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import type { SkippedModel } from "./CallPlan.ts"
+import type { CallPlan, SkippedModel } from "./CallPlan.ts"
 import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
@@ -45,6 +45,8 @@ export interface CallRequest {
   ) => Effect.Effect<Principal, Problem | StoreUnavailable>
   /** Removes the key from the cache. */
   readonly forgetKey: () => void
+  /** Serves responses in the background, and finds those that a call continues. */
+  readonly responses: ResponseCalls
   /**
    * Reads the body and uses it, within the limits of this process for large bodies. Fails with 2002, 2003 or
    * 2004.
@@ -54,6 +56,35 @@ export interface CallRequest {
     principal: Principal,
     use: (body: Uint8Array) => Effect.Effect<A, Problem | StoreUnavailable>
   ) => Effect.Effect<A, Problem | StoreUnavailable>
+}
+
+/** A response that a call continues. */
+export interface PreviousResponse {
+  /** Its id here, and at the vendor. */
+  readonly id: string
+  readonly vendorId: string
+  /** As `vendor_attempts` has it: `<adapter>@<account id>`, or the simulator's. */
+  readonly attemptAccount: string
+}
+
+/** What calls ask of responses in the background, which are tasks. docs/reference/background.md */
+export interface ResponseCalls {
+  /** Fails with 2001 when the user has no such response, or when no later request can continue it. */
+  readonly previous: (
+    principal: Principal,
+    id: string
+  ) => Effect.Effect<PreviousResponse, Problem | StoreUnavailable>
+  /** Creates the task of a call that was planned. Fails as every create does. */
+  readonly create: (call: BackgroundCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
+}
+
+/** A call that is to run in the background, planned. */
+export interface BackgroundCall {
+  readonly call: PassthroughCall
+  readonly plan: CallPlan
+  readonly model: TokenModel
+  /** The account that the response has to be made by; absent: any. */
+  readonly account: string | undefined
 }
 
 /** A call of a client whose request was read. */
@@ -70,6 +101,10 @@ export interface PassthroughCall {
   readonly traceId: string
   /** The most that the client lets it cost. */
   readonly maxCost: Credits | undefined
+  /** The response that it continues. */
+  readonly previous?: PreviousResponse
+  /** It may run in the background. */
+  readonly mayWait?: boolean
 }
 
 /** What the client receives. */
@@ -113,8 +148,13 @@ export const requestOf = (
   user: call.principal.userId,
   key: call.principal.apiKeyId,
   route: call.to.route,
-  watch
+  watch,
+  ...(call.previous === undefined ? {} : { account: accountOf(call.previous) })
 })
+
+/** The account of an attempt, without its adapter. */
+const accountOf = ({ attemptAccount }: PreviousResponse): string =>
+  attemptAccount.slice(attemptAccount.indexOf("@") + 1)
 
 /** `POST /v1/chat/completions`, as it is listed. */
 export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`

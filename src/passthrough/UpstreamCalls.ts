@@ -1,8 +1,8 @@
-import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { randomUUID } from "node:crypto"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
-import { Problem, problem } from "../domain/Problem.ts"
+import { invalid, Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Hints } from "../process/signals/Hints.ts"
@@ -16,6 +16,8 @@ import type { UpstreamFailure } from "../vendors/upstream/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { AccountAffinity } from "./AccountAffinity.ts"
 import { shareChanges } from "./AccountHints.ts"
+import { requestOf } from "./PassthroughCall.ts"
+import type { PassthroughCall } from "./PassthroughCall.ts"
 import { digestOf } from "./RequestDigest.ts"
 import { report } from "./UpstreamTroubles.ts"
 
@@ -42,6 +44,13 @@ export class UpstreamCalls extends Context.Service<
       provider: Provider,
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem | StoreUnavailable>
+    /**
+     * The account that has to make a response in the background, as its attempt will name it: that of the one that it
+     * continues, or of what its key has left at the vendor. `undefined`: any. Fails as `reach`.
+     */
+    readonly accountFor: (
+      call: PassthroughCall
+    ) => Effect.Effect<string | undefined, Problem | StoreUnavailable>
     readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/passthrough/UpstreamCalls") {
@@ -58,6 +67,14 @@ export class UpstreamCalls extends Context.Service<
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
         reach: reachWith({ accounts, affinity, clock, simulate, upstream }),
+        accountFor: Effect.fnUntraced(function* (call) {
+          const { provider } = call.to.route
+          if (call.previous !== undefined) return call.previous.attemptAccount
+          if (!accounts.isConfigured(provider)) return undefined
+          const request = requestOf(call, call.body, "", undefined)
+          const among = yield* affinity.accountsFor(provider, request)
+          return among?.[0] && `openai-responses@${among[0].id}`
+        }),
         accounts: accounts.states
       })
     })
@@ -82,7 +99,10 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
     if (!accounts.isConfigured(provider)) {
       return { response: yield* simulate(provider, request), accountId: null }
     }
-    const among = yield* affinity.accountsFor(provider, request)
+    const among =
+      request.account === undefined
+        ? yield* affinity.accountsFor(provider, request)
+        : yield* keeping(accounts, request.account)
     let now = clock.currentTimeMillisUnsafe()
     const order = accounts.order(provider, request, now, among)
     if (Result.isFailure(order)) return yield* refused(order.failure)
@@ -100,6 +120,21 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
     }
     return yield* last?.result ?? broken(0)
   })
+
+const keeping = (accounts: Accounts["Service"], id: string) =>
+  Effect.fromResult(
+    Option.match(accounts.find(id), {
+      onNone: () => Result.fail(accountLeft),
+      onSome: (account) => Result.succeed([account])
+    })
+  )
+
+const accountLeft = invalid([
+  {
+    pointer: "#/previous_response_id",
+    detail: "The account with the vendor that keeps this response has left the configuration"
+  }
+])
 
 /** What an exit means for its account and model. */
 const observe = (

@@ -53,7 +53,10 @@ const choicesMax = 128
 /** Of each end of a body: hashing all of a large one would hold the event loop. */
 const hashedBytes = 4 * 1024 * 1024
 
-export const parseRequest = (request: UpstreamRequest, answer?: Answer): ParsedRequest => {
+export const parseRequest = (
+  request: Pick<UpstreamRequest, "body" | "path">,
+  answer?: Answer
+): ParsedRequest => {
   const document = Result.getOrUndefined(documentOf(request.body))
   const body = document && atOnce(valueWithTexts(document))
   const seed = createHash("sha256")

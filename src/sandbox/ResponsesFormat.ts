@@ -10,7 +10,11 @@ const usageOf = ({ inputTokens, outputTokens }: Completion) => ({
   total_tokens: inputTokens + outputTokens
 })
 
-const responseOf = (completion: Completion, status: string, output: ReadonlyArray<object>) => ({
+const responseOf = (
+  { more, ...completion }: SimulatedResponse,
+  status: string,
+  output: ReadonlyArray<object>
+) => ({
   id: `resp_${completion.seed.slice(0, 32)}`,
   object: "response",
   created_at: createdSeconds,
@@ -33,8 +37,14 @@ const responseOf = (completion: Completion, status: string, output: ReadonlyArra
   tools: [],
   top_p: 1,
   truncation: "disabled",
+  ...more,
   usage: status === "in_progress" ? null : usageOf(completion)
 })
+
+/** A completion, and members of its response that are not the usual ones. */
+interface SimulatedResponse extends Completion {
+  readonly more?: object
+}
 
 const endOf = ({ choices: [choice] }: Completion): string =>
   choice.isTruncated ? "incomplete" : "completed"
@@ -61,13 +71,13 @@ const wholeOf = ({ choices: [choice] }: Completion): string =>
   choice.tool === undefined ? textOf(choice) : argumentText(choice.tool)
 
 /** docs/reference/vendors.md#openai-responses */
-export const openAiResponse = (completion: Completion) =>
+export const openAiResponse = (completion: SimulatedResponse) =>
   responseOf(completion, endOf(completion), [
     itemOf(completion, endOf(completion), wholeOf(completion))
   ])
 
 /** The same response as numbered server-sent events, one for each word. */
-export const openAiResponseEvents = (completion: Completion): ReadonlyArray<string> => {
+export const openAiResponseEvents = (completion: SimulatedResponse): ReadonlyArray<string> => {
   const end = endOf(completion)
   const { id } = itemOf(completion, end, "")
   const begun = responseOf(completion, "in_progress", [])

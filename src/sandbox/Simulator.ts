@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Schema } from "effect"
+import { Clock, Duration, Effect, Option, Schema, Stream } from "effect"
 import type {
   CancelOutcome,
   Handle,
@@ -12,6 +12,8 @@ import { VendorError } from "../vendors/VendorError.ts"
 import { renderMp4 } from "./Mp4Renderer.ts"
 import { Plan, planOf, RenderedFields } from "./Plan.ts"
 import { renderPng } from "./PngRenderer.ts"
+import { eventsOf, readResponseRequest, responseJobIn, resultOf } from "./ResponseJobs.ts"
+import type { ResponseJob } from "./ResponseJobs.ts"
 import { Ending, parse } from "./Script.ts"
 import type { Script } from "./Script.ts"
 import { hash } from "./Seed.ts"
@@ -145,7 +147,7 @@ const delayOf = (
   return script.delayMillis ?? Math.round(min + share * (Duration.toMillis(range.max) - min))
 }
 
-const remainingMillis = (job: Job) =>
+const remainingMillis = (job: Pick<Job, "delayMillis" | "submittedAtMillis">) =>
   Effect.map(Clock.currentTimeMillis, (now) => job.submittedAtMillis + job.delayMillis - now)
 
 const pollAfter = (remaining: number): Duration.Duration =>
@@ -162,6 +164,11 @@ const readMedia = ({ media, taskId }: SubmitRequest) =>
           : Effect.fail(failure(taskId, "media", `${pointer} is not what was announced`))
       ),
     { discard: true }
+  )
+
+const readResponse = (request: SubmitRequest) =>
+  Effect.flatMap(readResponseRequest(request), (found) =>
+    Option.isSome(found) ? Effect.succeed(found.value) : failure(request.taskId, "unreadable")
   )
 
 const render = Effect.fnUntraced(function* (job: Job, font: Unifont.Font) {
@@ -181,12 +188,14 @@ const poll = Effect.fnUntraced(function* (
   handle: Handle,
   loadFont: Effect.Effect<Unifont.Font>
 ): Effect.fn.Return<Progress, VendorError> {
-  const job = yield* jobOf(handle)
+  const response = responseJobIn(handle)
+  const job = Option.isSome(response) ? response.value : yield* jobOf(handle)
   const remaining = yield* remainingMillis(job)
   if (remaining > 0 || job.ending === "hang") {
     return { _tag: "Running", pollAfter: pollAfter(remaining) }
   }
   if (job.ending !== "done") return yield* failure(job.taskId, job.ending)
+  if ("completion" in job) return { _tag: "Done", result: resultOf(job) }
   if (job.items === 0) return yield* failure(job.taskId, "empty")
   return { _tag: "Done", result: { items: yield* render(job, yield* loadFont) } }
 })
@@ -194,7 +203,8 @@ const poll = Effect.fnUntraced(function* (
 const cancel = Effect.fn("Simulator.cancel")(function* (
   handle: Handle
 ): Effect.fn.Return<CancelOutcome, VendorError> {
-  const job = yield* jobOf(handle)
+  const response = responseJobIn(handle)
+  const job = Option.isSome(response) ? response.value : yield* jobOf(handle)
   const remaining = yield* remainingMillis(job)
   return remaining > 0 || job.ending === "hang" ? "Canceled" : "TooLate"
 })
@@ -216,26 +226,37 @@ export const make = Effect.fnUntraced(function* (
     request: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
     const { model, taskId } = request
-    const fields = yield* decodeFields(request.body).pipe(
-      Effect.mapError(() => failure(taskId, "unreadable"))
-    )
+    const ordered = request.result === "responses" ? yield* readResponse(request) : undefined
+    const fields =
+      ordered === undefined
+        ? yield* decodeFields(request.body).pipe(
+            Effect.mapError(() => failure(taskId, "unreadable"))
+          )
+        : { prompt: ordered.prompt }
     const { faults, script, text } = parse(fields.prompt ?? "")
     if (faults.length > 0) return yield* failure(taskId, "unreadable", faults.join("; "))
-    yield* readMedia(request)
+    if (ordered === undefined) yield* readMedia(request)
     if (script.crash === "before-submit") yield* crash
     const refusal = refusalOf(script, log.addAttempt(taskId).attempts)
     if (refusal !== undefined) return yield* failure(taskId, refusal)
     log.addPaid(taskId)
     if (script.crash === "after-submit") yield* crash
     if (script.isSubmitLost === true) return yield* failure(taskId, "broken")
-    const plan = planOf(request, fields, text)
     const delayMillis = delayOf(taskId, script, options.delay ?? defaultDelay)
-    const handle: Job = {
+    const timed = {
       taskId,
-      model,
       submittedAtMillis: yield* Clock.currentTimeMillis,
       delayMillis,
-      ending: script.ending ?? "done",
+      ending: script.ending ?? "done"
+    }
+    if (ordered !== undefined) {
+      const handle = { ...timed, ...ordered.job } satisfies ResponseJob
+      return { _tag: "Accepted", handle, pollAfter: pollAfter(delayMillis) }
+    }
+    const plan = planOf(request, fields, text)
+    const handle: Job = {
+      ...timed,
+      model,
       items: Math.min(plan.count, script.itemsMax ?? plan.count),
       plan
     }
@@ -248,7 +269,13 @@ export const make = Effect.fnUntraced(function* (
       isSimulated: true,
       submit,
       poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
-      cancel
+      cancel,
+      events: (handle, after) =>
+        Option.match(responseJobIn(handle), {
+          onNone: () => Effect.succeed(Stream.empty),
+          onSome: (job) =>
+            Effect.map(remainingMillis(job), (millis) => eventsOf(job, millis, after))
+        })
     },
     paidSubmits: (taskId) => Effect.sync(() => log.of(taskId).paid)
   }

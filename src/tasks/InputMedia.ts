@@ -1,19 +1,19 @@
 import { Effect } from "effect"
 import type { Array as Arr } from "effect"
 import type { ArtifactRow, Artifacts } from "../artifacts/Artifacts.ts"
-import type { Body } from "../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import type { TaskModel } from "../catalog/CatalogEntry.ts"
 import { mapMedia, referenceTo } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { StoredBody } from "./creation/Offer.ts"
 
 /** Keeps the inline media of a body: all, or none. Fails with 1202 when the user keeps too many. */
 export const storeInputs = (
   artifacts: Artifacts["Service"],
   userId: UserId,
   taskId: TaskId,
-  media: ReadonlyArray<InlineMedium>
+  media: ReadonlyArray<Pick<InlineMedium, "bytes" | "mime">>
 ): Effect.Effect<ReadonlyArray<ArtifactRow>, Problem | StoreUnavailable> =>
   Effect.suspend(() => {
     const stored: Array<ArtifactId> = []
@@ -30,7 +30,7 @@ export const storeAllInputs = Effect.fnUntraced(function* (
   userId: UserId,
   tasks: Arr.NonEmptyReadonlyArray<{
     readonly taskId: TaskId
-    readonly media: ReadonlyArray<InlineMedium>
+    readonly media: ReadonlyArray<Pick<InlineMedium, "bytes" | "mime">>
   }>
 ) {
   const stored: Array<ReadonlyArray<ArtifactRow>> = []
@@ -48,13 +48,16 @@ const placeholder = /^artifact:(\d+)$/u
  * docs/reference/models.md#stored-media
  */
 export const withReferences = (
-  entry: CatalogEntry,
-  body: Body,
+  { label }: TaskModel,
+  body: StoredBody,
   inputs: ReadonlyArray<ArtifactRow>
-): Effect.Effect<Body> =>
-  inputs.length === 0
-    ? Effect.succeed(body)
-    : mapMedia(entry.label, body, (_pointer, text) => {
-        const stored = inputs[Number(placeholder.exec(text)?.[1])]
-        return stored === undefined ? text : referenceTo(stored.id)
-      }).pipe(Effect.orDie)
+): Effect.Effect<StoredBody> => {
+  const [first] = inputs
+  if (first === undefined) return Effect.succeed(body)
+  if ("request" in body) return Effect.succeed({ ...body, request: referenceTo(first.id) })
+  if (label === "response") return Effect.die("a response has a request")
+  return mapMedia(label, body, (_pointer, text) => {
+    const stored = inputs[Number(placeholder.exec(text)?.[1])]
+    return stored === undefined ? text : referenceTo(stored.id)
+  }).pipe(Effect.orDie)
+}

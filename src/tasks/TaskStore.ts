@@ -1,5 +1,6 @@
 import { Context } from "effect"
 import type { Array as Arr, DateTime, Effect, Option, Schema } from "effect"
+import type { TokenUsage } from "../catalog/Price.ts"
 import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type { Candidate } from "../domain/Candidate.ts"
 import type * as Credits from "../domain/Credits.ts"
@@ -8,7 +9,7 @@ import type { EndpointId, TaskBatchId, TaskId, UserId } from "../domain/Ids.ts"
 import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
-import type { ResultKind, TaskError } from "../domain/Task.ts"
+import type { ResultKind, TaskAction, TaskError } from "../domain/Task.ts"
 import type { TaskWebhook } from "../domain/TaskWebhook.ts"
 import type { StoreProgress } from "../process/heartbeat/StoreProgress.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
@@ -29,7 +30,7 @@ export interface Acceptance {
   readonly apiKeyId: string | null
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit"
+  readonly action: TaskAction
   readonly resultKind: ResultKind
   readonly body: Schema.Json
   /** As the client gave it; absent: it gave none. */
@@ -38,8 +39,9 @@ export interface Acceptance {
   readonly sandbox: boolean
   /** What is held: of an alias the price of its dearest model. */
   readonly price: Credits.Credits
-  /** Of an alias: its models, and all of their names, which the API key has to allow. */
+  /** Of an alias: its models. */
   readonly candidates?: ReadonlyArray<Candidate>
+  /** The names that the API key has to allow; absent: that of the model. */
   readonly allowedBy?: ReadonlyArray<string>
   /** The number of the catalog that it was accepted with. */
   readonly catalogId?: number | null
@@ -95,6 +97,13 @@ export type AcceptOutcome =
   /** The API key has the maximum of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 
+/** The tokens that a response is charged by. `counted`: the vendor reported no figures that can be true. */
+export interface TaskUsage extends TokenUsage {
+  readonly counted: boolean
+  /** The model whose price was charged, when it is not the requested one. */
+  readonly pricedAs?: string
+}
+
 /** The end of a task. `epoch` is absent when it is ended from outside its run (cancel). */
 export interface Finish {
   readonly taskId: TaskId
@@ -104,8 +113,16 @@ export interface Finish {
         readonly status: "completed"
         readonly result: ReadonlyArray<string>
         readonly captured: Credits.Credits
+        readonly usage?: TaskUsage | undefined
       }
-    | { readonly status: "failed"; readonly error: TaskError }
+    | {
+        readonly status: "failed"
+        readonly error: TaskError
+        /** Of a cancelled response, which may have cost something. */
+        readonly charge?:
+          | { readonly captured: Credits.Credits; readonly usage?: TaskUsage | undefined }
+          | undefined
+      }
   readonly event: EventBody
   /** Makes the `balance.low` event, for a charge that crosses the threshold. */
   readonly alert: (wallet: {
@@ -256,6 +273,11 @@ export class TaskStore extends Context.Service<
      * tried again until the store is back. `written` is called then: a look before it finds the task in hand.
      */
     readonly endPoll: (end: StepEnd, written: () => void) => Effect.Effect<void>
+    /** Makes a task due now; one in hand is due again when its step has ended, as after a vendor's callback. */
+    readonly makeDue: (
+      id: TaskId,
+      now: DateTime.Utc
+    ) => Effect.Effect<"Due" | "InHand" | "Ended", StoreUnavailable>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */

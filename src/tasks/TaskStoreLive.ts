@@ -42,6 +42,14 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
           rowsOf(TaskView),
           storeFailures
         ),
+      makeDue: (id, now) =>
+        sql`
+          UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(now)})
+          WHERE task_id = ${id} RETURNING owner IS NOT NULL AS in_hand`.pipe(
+          rowsOf(Schema.Struct({ inHand: Schema.Boolean })),
+          Effect.map(([run]) => (run === undefined ? "Ended" : run.inHand ? "InHand" : "Due")),
+          storeFailures
+        ),
       job: (id) =>
         sql`
           SELECT account_id, handle FROM vendor_attempts

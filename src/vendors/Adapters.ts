@@ -1,4 +1,4 @@
-import type { AdapterName, CatalogEntry } from "../catalog/CatalogEntry.ts"
+import type { CatalogEntry, TaskAdapterName } from "../catalog/CatalogEntry.ts"
 import type { ImageInfo } from "../catalog/media/Image.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { AdapterContext } from "./AdapterContext.ts"
@@ -10,6 +10,7 @@ import * as FalQueue from "./fal/FalQueue.ts"
 import { takes } from "./FlatInput.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
 import * as OpenAiImages from "./openai/OpenAiImages.ts"
+import * as OpenAiResponses from "./openai/OpenAiResponses.ts"
 import { sizeFault } from "./openai/OpenAiSizes.ts"
 import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
 import { pictureFault, videoSizeFault } from "./openai/OpenAiVideoSizes.ts"
@@ -46,7 +47,7 @@ const among =
     fields.has(field) || field === "safety_filter"
 
 /** The adapters that catalog entries can name. docs/reference/vendors.md#adapters */
-export const adapters: { readonly [name in AdapterName]: Adapter } = {
+export const adapters: { readonly [name in TaskAdapterName]: Adapter } = {
   "dashscope-async": {
     provider: "dashscope",
     auth: bearer,
@@ -87,6 +88,12 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
     takes: among(OpenAiVideos.taken),
     valueFault: videoSizeFault,
     pictureFault
+  },
+  "openai-responses": {
+    provider: "openai",
+    auth: bearer,
+    make: OpenAiResponses.make,
+    pollsPerSecond: 20
   },
   "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, pollsPerSecond: 200, takes },
   replicate: {

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "effect"
 import { fieldNames, jsonSchemaOf } from "../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import type { CatalogEntry, TaskModel } from "../catalog/CatalogEntry.ts"
 import { pointerOf } from "../catalog/FieldFaults.ts"
 import type { AcceptedBody, MediaInfo } from "../catalog/media/Media.ts"
 import { metadataJsonSchema } from "../domain/Metadata.ts"
@@ -38,7 +38,7 @@ export const refusedFields = (entry: CatalogEntry, input: unknown): ReadonlyArra
 
 /** Why the vendor would refuse a medium of a decoded body. */
 export const mediumFault = (
-  { adapter }: CatalogEntry,
+  { adapter }: Pick<CatalogEntry, "adapter"> | TaskModel,
   body: unknown,
   info: MediaInfo
 ): string | undefined =>

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option, Redacted, Result } from "effect"
+import { Clock, Effect, Layer, Option, Redacted, Result, Stream } from "effect"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { Accounts } from "./accounts/Accounts.ts"
 import type { NoAccountFree } from "./accounts/Accounts.ts"
@@ -127,15 +127,40 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       mayDisableInspection
     }
     const made = adapter.make(context)
+    const download = downloads(account, auth)
     return {
       ...made,
+      ...eventsOf(made, download),
       rateOf: rateWith(adapter, account, made),
       ...operatorLimit(account),
       isDraining: () => accounts.isDraining(account),
-      download: downloads(account, auth)
+      download
     }
   }
 })
+
+/** Read as a result is: from the account's own origin, with its key. */
+const eventsOf = (
+  { eventsUrl }: VendorAccount,
+  download: ReturnType<Download.Downloads>
+): Pick<VendorAccount, "events"> =>
+  eventsUrl === undefined
+    ? {}
+    : {
+        events: Effect.fnUntraced(function* (handle, after) {
+          const url = yield* eventsUrl(handle, after)
+          const opened = yield* download({
+            _tag: "Url",
+            url,
+            mime: "text/event-stream",
+            needsAuth: true
+          })
+          return Option.match(opened, {
+            onNone: () => Stream.empty,
+            onSome: ({ stream }) => stream
+          })
+        })
+      }
 
 /** A larger response has results, and no message. */
 const messageBytesMax = 1024 * 1024

@@ -10,7 +10,8 @@ const mimeOf = (url: string): string =>
 export const usualFields: { readonly [kind in ResultKind]: ReadonlyArray<string> } = {
   images: ["images", "image"],
   videos: ["video", "videos"],
-  audios: ["audio", "audio_file", "audio_url"]
+  audios: ["audio", "audio_file", "audio_url"],
+  responses: []
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

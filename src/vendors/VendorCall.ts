@@ -37,6 +37,7 @@ export interface VendorCall<S> {
   readonly headers?: Readonly<Record<string, string>>
   readonly timeout?: Duration.Duration
   readonly bytesMax?: number
+  readonly until?: RegExp
   readonly schema: S
 }
 
@@ -48,8 +49,11 @@ const bodyOf = ({ json, raw }: VendorCall<unknown>) =>
     : { type: { "content-type": raw.contentType }, body: raw.body }
 
 const requestOf = ({ headers }: VendorApi, call: VendorCall<unknown>): VendorRequest => {
-  const { bytesMax, json, method = "GET", raw, timeout = queryTimeout, url } = call
-  const limit = bytesMax === undefined ? {} : { bytesMax }
+  const { bytesMax, json, method = "GET", raw, timeout = queryTimeout, until, url } = call
+  const limit = {
+    ...(bytesMax === undefined ? {} : { bytesMax }),
+    ...(until === undefined ? {} : { until })
+  }
   if (json === undefined && raw === undefined) {
     const all = call.headers === undefined ? headers : { ...headers, ...call.headers }
     return { method, url, headers: all, timeout, ...limit }

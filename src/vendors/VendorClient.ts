@@ -1,5 +1,6 @@
 import { Context, Schema } from "effect"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
+import type { TokenUsage } from "../catalog/Price.ts"
 import type { UpstreamInput } from "../catalog/UpstreamInput.ts"
 import type { ResultKind } from "../domain/Task.ts"
 import type { CallbackScheme } from "./CallbackScheme.ts"
@@ -29,7 +30,7 @@ export interface SubmitRequest {
   readonly model: string
   /** The upstream's own model id. */
   readonly upstreamModel: string
-  /** Media are in it as the client's URL or as `artifact:art_…`; `media` has them by pointer. */
+  /** Of a response its `ResponseBody`. Media are in it as the client's URL or as `artifact:art_…`; `media` has them by pointer. */
   readonly body: unknown
   /** All media of the body, in order. Empty when a submit is reconciled. */
   readonly media: ReadonlyArray<SubmitMedium>
@@ -70,6 +71,19 @@ export type ResultItem =
 
 export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
+  /** Of a response: what it is charged by. */
+  readonly tokens?: VendorTokens
+}
+
+/** The tokens of a response, and the model that it names as its own. */
+export interface VendorTokens {
+  /** The vendor's figures, if it reports some. */
+  readonly usage?: TokenUsage
+  /** Four bytes per token, in place of figures that are missing or impossible. */
+  readonly counted: TokenUsage
+  readonly responder?: string
+  /** It was cancelled while it ran: the task fails, and what it has used is charged. */
+  readonly isCancelled: boolean
 }
 
 /** Outcome of a submit: a running job, or the result of a blocking call. */
@@ -147,6 +161,15 @@ export interface VendorAccount {
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
+  /** Its polls show that a response was cancelled, and what that has used. */
+  readonly showsCancelled?: boolean
+  /** Where the events of a response can be read, after the one of this number. */
+  readonly eventsUrl?: (handle: Handle, after?: number) => Effect.Effect<string, VendorError>
+  /** The events of a response from there, as server-sent events; absent: it has none. Closed with the scope. */
+  readonly events?: (
+    handle: Handle,
+    after?: number
+  ) => Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError, Scope.Scope>
   /** How its callbacks are verified; absent when the vendor has none. ADR 0107. */
   readonly callbacks?: CallbackScheme
   /**

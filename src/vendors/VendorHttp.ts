@@ -20,6 +20,8 @@ export interface VendorRequest {
   readonly timeout: Duration.Duration
   /** A larger response fails. */
   readonly bytesMax?: number
+  /** The rest of a successful response is not read once its text has this: the beginning of a stream. */
+  readonly until?: RegExp
 }
 
 export interface VendorResponse {
@@ -170,7 +172,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk.slice())
     this.#bytes += chunk.length
     const most = this.#call.bytesMax ?? responseBytesMax
-    if (this.#bytes > most) this.#fail(`the answer is larger than ${most} bytes`)
+    if (this.#bytes > most) return this.#fail(`the answer is larger than ${most} bytes`)
+    const { until } = this.#call
+    if (until === undefined || this.#status >= 300) return
+    if (until.test(Buffer.concat(this.#chunks).toString("utf8"))) {
+      this.onResponseEnd()
+      this.#controller?.abort(new errors.RequestAbortedError())
+    }
   }
 
   onResponseEnd(): void {

@@ -27,6 +27,9 @@ export const Label = Schema.Literals([
 ])
 export type Label = typeof Label.Type
 
+/** A stored body: that of a label, or the request for a response (`ResponseBody.ts`). */
+export type BodyLabel = Label | "response"
+
 export const bodies = {
   "text-to-video-spark": TextToVideoSpark,
   "keyframe-to-video-plus": KeyframeToVideoPlus,

@@ -1,5 +1,6 @@
 import { Option } from "effect"
 import { modelPath } from "../../catalog/CatalogContent.ts"
+import { responseIdOf } from "../../domain/Ids.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { Problem } from "../../domain/Problem.ts"
 import type { TaskError } from "../../domain/Task.ts"
@@ -8,7 +9,9 @@ import type { TaskView } from "../tasks/CreatedTask.ts"
 
 /** Where a task is read. */
 export const taskUrl = (baseUrl: string, path: ModelPath, id: TaskId): string =>
-  `${baseUrl}${modelPath(path)}/${id}`
+  path.action === "responses"
+    ? `${baseUrl}/v1/responses/${responseIdOf(id)}`
+    : `${baseUrl}${modelPath(path)}/${id}`
 
 /** What the client may mend. docs/reference/errors.md#task-error-codes */
 const ofTheRequest = new Set([400, 3001, 4002])

@@ -13,10 +13,16 @@ import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
-import type { CallRequest, CallTarget, OpenPath } from "../../passthrough/PassthroughCall.ts"
+import type {
+  CallRequest,
+  CallTarget,
+  OpenPath,
+  ResponseCalls
+} from "../../passthrough/PassthroughCall.ts"
 import { makeFiberSlots } from "../../process/SlotArray.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Admitted, Principal, Rate } from "../../users/ApiKeys.ts"
+import { makeResponseCalls } from "../openai/BackgroundCalls.ts"
 import { overRate, rateHeaders } from "../server/access/Authentication.ts"
 import { clientKeyOf, clientTokenOf, readKey, tokenMissing } from "../server/access/ClientKeys.ts"
 import type { CookieRequest } from "../server/access/SessionCookies.ts"
@@ -266,7 +272,8 @@ export const makeClientCallOf = Effect.gen(function* () {
     bodies: yield* RequestBodyLimiter,
     turns: yield* CurrentBodyTurns,
     sessionUseOf: yield* makeSessionUseOf,
-    maxCostName: maxCostHeader(serviceName)
+    maxCostName: maxCostHeader(serviceName),
+    responses: yield* makeResponseCalls
   }
   return (request: ClientRequest, traceId: string): ClientCall | undefined => {
     const target = targetOf(request.url, request.headers)
@@ -280,6 +287,7 @@ interface ClientServices {
   readonly turns: BodyTurns
   readonly sessionUseOf: SessionUseOf
   readonly maxCostName: string
+  readonly responses: ResponseCalls
 }
 
 /** What a call asks of its client's request: the key and the body. */
@@ -309,6 +317,10 @@ export class ClientCall implements CallRequest {
 
   get method(): string {
     return this.#request.method
+  }
+
+  get responses(): ResponseCalls {
+    return this.#services.responses
   }
 
   get maxCost(): Exit.Exit<Credits | undefined, Problem> {

@@ -1,13 +1,14 @@
 import { routeAliases } from "../../catalog/RouteAliases.ts"
 import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
 import type { HeaderValues } from "../server/HeaderText.ts"
-import { isTaskPath } from "../server/Paths.ts"
+import { isResponsePath, isTaskPath } from "../server/Paths.ts"
 
 /** Paths of OpenAI's that are served by tasks. docs/reference/shapes.md */
 export const taskShapes: ReadonlyArray<string> = [
   "/v1/images/generations",
   "/v1/images/edits",
-  "/v1/videos"
+  "/v1/videos",
+  "/v1/responses/{id}"
 ]
 
 const isModelList = (path: string): boolean =>
@@ -44,7 +45,7 @@ const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"
 export const isPassthroughPath = (path: string): boolean =>
   path.startsWith("/v1/")
     ? routeAliases.has(path) || isModelList(path)
-    : path.startsWith("/vendors/") && !isTaskPath(path)
+    : path.startsWith("/vendors/") && !isTaskPath(path) && !isResponsePath(path)
 
 /** The vendor, the path and the query of a passthrough call. */
 export interface Target extends CallTarget {

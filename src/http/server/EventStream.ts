@@ -30,14 +30,17 @@ const heartbeat = utf8.encode(": still here\n\n")
  * dispatched, and the client remembers the id. HTML, 9.2.6
  */
 export interface Sent {
-  readonly id: string
+  readonly id?: string
   readonly data?: string
+  /** Its type, where clients read it. */
+  readonly event?: string
 }
 
 const wireOf = (sent: string | Sent): string => {
   if (typeof sent === "string") return `data: ${sent}\n\n`
-  const { data, id } = sent
-  return data === undefined ? `id: ${id}\n\n` : `id: ${id}\ndata: ${data}\n\n`
+  const { data, event, id } = sent
+  const fields = Object.entries({ id, event, data })
+  return `${fields.map(([name, value]) => (value === undefined ? "" : `${name}: ${value}\n`)).join("")}\n`
 }
 
 /**
@@ -47,14 +50,26 @@ const wireOf = (sent: string | Sent): string => {
 export const eventStream = <E>(
   texts: Stream.Stream<string | Sent, E>,
   headers: Readonly<Record<string, string>>
-): HttpServerResponse.HttpServerResponse => {
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(eventBytes(texts), {
+    contentType: eventStreamHeaders["content-type"],
+    headers: { ...eventStreamHeaders, ...headers }
+  })
+
+export const eventStreamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no"
+}
+
+/** The events on the wire, with comments while there are none. */
+export const eventBytes = <E, R>(
+  texts: Stream.Stream<string | Sent, E, R>
+): Stream.Stream<Uint8Array, E, R> => {
   const beats = Stream.tick(Duration.seconds(eventStreamHeartbeatSeconds)).pipe(
     Stream.drop(1),
     Stream.map(() => heartbeat)
   )
   const events = Stream.map(texts, (sent) => utf8.encode(wireOf(sent)))
-  return HttpServerResponse.stream(Stream.merge(events, beats, { haltStrategy: "left" }), {
-    contentType: "text/event-stream; charset=utf-8",
-    headers: { "cache-control": "no-store", "x-accel-buffering": "no", ...headers }
-  })
+  return Stream.merge(events, beats, { haltStrategy: "left" })
 }

@@ -25,15 +25,25 @@ export const readIdempotencyKey = (
   request: HttpServerRequest.HttpServerRequest,
   body: JsonBody,
   query = ""
+): Effect.Effect<Option.Option<IdempotencyKey>, Problem> =>
+  idempotencyKeyOf(
+    request.headers["idempotency-key"],
+    `${request.method} ${pathOf(request)}${query}`,
+    body.value
+  )
+
+/** The same of a request that was read before. */
+export const idempotencyKeyOf = (
+  key: string | undefined,
+  target: string,
+  value: unknown
 ): Effect.Effect<Option.Option<IdempotencyKey>, Problem> => {
-  const key = request.headers["idempotency-key"]
   if (key === undefined) return Effect.succeedNone
   if (key.length === 0 || key.length > idempotencyKeyCharactersMax) {
     const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
     return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
   }
-  const target = `${request.method} ${pathOf(request)}${query}`
-  return Effect.map(requestHashOf(target, body.value), (hash) => Option.some({ key, ...hash }))
+  return Effect.map(requestHashOf(target, value), (hash) => Option.some({ key, ...hash }))
 }
 
 /** `target`: the method and the path. In slices, because a body may have many values or long strings. */

@@ -10,11 +10,16 @@ export const basePathOf = (baseUrl: string): string =>
   new URL(baseUrl).pathname.replace(/\/+$/u, "").replaceAll(/[^\w/.~%-]/gu, encodeURIComponent)
 
 /** Task paths also start with `/vendors/`. */
-const task = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
+const task = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit|responses\/[^/]+)(?:\/|$)/u
 
 export const isTaskPath = (path: string): boolean => task.test(path)
 
-const taskShape = /^\/v1\/(?:images|videos)(?:[/?]|$)/u
+const response = /^\/vendors\/openai\/v1\/responses\/./u
+
+/** Of one response, which ran in the background as a task. docs/reference/background.md */
+export const isResponsePath = (path: string): boolean => response.test(path)
+
+const taskShape = /^\/v1\/(?:(?:images|videos)(?:[/?]|$)|responses\/)/u
 
 /** In OpenAI's shape, and run as a task by any vendor's model. docs/reference/shapes.md */
 export const isTaskShape = (path: string): boolean => taskShape.test(path)

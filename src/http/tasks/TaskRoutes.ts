@@ -51,6 +51,13 @@ export const layer = HttpRouter.use(
         resource(get.path, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
       ])
     }
+    // Created at /v1/responses. docs/reference/background.md
+    yield* router.addAll([
+      resource("/vendors/:vendor/v1/:model/responses/:task_id", {
+        GET: tasks.get("responses"),
+        DELETE: tasks.cancel("responses")
+      })
+    ])
   })
 )
 

@@ -23,11 +23,11 @@ import type { TaskBatch } from "../../domain/TaskBatch.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import { makeUrlTextCheck } from "../../webhooks/WebhookUrl.ts"
-import { TaskCompletion } from "../completion/TaskCompletion.ts"
+import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
 import { priceRequest } from "../creation/Offer.ts"
 import type { Offer, PricedRequest } from "../creation/Offer.ts"
 import { Offers } from "../creation/Offers.ts"
-import { cancelledByOwner, Router } from "../creation/Router.ts"
+import { Router } from "../creation/Router.ts"
 import { idempotencySince, makeAcceptance } from "../creation/TaskAcceptance.ts"
 import type { CreateRequest, ModelPath, PricedCreate } from "../creation/TaskAcceptance.ts"
 import type { BatchOutcome } from "../creation/TaskAcceptStore.ts"
@@ -280,7 +280,7 @@ const createsOf = (
 
 const withInputs = (create: PricedCreate, inputs: ReadonlyArray<ArtifactRow> = []) =>
   Effect.map(
-    withReferences(create.offer.models[0].entry, create.priced.body, inputs),
+    withReferences(create.priced.models[0].entry, create.priced.body, inputs),
     (body): PricedCreate => ({ ...create, priced: { ...create.priced, body } })
   )
 

@@ -3,7 +3,6 @@ import type { Option } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import type { TaskView } from "../../db/TaskRow.ts"
 import { modelAt } from "../../domain/Candidate.ts"
-import type { Credits } from "../../domain/Credits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskError } from "../../domain/Task.ts"
 import { taskResult } from "../../domain/TaskBody.ts"
@@ -13,6 +12,7 @@ import { ConcurrencyLimiter } from "../submission/ConcurrencyLimiter.ts"
 import { TaskChanges } from "../TaskChanges.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { Finish } from "../TaskStore.ts"
+import type { PersistedOutput } from "./TaskOutput.ts"
 
 /**
  * The only way to end a task: state, money, event and deliveries in one transaction, then the
@@ -25,13 +25,13 @@ export class TaskCompletion extends Context.Service<
     readonly complete: (
       task: TaskView,
       epoch: Option.Option<number>,
-      result: ReadonlyArray<string>,
-      captured: Credits
+      output: PersistedOutput
     ) => Effect.Effect<boolean, StoreUnavailable>
     readonly fail: (
       task: TaskView,
       epoch: Option.Option<number>,
-      error: TaskError
+      error: TaskError,
+      charge?: Pick<PersistedOutput, "captured" | "usage">
     ) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("gateway/tasks/TaskCompletion") {
@@ -87,12 +87,19 @@ export class TaskCompletion extends Context.Service<
       })
 
       return TaskCompletion.of({
-        complete: (task, epoch, result, captured) =>
-          end(task, epoch, { status: "completed", result, captured }),
-        fail: (task, epoch, error) => end(task, epoch, { status: "failed", error })
+        complete: (task, epoch, { captured, urls: result, usage }) =>
+          end(task, epoch, { status: "completed", result, captured, usage }),
+        fail: (task, epoch, error, charge) => end(task, epoch, { status: "failed", error, charge })
       })
     })
   )
+}
+
+/** Written by the request that cancels a task, or by the poll that finds its job cancelled. */
+export const cancelledByOwner: TaskError = {
+  code: 4004,
+  title: "Cancelled",
+  detail: "The task was cancelled by its owner"
 }
 
 const endedTotal = Metric.counter("gateway_tasks_ended_total", {

@@ -48,8 +48,18 @@ const toCall = (f: Finish, n: number) => ({
   task: f.taskId,
   epoch: Option.getOrNull(f.epoch),
   ...(f.outcome.status === "completed"
-    ? { status: "completed", result: f.outcome.result, captured: String(f.outcome.captured) }
-    : { status: "failed", error: f.outcome.error, captured: "0" }),
+    ? {
+        status: "completed",
+        result: f.outcome.result,
+        captured: String(f.outcome.captured),
+        usage: f.outcome.usage
+      }
+    : {
+        status: "failed",
+        error: f.outcome.error,
+        captured: String(f.outcome.charge?.captured ?? 0n),
+        usage: f.outcome.charge?.usage
+      }),
   event: f.event.id,
   event_body: hex(f.event.body),
   throttle: f.throttleSeconds,

@@ -13,7 +13,10 @@ import {
 import type { Scope } from "effect"
 import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import { chargeHeld, requestedOf } from "../../catalog/Price.ts"
+import { chargeHeld, chargeTokens, requestedOf } from "../../catalog/Price.ts"
+import { priceAt as tokenPriceAt } from "../../catalog/PriceRow.ts"
+import { settledPrice } from "../../catalog/SettledPrice.ts"
+import { isCredible } from "../../catalog/Usage.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt, priceAt } from "../../domain/Candidate.ts"
@@ -32,15 +35,19 @@ import type {
   ResultItem,
   UrlItem,
   VendorAccount,
-  VendorResult
+  VendorResult,
+  VendorTokens
 } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
+import type { TaskUsage } from "../TaskStore.ts"
 import { lost, resultStream } from "./ResultStream.ts"
 
 /** The result URLs of a completed task, and its price. */
 export interface PersistedOutput {
   readonly urls: ReadonlyArray<string>
   readonly captured: Credits
+  /** Of a response: what it is charged by. */
+  readonly usage?: TaskUsage
 }
 
 /** A vendor's result, and the account that made it. */
@@ -83,7 +90,9 @@ export class TaskOutput extends Context.Service<
     TaskOutput,
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
-      const isCopied = isCopiedWith(yield* CatalogVersions)
+      const versions = yield* CatalogVersions
+      const isCopied = isCopiedWith(versions)
+      const chargeResponse = chargeResponseWith(versions)
       const open = openWith(yield* MediaFetch)
 
       const output = (task: TaskRow, mime: string) =>
@@ -139,15 +148,54 @@ export class TaskOutput extends Context.Service<
         ) {
           const items = yield* quotedItems(task, result)
           const until = yield* lastTry(deadlineAt)
-          return yield* outputOf(
-            task,
-            ...(yield* Effect.partition(items, (item) => urlOf(task, account, item, until)))
-          )
+          const copied = Effect.partition(items, (item) => urlOf(task, account, item, until))
+          if (result.tokens === undefined) return yield* outputOf(task, ...(yield* copied))
+          // A cancelled response has none
+          const [urls, [failure]] = yield* copied
+          if (failure !== undefined) return yield* failure
+          return { urls, ...(yield* chargeResponse(task, result.tokens)) }
         })
       })
     })
   )
 }
+
+/**
+ * The price of a response by its figures, at the prices of its beginning, and at most its hold.
+ * docs/reference/wallet.md#price-of-a-call
+ */
+const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* (
+    task: TaskRow,
+    { counted, responder, usage }: VendorTokens
+  ): Effect.fn.Return<Pick<PersistedOutput, "captured" | "usage">, VendorError> {
+    const { catalogId, createdAt, model: name, price: held, vendor } = task
+    const version = yield* retryStore(versions.withId(catalogId))
+    const catalog = Option.getOrUndefined(version)?.upstream
+    const model = catalog?.priced(vendor, name)
+    const nowMillis = DateTime.toEpochMillis(createdAt)
+    const price = model && tokenPriceAt(model, nowMillis)
+    // It was priced when it was accepted, by the same catalog
+    if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
+    const isReported = usage !== undefined && isCredible(usage, model)
+    const charged = isReported ? usage : counted
+    const request = { catalog, model, price, nowMillis, fallbacks: [] }
+    const settled = settledPrice(request, name, responder)
+    const cost = chargeTokens(settled.price, charged)
+    return {
+      captured: cost > held ? held : cost,
+      usage: {
+        ...charged,
+        counted: !isReported,
+        ...(settled.pricedAs === undefined ? {} : { pricedAs: settled.pricedAs })
+      } satisfies TaskUsage
+    }
+  })
+
+const noPrice = new VendorError({
+  class: "OPERATOR",
+  message: "the catalog that priced the response cannot be read"
+})
 
 /** Of what could be copied; fails when nothing could. ADR 0259. */
 const outputOf = (
@@ -177,7 +225,7 @@ const isCopiedWith = (versions: CatalogVersions["Service"]) =>
     const { action, catalogId } = task
     const { model, vendor } = modelAt(task)
     const catalog = yield* retryStore(versions.withId(catalogId))
-    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+    const entry = Option.flatMap(catalog, ({ taskModel }) => taskModel(vendor, model, action))
     return !Option.exists(entry, ({ artifacts: policy }) => policy === "vendor-url")
   })
 

@@ -2,7 +2,8 @@ import { Array as Arr, Effect } from "effect"
 import { inOrderOf } from "../../catalog/AliasTargets.ts"
 import type { Attachments } from "../../catalog/bodies/Attachments.ts"
 import type { Body } from "../../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
+import type { CatalogEntry, TaskModel } from "../../catalog/CatalogEntry.ts"
 import type { InlineMedium } from "../../catalog/media/Media.ts"
 import { quote } from "../../catalog/Price.ts"
 import type { PriceRule } from "../../catalog/Price.ts"
@@ -39,20 +40,24 @@ export interface Offer {
   readonly sandbox: boolean
 }
 
-/** A model, and what it costs for one body. */
-export interface PricedModel extends OfferedModel {
+/** What runs a request, and what it costs at most. */
+export interface PricedModel extends Pick<OfferedModel, "weight"> {
+  readonly entry: TaskModel
   readonly amount: Credits
 }
 
 /** A request, and the models that take its body. */
 export interface PricedRequest extends Attachments {
-  readonly body: Body
-  readonly media: ReadonlyArray<InlineMedium>
+  readonly body: StoredBody
+  readonly media: ReadonlyArray<Pick<InlineMedium, "bytes" | "mime">>
   readonly models: Arr.NonEmptyReadonlyArray<PricedModel>
   readonly leftOut: ReadonlyArray<LeftOut>
   /** The dearest of the models: what is held, and the most that it can cost. */
   readonly most: Credits
 }
+
+/** The body of a label, or a request for a response. */
+export type StoredBody = Body | ResponseBody
 
 /** Decodes a body for an offer, and prices it by each model. Fails with 2001 or 2011 when no model takes it. */
 export const priceRequest = Effect.fnUntraced(function* (
@@ -64,7 +69,7 @@ export const priceRequest = Effect.fnUntraced(function* (
   const { body, media, metadata, takes, webhook } = yield* decodeRequest(entries, given, checkUrl)
   const [first, ...rest] = offer.models
     .filter(({ entry }) => takes.includes(entry))
-    .map((model): PricedModel => Object.assign({ amount: quote(model, body) }, model))
+    .map((model) => ({ entry: model.entry, weight: model.weight, amount: quote(model, body) }))
   if (first === undefined) return yield* Effect.die("a body was decoded that no model takes")
   const others = offer.models.filter(({ entry }) => !takes.includes(entry))
   return {
@@ -106,4 +111,4 @@ export const candidatesOf = (
   ]
 }
 
-const nameIn = ({ model, vendor }: CatalogEntry) => ({ vendor, model })
+const nameIn = ({ model, vendor }: TaskModel) => ({ vendor, model })

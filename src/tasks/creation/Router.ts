@@ -12,12 +12,12 @@ import type { Credits } from "../../domain/Credits.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
-import type { TaskError } from "../../domain/Task.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { bodySchemaOf, bodySchemaOfAll, refusedFields } from "../../vendors/BodyFaults.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
-import { TaskCompletion } from "../completion/TaskCompletion.ts"
+import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
+import { makeCancelResponse } from "../responses/CancelResponse.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { PricedRequest } from "./Offer.ts"
@@ -98,6 +98,7 @@ export class Router extends Context.Service<
       const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
       const checkUrl = yield* makeUrlCheck
+      const cancelResponse = yield* makeCancelResponse
 
       // A model may leave the catalog, its tasks stay
       const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
@@ -143,20 +144,17 @@ export class Router extends Context.Service<
         matchPath,
         cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
           const { task } = yield* find(userId, path, id)
-          const cancelled = yield* completion.fail(task, Option.none(), cancelledByOwner)
+          const isResponse = task.resultKind === "responses"
+          const cancelled = yield* isResponse
+            ? cancelResponse(task)
+            : completion.fail(task, Option.none(), cancelledByOwner)
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
-          yield* notifier.stopTask(id)
+          if (!isResponse) yield* notifier.stopTask(id)
           return yield* find(userId, path, id)
         })
       })
     })
   )
-}
-
-export const cancelledByOwner: TaskError = {
-  code: 4004,
-  title: "Cancelled",
-  detail: "The task was cancelled by its owner"
 }
 
 const isAt = (task: TaskView, path: ModelPath): boolean =>

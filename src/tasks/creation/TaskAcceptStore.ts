@@ -157,7 +157,8 @@ const callOf = (a: Acceptance, n: number) => ({
   catalog: a.catalogId,
   ...(a.candidates === undefined
     ? {}
-    : { candidates: encodeCandidates(a.candidates), candidate: 0, models: a.allowedBy }),
+    : { candidates: encodeCandidates(a.candidates), candidate: 0 }),
+  ...(a.allowedBy === undefined ? {} : { models: a.allowedBy }),
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

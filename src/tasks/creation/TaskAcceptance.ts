@@ -5,6 +5,7 @@ import type { Credits } from "../../domain/Credits.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { idempotencyHours } from "../../domain/Limits.ts"
 import type { RequestHash } from "../../domain/RequestHash.ts"
+import type { TaskAction } from "../../domain/Task.ts"
 import { createdBodyOf, taskResult } from "../../domain/TaskBody.ts"
 import type { TaskFacts } from "../../domain/TaskBody.ts"
 import type { TaskWebhook } from "../../domain/TaskWebhook.ts"
@@ -26,14 +27,18 @@ import type { Offer, PricedRequest } from "./Offer.ts"
 export interface ModelPath {
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit"
+  readonly action: TaskAction
 }
 
-export interface CreateRequest {
-  readonly principal: Principal
-  readonly path: ModelPath
+export interface CreateRequest extends AcceptRequest {
   /** The parsed JSON body. */
   readonly body: unknown
+}
+
+/** Who asks for what, and on which terms. */
+export interface AcceptRequest {
+  readonly principal: Principal
+  readonly path: ModelPath
   readonly traceId: string
   readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
   /** So many tasks with this body, accepted together: all, or none. Absent: one. */
@@ -42,14 +47,20 @@ export interface CreateRequest {
   readonly maxCost: Credits | undefined
 }
 
+/** What acceptance needs of an offer. */
+export interface AcceptedOffer extends Pick<Offer, "alias" | "catalogId" | "sandbox"> {
+  /** The names that the API key has to allow; absent: those of the alias, or that of the path. */
+  readonly allowedBy?: ReadonlyArray<string>
+}
+
 /** Idempotency keys from before this time have expired. */
 export const idempotencySince = (now: DateTime.Utc) =>
   DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
 
 /** A create that may be accepted. */
 export interface PricedCreate {
-  readonly request: Pick<CreateRequest, "path" | "principal" | "traceId">
-  readonly offer: Offer
+  readonly request: Pick<AcceptRequest, "path" | "principal" | "traceId">
+  readonly offer: AcceptedOffer
   readonly taskId: TaskId
   readonly priced: Pick<
     PricedRequest,
@@ -66,13 +77,11 @@ export const makeAcceptance = Effect.gen(function* () {
     now: DateTime.Utc
   ) {
     const { path, principal } = request
-    const { alias, catalogId, models, sandbox } = offer
-    const { body, metadata, most, webhook } = priced
+    const { alias, allowedBy = alias?.allowedBy, catalogId, sandbox } = offer
+    const { body, metadata, models, most, webhook } = priced
     const kind = models[0].entry.result
     const aliased =
-      alias === undefined
-        ? undefined
-        : { candidates: candidatesOf(priced, taskId, now), allowedBy: alias.allowedBy }
+      alias === undefined ? undefined : { candidates: candidatesOf(priced, taskId, now) }
     const task: TaskFacts = {
       id: taskId,
       status: "pending",
@@ -94,6 +103,7 @@ export const makeAcceptance = Effect.gen(function* () {
       sandbox,
       price: most,
       ...aliased,
+      ...(allowedBy === undefined ? {} : { allowedBy }),
       catalogId,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
@@ -120,7 +130,7 @@ export const makeAccept = Effect.gen(function* () {
 
   /** The creates of one request. */
   return Effect.fnUntraced(function* (
-    { idempotency, path }: CreateRequest,
+    { idempotency, path }: AcceptRequest,
     creates: Arr.NonEmptyReadonlyArray<PricedCreate>
   ) {
     const now = yield* DateTime.now

@@ -11,7 +11,7 @@ import {
 } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
 import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { endingOf } from "../../catalog/PriceRow.ts"
 import type { Ending } from "../../catalog/PriceRow.ts"
 import { bounded, format } from "../../domain/Credits.ts"
@@ -33,9 +33,15 @@ import type { AcceptOutcome, Replayed } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
-import type { CreateRequest, ModelPath, PricedCreate } from "./TaskAcceptance.ts"
+import type {
+  AcceptedOffer,
+  AcceptRequest,
+  CreateRequest,
+  ModelPath,
+  PricedCreate
+} from "./TaskAcceptance.ts"
 
-export type { CreateRequest, ModelPath }
+export type { AcceptRequest, CreateRequest, ModelPath }
 
 /** An accepted task, several with one body, or the first response again for a repeated request. */
 export interface Created {
@@ -49,6 +55,14 @@ export interface Created {
   /** What the vendor has announced of the model. */
   readonly ending: Ending | undefined
   readonly replayed: boolean
+}
+
+/** A request that was priced by others. */
+export interface PricedOrder {
+  readonly request: AcceptRequest
+  readonly offer: AcceptedOffer
+  readonly priced: PricedRequest
+  readonly ending: Ending | undefined
 }
 
 const CreatedBody = Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) })
@@ -89,6 +103,10 @@ export class TaskCreation extends Context.Service<
       offered: Effect.Effect<Offer, Problem>,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
+    /** The same of a request that was priced before: one for a response. */
+    readonly createPriced: (
+      order: PricedOrder
+    ) => Effect.Effect<Created, Problem | StoreUnavailable>
   }
 >()("gateway/tasks/TaskCreation") {
   static readonly layer = Layer.effect(
@@ -101,18 +119,14 @@ export class TaskCreation extends Context.Service<
       const checkUrl = yield* makeUrlCheck
       const { replayForRemovedModel, replayOr } = replaysWith(yield* TaskStore)
 
-      const create = Effect.fnUntraced(function* (
-        offered: Effect.Effect<Offer, Problem>,
-        request: CreateRequest
+      const accept = Effect.fnUntraced(function* (
+        request: AcceptRequest,
+        offer: AcceptedOffer,
+        ending: Ending | undefined,
+        pricing: Effect.Effect<PricedRequest, Problem>
       ) {
-        const sold = yield* Effect.result(offered)
-        if (Result.isFailure(sold)) return yield* replayForRemovedModel(request, sold.failure)
-        const offer = sold.success
-        const { entry } = offer.models[0]
-        // An alias outlives its models
-        const ending = offer.alias === undefined ? endingOf(entry) : undefined
         const { sandbox } = offer
-        const found = yield* priceRequest(offer, request.body, checkUrl).pipe(
+        const found = yield* pricing.pipe(
           Effect.tap((priced) => check(priced, request)),
           Effect.result
         )
@@ -148,7 +162,23 @@ export class TaskCreation extends Context.Service<
         }
       })
 
-      return TaskCreation.of({ create })
+      const create = Effect.fnUntraced(function* (
+        offered: Effect.Effect<Offer, Problem>,
+        request: CreateRequest
+      ) {
+        const sold = yield* Effect.result(offered)
+        if (Result.isFailure(sold)) return yield* replayForRemovedModel(request, sold.failure)
+        const offer = sold.success
+        // An alias outlives its models
+        const ending = offer.alias === undefined ? endingOf(offer.models[0].entry) : undefined
+        return yield* accept(request, offer, ending, priceRequest(offer, request.body, checkUrl))
+      })
+
+      return TaskCreation.of({
+        create,
+        createPriced: ({ ending, offer, priced, request }) =>
+          accept(request, offer, ending, Effect.succeed(priced))
+      })
     })
   )
 }
@@ -163,8 +193,8 @@ const makeAcceptStored = Effect.gen(function* () {
   const inbox = yield* TaskInbox
   const accept = yield* makeAccept
   return (
-    request: CreateRequest,
-    offer: Offer,
+    request: AcceptRequest,
+    offer: AcceptedOffer,
     taskIds: Arr.NonEmptyReadonlyArray<TaskId>,
     priced: PricedRequest
   ) => {
@@ -183,7 +213,7 @@ const makeAcceptStored = Effect.gen(function* () {
       })
     const createOf = (taskId: TaskId, inputs: ReadonlyArray<ArtifactRow>) =>
       Effect.map(
-        withReferences(offer.models[0].entry, priced.body, inputs),
+        withReferences(priced.models[0].entry, priced.body, inputs),
         (body): PricedCreate => ({ request, offer, taskId, priced: { ...priced, body } })
       )
     return Effect.acquireUseRelease(
@@ -214,7 +244,7 @@ export const makeCheck = Effect.gen(function* () {
   const vendors = yield* VendorClient
 
   /** How long the fault of the account that is next stays open. */
-  const faultLeft = Effect.fnUntraced(function* (entry: CatalogEntry) {
+  const faultLeft = Effect.fnUntraced(function* (entry: TaskModel) {
     if (!vendors.isServed(entry)) return Option.some(unservedRetryAfter)
     if (!faults.hasOpen()) return Option.none()
     const account = yield* Effect.option(vendors.choose(entry))
@@ -248,7 +278,7 @@ export const makeCheck = Effect.gen(function* () {
   })
 })
 
-type Repeatable = Pick<CreateRequest, "idempotency" | "principal">
+type Repeatable = Pick<AcceptRequest, "idempotency" | "principal">
 
 /** A refused request may repeat one that was accepted before. */
 export const replaysWith = (tasks: TaskStore["Service"]) => {
@@ -263,7 +293,7 @@ export const replaysWith = (tasks: TaskStore["Service"]) => {
   return {
     replayOr,
     /** For a model that has left the catalog or has no price now. */
-    replayForRemovedModel: Effect.fnUntraced(function* (request: CreateRequest, refusal: Problem) {
+    replayForRemovedModel: Effect.fnUntraced(function* (request: AcceptRequest, refusal: Problem) {
       const earlier = yield* replayOr(request, refusal)
       const task = yield* tasks.view(yield* createdId(earlier))
       return {
@@ -304,14 +334,14 @@ export const refusalOf = (model: string, outcome: Refused): Problem => {
 }
 
 /** The first response again for a repeated request, 2008 for another one. */
-export const replayOf = (idempotency: CreateRequest["idempotency"], earlier: Replayed) => {
+export const replayOf = (idempotency: AcceptRequest["idempotency"], earlier: Replayed) => {
   const { balance, body, cost, requestHash } = earlier
   return Option.exists(idempotency, (hash) => isRepeat(requestHash, hash))
     ? Effect.succeed({ body, cost, balance, left: null, replayed: true })
     : Effect.fail(problem(2008, "This Idempotency-Key was used before with another request"))
 }
 
-const replayOrFail = ({ idempotency, path }: CreateRequest, outcome: Refused | Replayed) =>
+const replayOrFail = ({ idempotency, path }: AcceptRequest, outcome: Refused | Replayed) =>
   outcome._tag === "Replayed"
     ? replayOf(idempotency, outcome)
     : Effect.fail(refusalOf(path.model, outcome))

@@ -1,7 +1,8 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
+import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { inspectMedia, mediaIn, referenceIn, referenceTo } from "../../catalog/media/Media.ts"
 import type { MediaText } from "../../catalog/media/Media.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
@@ -38,7 +39,7 @@ export class TaskMedia extends Context.Service<
      */
     readonly resolve: (
       owned: Pick<OwnedTask, "task" | "inputs">,
-      entry: CatalogEntry
+      entry: TaskModel
     ) => Effect.Effect<ResolvedMedia, VendorError | ShareExhausted>
   }
 >()("gateway/tasks/TaskMedia") {
@@ -46,13 +47,18 @@ export class TaskMedia extends Context.Service<
     TaskMedia,
     Effect.gen(function* () {
       const readStored = readStoredWith(yield* Artifacts)
+      const readRequest = (task: TaskRow) => {
+        const medium = { pointer: "#/request" }
+        const id = Option.flatMap(requestIn(task.body), decodeId)
+        return Option.isNone(id) ? expired(medium) : readStored(medium, id.value, {})
+      }
       const download = yield* makeDownload
       const { mayWait } = yield* MediaFetch
 
       /** With the artifact's id if it came from a URL of the client. */
       const resolveOne = Effect.fnUntraced(function* (
         { inputs, task }: Pick<OwnedTask, "task" | "inputs">,
-        entry: CatalogEntry,
+        entry: TaskModel,
         medium: MediaText
       ) {
         const inline = Option.flatMap(referenceIn(medium.text), decodeId)
@@ -67,6 +73,9 @@ export class TaskMedia extends Context.Service<
 
       return TaskMedia.of({
         resolve: Effect.fn("TaskMedia.resolve")(function* (owned, entry) {
+          if (entry.label === "response") {
+            return { media: [yield* readRequest(owned.task)], inputs: {} }
+          }
           const media = mediaIn(entry.label, owned.task.body)
           const isFetched = media.some((medium) => isToFetch(owned, medium))
           if (isFetched && !mayWait(owned.task.userId, taskDownloadsMax)) {
@@ -91,6 +100,12 @@ export class TaskMedia extends Context.Service<
   )
 }
 
+const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
+
+/** The artifact of a request for a response. */
+const requestIn = (body: unknown) =>
+  Option.flatMap(decodeResponse(body), ({ request }) => referenceIn(request))
+
 /** It is a URL, and no earlier step of the task has fetched it. */
 const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, medium: MediaText): boolean =>
   Option.isNone(Option.flatMap(referenceIn(medium.text), decodeId)) &&
@@ -112,7 +127,7 @@ const fetchedIn = (inputs: StoredInputs, { pointer, text }: MediaText) => {
 const mediumOf = (
   artifacts: Artifacts["Service"],
   row: ArtifactRow,
-  medium: MediaText,
+  medium: Pick<MediaText, "pointer">,
   from: FromUrl
 ): SubmitMedium => ({
   pointer: medium.pointer,
@@ -124,7 +139,7 @@ const mediumOf = (
 })
 
 const readStoredWith = (artifacts: Artifacts["Service"]) =>
-  Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId, from: FromUrl) {
+  Effect.fnUntraced(function* (medium: Pick<MediaText, "pointer">, id: ArtifactId, from: FromUrl) {
     const row = yield* retryStore(artifacts.find(id))
     return Option.isSome(row)
       ? mediumOf(artifacts, row.value, medium, from)
@@ -135,7 +150,7 @@ const readStoredWith = (artifacts: Artifacts["Service"]) =>
 const makeDownload = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const web = yield* MediaFetch
-  return Effect.fnUntraced(function* (task: TaskRow, entry: CatalogEntry, medium: MediaText) {
+  return Effect.fnUntraced(function* (task: TaskRow, entry: TaskModel, medium: MediaText) {
     const { pointer, rules, text: url } = medium
     const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
     const bytes = yield* web
@@ -175,13 +190,13 @@ const decodeId = Schema.decodeUnknownOption(ArtifactId)
 const mediaError = (kind: "FATAL_CLIENT" | "MEDIA", pointer: string, detail: string): VendorError =>
   new VendorError({ class: kind, message: `${pointer}: ${detail}` })
 
-const expired = (medium: MediaText) =>
+const expired = (medium: Pick<MediaText, "pointer">) =>
   mediaError("MEDIA", medium.pointer, "The medium is no longer kept: it expired before it was used")
 
 const readBack = (
   artifacts: Artifacts["Service"],
   row: ArtifactRow,
-  medium: MediaText
+  medium: Pick<MediaText, "pointer">
 ): SubmitMedium["bytes"] =>
   artifacts.read(row.id).pipe(
     Effect.mapError(

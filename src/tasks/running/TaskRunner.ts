@@ -6,7 +6,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import type { TaskError } from "../../domain/Task.ts"
 import { Hints } from "../../process/signals/Hints.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
-import { TaskCompletion } from "../completion/TaskCompletion.ts"
+import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
 import { TaskOutput } from "../completion/TaskOutput.ts"
 import type { JobResult } from "../completion/TaskOutput.ts"
 import { Fenced } from "../submission/PaidSubmit.ts"
@@ -119,8 +119,12 @@ const makeAdvance = Effect.gen(function* () {
 
   const complete = (owned: Owned, job: JobResult) =>
     Effect.flatMap(rowOf(owned), (row) =>
-      Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), ({ captured, urls }) =>
-        retryStore(completion.complete(row, Option.some(owned.epoch), urls, captured))
+      Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), (persisted) =>
+        retryStore(
+          job.result.tokens?.isCancelled === true
+            ? completion.fail(row, Option.some(owned.epoch), cancelledByOwner, persisted)
+            : completion.complete(row, Option.some(owned.epoch), persisted)
+        )
       )
     )
 

@@ -1,6 +1,6 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
@@ -36,7 +36,7 @@ export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
 /** A job to submit: for which task, of which model, to which account, as which attempt. */
 export interface Submission {
   readonly owned: OwnedTask
-  readonly entry: CatalogEntry
+  readonly entry: TaskModel
   readonly account: VendorAccount
   readonly media: ReadonlyArray<SubmitMedium>
   /** Of the media, for a submit that follows this one. */

@@ -1,6 +1,7 @@
-import { DateTime, Effect, Option, Result } from "effect"
+import { DateTime, Effect, Option, Result, Schema } from "effect"
 import { nameOf } from "../../catalog/Alias.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
+import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt, nextPlace } from "../../domain/Candidate.ts"
@@ -63,11 +64,11 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
   /** In the store, so that a user's tasks which wait for their share keep no others from this queue. */
   const waitForShare = (
     owned: OwnedTask,
-    entry: CatalogEntry,
+    entry: TaskModel,
     more?: Pick<NextStep, "accountId" | "inputs">
   ) => waitIn(owned, submitQueue(entry), more, mediaDownloadsRetrySeconds)
 
-  const mediaOf = (owned: OwnedTask, entry: CatalogEntry) =>
+  const mediaOf = (owned: OwnedTask, entry: TaskModel) =>
     Effect.catchIf(
       Effect.asSome(inputs.resolve(owned, entry)),
       (error) =>
@@ -77,7 +78,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
       () => Effect.succeedNone
     )
 
-  const submit = Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry, n: number) {
+  const submit = Effect.fnUntraced(function* (owned: OwnedTask, entry: TaskModel, n: number) {
     const { upstreamModel } = entry
     const found = yield* accountFor(owned, entry)
     if (Result.isFailure(found)) return yield* passOver(owned, found.failure)
@@ -107,7 +108,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
       ? ({ _tag: "Waits", until: outcome.until } as const)
       : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
   })
-  return (owned: OwnedTask, entry: CatalogEntry, n: number) =>
+  return (owned: OwnedTask, entry: TaskModel, n: number) =>
     Effect.catchTag(submit(owned, entry, n), "ShareExhausted", () => waitForShare(owned, entry))
 })
 
@@ -117,7 +118,7 @@ const makeAdmission = Effect.gen(function* () {
   const waitIn = waitWith(yield* TaskStore)
   return Effect.fnUntraced(function* (
     owned: OwnedTask,
-    { upstreamModel }: CatalogEntry,
+    { upstreamModel }: TaskModel,
     account: VendorAccount,
     known: StoredInputs
   ) {
@@ -145,7 +146,7 @@ const makeAccountFor = Effect.gen(function* () {
   const real = ({ task }: OwnedTask, account: VendorAccount) =>
     account.isSimulated === true && !task.sandbox ? Effect.fail(noAccount) : Effect.succeed(account)
 
-  const choose = Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry) {
+  const choose = Effect.fnUntraced(function* (owned: OwnedTask, entry: TaskModel) {
     if (nextPlace(owned.task) === undefined) {
       return Result.succeed(yield* real(owned, yield* vendors.choose(entry)))
     }
@@ -163,7 +164,10 @@ const makeAccountFor = Effect.gen(function* () {
       : Result.succeed(chosen.success)
   })
 
-  return Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry) {
+  return Effect.fnUntraced(function* (owned: OwnedTask, entry: TaskModel) {
+    const bound = boundAccount(owned.task)
+    // What the request refers to is stored there
+    if (bound !== undefined) return Result.succeed(yield* real(owned, yield* vendors.owner(bound)))
     const { accountId } = owned
     if (accountId === null) return yield* choose(owned, entry)
     // While the task waited, it may have left the configuration, or have begun to drain
@@ -173,6 +177,12 @@ const makeAccountFor = Effect.gen(function* () {
       : yield* choose(owned, entry)
   })
 })
+
+const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
+
+/** The only account that can take the task; of a response that continues another one. */
+const boundAccount = ({ body, resultKind }: TaskRow): string | undefined =>
+  resultKind === "responses" ? Option.getOrUndefined(decodeResponse(body))?.account : undefined
 
 /** The task waits for its next model, with the reason, in one statement. Nothing was sent. */
 const makePassOver = Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt } from "../../domain/Candidate.ts"
@@ -9,15 +9,17 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import type { PolledTask } from "../running/OwnedTask.ts"
 
 /**
- * The catalog entry of the model that a task is at, as it was when the task was accepted, whatever was reloaded
+ * The model that a task is at, as it was when the task was accepted, whatever was reloaded
  * since. Without it nothing is submitted, and a job that was submitted waits. ADR 0255
  */
 export const entryWith =
   (versions: CatalogVersions["Service"]) =>
-  (task: PolledTask): Effect.Effect<CatalogEntry, VendorError> =>
+  (task: PolledTask): Effect.Effect<TaskModel, VendorError> =>
     Effect.flatMap(retryStore(versions.withId(task.catalogId)), (catalog) => {
       const { model, vendor } = modelAt(task)
-      const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, task.action))
+      const entry = Option.flatMap(catalog, ({ taskModel }) =>
+        taskModel(vendor, model, task.action)
+      )
       return Effect.mapError(Effect.fromOption(entry), () => {
         const message = Option.isNone(catalog)
           ? `the catalog ${task.catalogId} cannot be read`
@@ -29,7 +31,7 @@ export const entryWith =
 /** A task as an adapter receives it. */
 export const requestOf = (
   task: TaskRow,
-  entry: CatalogEntry,
+  entry: TaskModel,
   media: ReadonlyArray<SubmitMedium>
 ): SubmitRequest => ({
   taskId: task.id,

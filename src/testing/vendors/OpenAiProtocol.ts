@@ -1,5 +1,6 @@
 import type { VendorErrorClass } from "../../vendors/VendorError.ts"
 import { failure, fieldsOf, invalid } from "./OpenAiFailure.ts"
+import { isBackground, responses, submitResponse } from "./OpenAiResponseProtocol.ts"
 import { submitVideo, videoFailures, videos } from "./OpenAiVideoProtocol.ts"
 import { filesOf } from "./Protocol.ts"
 import type { Protocol, Reply, Vendor } from "./Protocol.ts"
@@ -110,8 +111,10 @@ const images = async (request: VendorRequest, vendor: Vendor): Promise<Reply> =>
   }
 }
 
-const isSubmit = ({ method, path }: VendorRequest) =>
-  method === "POST" && /^\/v1\/(?:videos|images\/(?:generations|edits))$/u.test(path)
+const isSubmit = (request: VendorRequest) =>
+  isBackground(request) ||
+  (request.method === "POST" &&
+    /^\/v1\/(?:videos|images\/(?:generations|edits))$/u.test(request.path))
 
 /** docs/reference/vendors.md#openai-images and docs/reference/vendors.md#openai-videos */
 export const openai: Protocol = {
@@ -125,7 +128,8 @@ export const openai: Protocol = {
   refusal,
   jobFailures: new Set([...videoFailures.keys(), "LOST"]),
   respond: (request, vendor) => {
-    if (!isSubmit(request)) return videos(request, vendor)
+    if (isBackground(request)) return submitResponse(request, vendor)
+    if (!isSubmit(request)) return responses(request, vendor) ?? videos(request, vendor)
     return request.path === "/v1/videos" ? submitVideo(request, vendor) : images(request, vendor)
   }
 }

@@ -1,4 +1,5 @@
 import type { VendorErrorClass } from "../../vendors/VendorError.ts"
+import type { AnswerOf } from "./Calls.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
 /** A result that a vendor hosts, or sends inline. */
@@ -16,6 +17,8 @@ export interface Reply {
   readonly bytes?: Uint8Array
   /** Instead of both: a download. */
   readonly file?: MadeFile
+  /** Instead of all: server-sent events, as they come. */
+  readonly events?: AsyncIterable<string>
 }
 
 /** A job bought by a submit. */
@@ -77,6 +80,8 @@ export interface Vendor {
   readonly ended: (job: Job) => Promise<void>
   readonly endingOf: (job: Job, kind: "image" | "video") => Ending
   readonly forget: (id: string) => boolean
+  /** What the test wants of a language model. */
+  readonly answerOf: AnswerOf
 }
 
 export interface Callback {

@@ -51,9 +51,11 @@ export class ScriptedVendor implements Vendor {
   readonly #script: ScriptRun
   readonly #files = new Map<string, MadeFile>()
   readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #answer: AnswerOf | undefined
   #isStopped = false
 
-  constructor(name: string, protocol: Protocol, { key, script }: VendorServerOptions) {
+  constructor(name: string, protocol: Protocol, { answer, key, script }: VendorServerOptions) {
+    this.#answer = answer
     this.#name = name
     this.#protocol = protocol
     this.#script = new ScriptRun(script ?? {})
@@ -149,6 +151,10 @@ export class ScriptedVendor implements Vendor {
     }
     const items = step?._tag === "Result" ? step.items : ordered(job.count, kind)
     return { _tag: "Made", files: items.map((item, index) => this.#fileOf(job, item, index)) }
+  }
+
+  answerOf(request: VendorRequest): ReturnType<AnswerOf> {
+    return this.#answer?.(request)
   }
 
   forget(id: string): boolean {

@@ -198,7 +198,15 @@ class Listening {
 
 const unknown: Reply = { status: 404, json: {} }
 
-const write = (response: ServerResponse, { bytes, file, headers, json, status }: Reply): void => {
+const write = (
+  response: ServerResponse,
+  { bytes, events, file, headers, json, status }: Reply
+): void => {
+  if (events !== undefined) {
+    response.writeHead(status, { "content-type": "text/event-stream; charset=utf-8" })
+    Readable.from(events).pipe(response)
+    return
+  }
   const body = file?.bytes ?? bytes ?? Buffer.from(JSON.stringify(json ?? {}))
   const type = file?.mime ?? (bytes === undefined ? "application/json" : "application/octet-stream")
   response.writeHead(status, { "content-type": type, "content-length": body.length, ...headers })

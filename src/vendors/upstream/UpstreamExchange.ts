@@ -30,6 +30,8 @@ export interface UpstreamRequest {
   readonly key: string
   /** The open route of the call. */
   readonly route: OpenRoute
+  /** The only account that may serve it: it keeps the response that the call continues. */
+  readonly account?: string
   /** Present: an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }

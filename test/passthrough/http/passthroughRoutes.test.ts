@@ -309,7 +309,7 @@ describe("what is refused", () => {
     const unknown = await jsonOf(gateway.post("/vendors/nobody/v1/files", {}))
     assert.equal(unknown.code, 2006)
     assert.match(unknown.detail, /openai, anthropic, google.* CATALOG_FILE$/)
-    for (const path of ["/v1/files", "/v1/responses/resp_1"]) {
+    for (const path of ["/v1/files", "/v1/responses/resp_1/input_items"]) {
       const none = await jsonOf(gateway.post(path, {}))
       assert.equal(none.code, 2006, path)
       assert.match(none.detail, /\/v1\/responses, .*\/v1\/messages, .*\/vendors\/\{vendor\}/)

@@ -29,6 +29,7 @@ const request: CallRequest = {
   maxCost: Exit.succeed(undefined),
   authenticate: () => Effect.succeed(principal),
   forgetKey: () => {},
+  responses: { create: () => Effect.die("not asked"), previous: () => Effect.die("not asked") },
   withBody: (_route, _principal, use) => use(body)
 }
 
@@ -60,6 +61,7 @@ const begun = (
     UpstreamCalls.of({
       isSandbox: () => false,
       reach: (_provider, request) => Effect.suspend(() => reach(request)),
+      accountFor: () => Effect.die("not asked"),
       accounts: Effect.succeed([])
     })
   )

@@ -265,6 +265,10 @@ export class Upstream implements Protocols.Vendor {
     return { _tag: "Made", files, isFlagged: this.ending === "flagged" }
   }
 
+  answerOf(): undefined {
+    return undefined
+  }
+
   forget(id: string): boolean {
     return this.jobs.delete(id)
   }

@@ -110,17 +110,13 @@ const create = Effect.flatMap(makeAccept, (accept) =>
   accept(request, [
     {
       request,
-      offer: {
-        models: [{ entry, price: { per: "call", amount: zero } }],
-        catalogId: null,
-        sandbox: true
-      },
+      offer: { catalogId: null, sandbox: true },
       taskId: makeTaskId(0),
       priced: {
         body: { prompt: "A lighthouse" } as never,
         metadata: null,
         webhook: null,
-        models: [{ entry, price: { per: "call", amount: zero }, amount: zero }],
+        models: [{ entry, amount: zero }],
         leftOut: [],
         most: zero
       }

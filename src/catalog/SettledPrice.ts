@@ -1,14 +1,27 @@
 import { Context, Metric } from "effect"
-import type { TokenPrice } from "../catalog/Price.ts"
-import { priceAt } from "../catalog/PriceRow.ts"
-import { isPinned } from "../catalog/UpstreamCatalog.ts"
-import type { MeteredTokens } from "./CallPlan.ts"
+import type { TokenModel } from "./OpenRoutes.ts"
+import type { TokenPrice } from "./Price.ts"
+import { priceAt } from "./PriceRow.ts"
+import { isPinned } from "./UpstreamCatalog.ts"
+import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
 /** Another model responded than was requested, and the requested one's price was charged. */
 const otherResponders = Metric.counter("gateway_other_model_responses_total", {
   description: "Responses of another model than the requested one, charged at the requested price",
   incremental: true
 })
+
+/** A request that is charged by the token, at the prices of its beginning. */
+export interface TokenRequest {
+  /** The requested model. */
+  readonly model: TokenModel
+  readonly price: TokenPrice
+  /** Models that the request allows in place of its own. */
+  readonly fallbacks: ReadonlyArray<{ readonly model: TokenModel }>
+  /** For the price of another model that responds. */
+  readonly catalog: UpstreamCatalog
+  readonly nowMillis: number
+}
 
 interface SettledPrice {
   readonly price: TokenPrice
@@ -21,7 +34,7 @@ interface SettledPrice {
  * named that model as a fallback; else the price of the requested model. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
  */
 export const settledPrice = (
-  { catalog, fallbacks, model, nowMillis, price }: MeteredTokens,
+  { catalog, fallbacks, model, nowMillis, price }: TokenRequest,
   requested: string | null,
   responder: string | undefined
 ): SettledPrice => {

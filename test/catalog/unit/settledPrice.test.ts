@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Metric } from "effect"
 import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
+import { settledPrice } from "../../../src/catalog/SettledPrice.ts"
 import { makeUpstreamCatalog, withBuiltIn } from "../../../src/catalog/UpstreamCatalog.ts"
 import { make } from "../../../src/domain/Credits.ts"
-import { settledPrice } from "../../../src/passthrough/SettledPrice.ts"
 
 const row = (model: string, input: bigint, more: Partial<TokenModel> = {}): TokenModel => ({
   vendor: "openai",

@@ -1,0 +1,160 @@
+import { NodeStream } from "@effect/platform-node"
+import { Effect, Result, Schema, Stream } from "effect"
+import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
+import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
+import type { TaskModel } from "../../catalog/CatalogEntry.ts"
+import { referenceTo } from "../../catalog/media/Media.ts"
+import { AppConfig } from "../../config/Config.ts"
+import { taskTimeMillis } from "../../domain/Ids.ts"
+import { documentOf, valueWithTexts } from "../../domain/JsonDocument.ts"
+import { responseSettingsBytesMax } from "../../domain/Limits.ts"
+import { invalid, problem } from "../../domain/Problem.ts"
+import type { FieldFault } from "../../domain/Problem.ts"
+import { inSlices } from "../../domain/Slices.ts"
+import type { BackgroundCall, ResponseCalls } from "../../passthrough/PassthroughCall.ts"
+import { Admission, counted } from "../../process/admission/Admission.ts"
+import { createdId } from "../../tasks/creation/TaskCreation.ts"
+import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
+import { Responses } from "../../tasks/responses/Responses.ts"
+import { allowsModel } from "../../users/ApiKeys.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { eventBytes, eventStreamHeaders } from "../server/EventStream.ts"
+import { headerText } from "../server/HeaderText.ts"
+import { idempotencyKeyOf } from "../server/IdempotencyKey.ts"
+import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
+import { makeResponseEvents } from "./ResponseEvents.ts"
+import { responseOf, shownOf } from "./ResponseObject.ts"
+
+/**
+ * What the passthrough asks of responses in the background: a call with `background: true` becomes a task.
+ * docs/reference/background.md
+ */
+export const makeResponseCalls = Effect.gen(function* () {
+  const responses = yield* Responses
+  const openEvents = yield* makeResponseEvents
+  const { creates } = yield* Admission
+  const { serviceName } = yield* AppConfig
+  const header = headerOf(serviceName)
+  const createdHeaders = makeCreatedHeaders(header)
+
+  /** The response exists: what fails now ends its stream, which can be opened again. */
+  const streamOf = ({ userId }: Principal, id: string) => {
+    const events = Effect.flatMap(responses.get(userId, id), (response) =>
+      openEvents(response, undefined, Effect.void)
+    )
+    return NodeStream.toReadable(eventBytes(Stream.unwrap(events)))
+  }
+
+  const create: ResponseCalls["create"] = Effect.fn("BackgroundCalls.create")(function* (given) {
+    const { principal } = given.call
+    const { body, order } = yield* orderOf(given, responses.isSandbox())
+    const created = yield* counted(creates, principal.userId, responses.create(order))
+    const id = yield* createdId(created)
+    const shown = responseOf({
+      id,
+      model: order.request.path.model,
+      status: "pending",
+      createdAtMillis: taskTimeMillis(id),
+      error: null,
+      shown: body.shown,
+      previous: body.previous?.id ?? null
+    })
+    const kind = body.stream
+      ? eventStreamHeaders
+      : { "content-type": "application/json", "cache-control": "no-store", ...pollAfter }
+    return {
+      status: 200,
+      headers: { ...createdHeaders(created), [header("task-id")]: id, ...kind },
+      body: body.stream ? yield* streamOf(principal, shown.id) : Buffer.from(JSON.stringify(shown)),
+      sandbox: created.sandbox,
+      callId: undefined,
+      cost: created.cost,
+      left: created.left ?? undefined,
+      ending: order.ending,
+      by: undefined
+    }
+  })
+
+  return {
+    create,
+    previous: ({ userId }, id) => responses.continued(userId, id)
+  } satisfies ResponseCalls
+})
+
+/** Read by the polling helpers of OpenAI's clients. docs/reference/tasks.md#polling */
+export const pollAfter = { "openai-poll-after-ms": "2000", "retry-after": "2" }
+
+/** The task of a planned call. Fails with 2001 for what this service cannot keep. */
+const orderOf = Effect.fnUntraced(function* (
+  { account, call, model, plan }: BackgroundCall,
+  sandbox: boolean
+) {
+  const { previous, principal, to } = call
+  const name = plan.model ?? model.model
+  const value = yield* readRequest(call.body)
+  const given = value["metadata"] ?? undefined
+  const { faults, metadata } = splitAttachments(given === undefined ? {} : { metadata: given })
+  const all = [...faults, ...settingsFaults(value)]
+  if (all.length > 0) return yield* invalid(all)
+  const entry: TaskModel = {
+    vendor: to.route.vendor,
+    model: name,
+    label: "response",
+    result: "responses",
+    adapter: "openai-responses",
+    upstreamModel: model.model
+  }
+  const body: ResponseBody = {
+    request: referenceTo(""),
+    bytes: call.body.length,
+    stream: value["stream"] === true,
+    ...(account === undefined ? {} : { account }),
+    ...(previous === undefined
+      ? {}
+      : { previous: { id: previous.id, vendor_id: previous.vendorId } }),
+    shown: shownOf(value)
+  }
+  const key = headerText(call.headers, "idempotency-key")
+  const order: PricedOrder = {
+    request: {
+      principal,
+      path: { vendor: entry.vendor, model: name, action: "responses" },
+      traceId: call.traceId,
+      idempotency: yield* idempotencyKeyOf(key, `POST ${to.path}`, value),
+      maxCost: call.maxCost
+    },
+    offer: {
+      catalogId: to.catalog.id,
+      sandbox,
+      allowedBy: [allowsModel(principal, [name]) ? name : model.model]
+    },
+    priced: {
+      body,
+      media: [{ bytes: call.body, mime: "application/json" }],
+      metadata,
+      webhook: null,
+      models: [{ entry, amount: plan.hold }],
+      leftOut: [],
+      most: plan.hold
+    },
+    ending: plan.ending
+  }
+  return { body, order }
+})
+
+const decodeRequest = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
+
+/** The parsed request: strings too long to be shown may be `LongText`. */
+const readRequest = Effect.fnUntraced(function* (bytes: Uint8Array) {
+  const document = documentOf(bytes)
+  if (Result.isFailure(document)) return yield* problem(2002, document.failure)
+  return yield* Effect.orDie(decodeRequest(yield* inSlices(() => valueWithTexts(document.success))))
+})
+
+/** The vendor repeats these members in the response, which would be too large to keep. */
+const settingsFaults = (value: Readonly<Record<string, unknown>>): ReadonlyArray<FieldFault> => {
+  const { input: _, ...settings } = value
+  const size = JSON.stringify(settings).length
+  const detail = `Expected at most ${responseSettingsBytesMax} characters beside the input of a response in the background, got ${size}`
+  return size > responseSettingsBytesMax ? [{ pointer: "#", detail }] : []
+}

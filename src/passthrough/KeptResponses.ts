@@ -1,0 +1,95 @@
+import { Effect } from "effect"
+import { Buffer } from "node:buffer"
+import { Transform } from "node:stream"
+import type { TransformCallback } from "node:stream"
+import { withMember } from "../domain/JsonBytes.ts"
+import { withoutMark } from "../domain/JsonDocument.ts"
+import { invalid } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { readBody } from "./MeteredBody.ts"
+import type { CallRequest, PassthroughCall, PreviousResponse, Relayed } from "./PassthroughCall.ts"
+
+/** A call without these bytes has nothing to do with kept responses, and is not parsed twice. */
+const marks = ['"background"', '"previous_response_id"']
+
+/** Whether a call may be for a response in the background, or may continue one. */
+export const usesKeptResponses = ({ body, to: { route } }: PassthroughCall): boolean => {
+  const { meter, provider } = route
+  if (provider !== "openai" || meter.per !== "tokens") return false
+  if (meter.protocol !== "openai-responses") return false
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return marks.some((mark) => bytes.includes(mark))
+}
+
+interface KeptCall {
+  readonly call: PassthroughCall
+  readonly background: boolean
+  /** The model that it names. */
+  readonly name: string
+}
+
+/** The call with the response that it continues. For the vendor it has the vendor's id in place of ours. */
+export const keptCallOf = Effect.fnUntraced(function* (
+  { responses }: CallRequest,
+  given: PassthroughCall
+): Effect.fn.Return<KeptCall, Problem | StoreUnavailable> {
+  const bytes = withoutMark(given.body)
+  const { body } = yield* Effect.fromResult(readBody(bytes))
+  const background = body.background === true
+  const id = body.previous_response_id ?? undefined
+  const { model: name = "" } = body
+  const base = { ...given, body: bytes, mayWait: background }
+  if (id === undefined) return { background, name, call: base }
+  if (typeof id !== "string") {
+    return yield* invalid([{ pointer: "#/previous_response_id", detail: "Expected a string" }])
+  }
+  const previous = yield* responses.previous(given.principal, id)
+  // The task keeps the request as its client sent it
+  const sent = background ? bytes : withMember(bytes, "previous_response_id", previous.vendorId)
+  return { background, name, call: { ...base, body: sent, previous } }
+})
+
+/** The vendor repeats the id of the response that a call continues: the client knows it by ours. */
+export const withOwnId = (relayed: Relayed, { id, vendorId }: PreviousResponse): Relayed => {
+  const { body } = relayed
+  const renamed =
+    body instanceof Uint8Array
+      ? Buffer.from(Buffer.from(body).toString("latin1").replaceAll(vendorId, id), "latin1")
+      : body.pipe(new Renamed(vendorId, id)).on("close", () => body.destroy())
+  if (!(body instanceof Uint8Array) && !(renamed instanceof Uint8Array)) {
+    body.on("error", (error) => renamed.destroy(error))
+  }
+  return { ...relayed, body: renamed }
+}
+
+/** A stream with one text in place of another, however its chunks split it. */
+class Renamed extends Transform {
+  readonly #from: string
+  readonly #to: string
+  #rest = ""
+
+  constructor(from: string, to: string) {
+    super()
+    this.#from = from
+    this.#to = to
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    const text = (this.#rest + chunk.toString("latin1")).replaceAll(this.#from, this.#to)
+    const held = this.#beginning(text)
+    this.#rest = text.slice(text.length - held)
+    done(null, Buffer.from(text.slice(0, text.length - held), "latin1"))
+  }
+
+  override _flush(done: TransformCallback): void {
+    done(null, Buffer.from(this.#rest, "latin1"))
+  }
+
+  /** How many characters at the end may begin the text that is looked for. */
+  #beginning(text: string): number {
+    for (let length = Math.min(this.#from.length - 1, text.length); length > 0; length -= 1) {
+      if (text.endsWith(this.#from.slice(0, length))) return length
+    }
+    return 0
+  }
+}

@@ -1,0 +1,61 @@
+import { DateTime, Duration, Effect, Option } from "effect"
+import type { TaskView } from "../../db/TaskRow.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
+import { AccountKeys } from "../../process/accounts/AccountKeys.ts"
+import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
+import { TaskStore } from "../TaskStore.ts"
+import { TaskWatch } from "../TaskWatch.ts"
+
+/**
+ * Cancels a response. One that its vendor has is cancelled there, and ended by its next poll, which charges what it
+ * has used: a client may have read most of a stream by then. Returns whether it was still to end.
+ * docs/reference/background.md#cancel
+ */
+export const makeCancelResponse = Effect.gen(function* () {
+  const accounts = yield* AccountKeys
+  const completion = yield* TaskCompletion
+  const notifier = yield* WorkNotifier
+  const tasks = yield* TaskStore
+  const watch = yield* TaskWatch
+
+  const endNow = Effect.fnUntraced(function* (task: TaskView) {
+    const isEnded = yield* completion.fail(task, Option.none(), cancelledByOwner)
+    if (isEnded) yield* notifier.stopTask(task.id)
+    return isEnded
+  })
+
+  return Effect.fn("cancelResponse")(function* (task: TaskView) {
+    const job = yield* tasks.job(task.id)
+    if (Option.isNone(job)) return yield* endNow(task)
+    const { accountId, handle } = job.value
+    const account = yield* Effect.mapError(accounts.ownerOf(accountId), () => unreachable)
+    if (account.showsCancelled !== true) return yield* endNow(task)
+    yield* account.cancel(handle).pipe(
+      Effect.catchIf(
+        (error) => error instanceof VendorError && hasEnded(error),
+        () => Effect.void
+      ),
+      Effect.mapError(() => unreachable)
+    )
+    const due = yield* tasks.makeDue(task.id, yield* DateTime.now)
+    if (due === "Ended") return false
+    yield* notifier.notifyDue(due === "Due" ? "now" : "after its step")
+    // As it stands by then, if its next poll takes longer
+    yield* Effect.ignore(watch.untilEnd(task, endWait, Effect.void))
+    return true
+  })
+})
+
+/** The vendor refuses to cancel what has ended, and the next poll finds how. */
+const hasEnded = ({ class: kind }: VendorError): boolean =>
+  kind === "LOST" || kind === "FATAL_CLIENT"
+
+const endWait = Duration.seconds(10)
+
+const unreachable: Problem = problem(
+  5002,
+  "The vendor could not be asked to cancel the response, which goes on: try again"
+)

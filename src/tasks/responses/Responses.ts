@@ -1,0 +1,185 @@
+import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
+import type { Scope } from "effect"
+import * as Sse from "effect/encoding/Sse"
+import { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { responseIdOf, taskOfResponse } from "../../domain/Ids.ts"
+import type { UserId } from "../../domain/Ids.ts"
+import { responseBytesMax } from "../../domain/Limits.ts"
+import { invalid, problem } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { AccountKeys } from "../../process/accounts/AccountKeys.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import { TaskResults } from "../completion/TaskResults.ts"
+import { Router } from "../creation/Router.ts"
+import { TaskCreation } from "../creation/TaskCreation.ts"
+import type { Created, PricedOrder } from "../creation/TaskCreation.ts"
+import { TaskStore } from "../TaskStore.ts"
+
+/** A task with its request. */
+export interface Response {
+  readonly task: TaskRow
+  /** `None`: the request was removed, as bodies of old tasks are. */
+  readonly body: Option.Option<ResponseBody>
+}
+
+/** A response as a later request continues it, and the account that keeps it. */
+export interface ContinuedResponse {
+  readonly id: string
+  readonly vendorId: string
+  readonly attemptAccount: string
+}
+
+/** One event of a response. */
+export interface ResponseEvent {
+  readonly type: string
+  readonly sequence: number
+  /** Its JSON. */
+  readonly data: string
+}
+
+type Failure = Problem | StoreUnavailable
+
+/** Responses of language models that run in the background, as tasks. docs/reference/background.md */
+export class Responses extends Context.Service<
+  Responses,
+  {
+    /** No key of OpenAI's is configured: the simulator makes them. */
+    readonly isSandbox: () => boolean
+    /** Fails as `TaskCreation` does. */
+    readonly create: (order: PricedOrder) => Effect.Effect<Created, Failure>
+    /** Fails with 2005. */
+    readonly get: (userId: UserId, id: string) => Effect.Effect<Response, Failure>
+    /** The document of a response that was completed. Fails with 2005 when it is kept no longer. */
+    readonly document: (task: TaskRow) => Effect.Effect<Uint8Array, Failure>
+    /** Cancels it at the vendor, and waits for its end. Fails with 2005, and with 2010 if it has ended. */
+    readonly cancel: (userId: UserId, id: string) => Effect.Effect<Response, Failure>
+    /**
+     * The events of a response after this one, as its vendor streams them, with our ids; ends with the vendor's
+     * stream. `None`: it has not begun at the vendor. Fails when the vendor does not stream it.
+     */
+    readonly events: (
+      response: Response,
+      after: number | undefined
+    ) => Effect.Effect<
+      Option.Option<Stream.Stream<ResponseEvent, VendorError>>,
+      VendorError | StoreUnavailable,
+      Scope.Scope
+    >
+    /** Fails with 2001 when the user has no such response, or when the vendor does not have it. */
+    readonly continued: (userId: UserId, id: string) => Effect.Effect<ContinuedResponse, Failure>
+  }
+>()("gateway/tasks/Responses") {
+  static readonly layer = Layer.effect(
+    Responses,
+    Effect.gen(function* () {
+      const creation = yield* TaskCreation
+      const results = yield* TaskResults
+      const router = yield* Router
+      const tasks = yield* TaskStore
+      const accounts = yield* AccountKeys
+      const vendors = yield* VendorClient
+
+      const find = Effect.fnUntraced(function* (userId: UserId, id: string) {
+        const taskId = taskOfResponse(id)
+        if (Option.isNone(taskId)) return Option.none<TaskRow>()
+        return Option.filter(
+          yield* tasks.find(taskId.value),
+          (task) => task.userId === userId && task.resultKind === "responses"
+        )
+      })
+
+      const get = Effect.fnUntraced(function* (userId: UserId, id: string) {
+        const found = yield* find(userId, id)
+        if (Option.isNone(found)) {
+          return yield* problem(2005, `There is no response ${id.slice(0, 60)}`)
+        }
+        return { task: found.value, body: decodeBody(found.value.body) }
+      })
+
+      return Responses.of({
+        isSandbox: () => vendors.isSandbox("openai-responses"),
+        create: creation.createPriced,
+        get,
+        document: Effect.fnUntraced(function* (task) {
+          const [url] = task.result ?? []
+          if (url === undefined) return yield* gone
+          const read = { bytesMax: responseBytesMax, caller: task.userId }
+          return (yield* Effect.mapError(results.read(url, read), (error) =>
+            error._tag === "Problem" ? gone : error
+          )).bytes
+        }),
+        cancel: Effect.fn("Responses.cancel")(function* (userId, id) {
+          const { task } = yield* get(userId, id)
+          yield* router.cancel(userId, task, task.id)
+          return yield* get(userId, id)
+        }),
+        events: Effect.fnUntraced(function* ({ body, task }, after) {
+          const job = yield* tasks.job(task.id)
+          const id = Option.flatMap(job, ({ handle }) => decodeJob(handle))
+          if (Option.isNone(job) || Option.isNone(id)) return Option.none()
+          const account = yield* accounts.ownerOf(job.value.accountId)
+          if (account.events === undefined) return yield* notStreamed
+          const bytes = yield* account.events(job.value.handle, after)
+          const previous = Option.getOrUndefined(body)?.previous
+          const ids: ReadonlyArray<readonly [from: string, to: string]> = [
+            [id.value.id, responseIdOf(task.id)],
+            ...(previous === undefined ? [] : [[previous.vendor_id, previous.id] as const])
+          ]
+          return Option.some(eventsIn(bytes, ids))
+        }),
+        continued: Effect.fn("Responses.continued")(function* (userId, id) {
+          const found = yield* find(userId, id)
+          if (Option.isNone(found)) return yield* notContinued("There is no such response")
+          const job = yield* tasks.job(found.value.id)
+          const vendorId = Option.flatMap(job, ({ handle }) => decodeJob(handle))
+          if (Option.isNone(job) || Option.isNone(vendorId)) {
+            return yield* notContinued("This response has not begun, or the vendor refused it")
+          }
+          return { id, vendorId: vendorId.value.id, attemptAccount: job.value.accountId }
+        })
+      })
+    })
+  )
+}
+
+const notStreamed = new VendorError({ class: "LOST", message: "The vendor does not stream it" })
+
+const decodeEvent = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ type: Schema.String, sequence_number: Schema.Int }))
+)
+
+/** What is not an event of a response, such as `[DONE]`, is left out. */
+const eventsIn = (
+  bytes: Stream.Stream<Uint8Array, VendorError>,
+  ids: ReadonlyArray<readonly [from: string, to: string]>
+): Stream.Stream<ResponseEvent, VendorError> =>
+  bytes.pipe(
+    Stream.decodeText,
+    Stream.pipeThroughChannel(Sse.decode()),
+    Stream.catchTags({
+      Retry: () => Stream.empty,
+      SseError: () => Stream.fail(brokenEvents)
+    }),
+    Stream.flatMap(({ data: given }) => {
+      const event = decodeEvent(given)
+      if (Option.isNone(event)) return Stream.empty
+      const { sequence_number: sequence, type } = event.value
+      const data = ids.reduce((text, [from, to]) => text.replaceAll(from, to), given)
+      return Stream.succeed({ type, sequence, data })
+    })
+  )
+
+const brokenEvents = new VendorError({
+  class: "RETRYABLE",
+  message: "An event of the response cannot be read"
+})
+
+const decodeBody = Schema.decodeUnknownOption(ResponseBody)
+const decodeJob = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEmptyString }))
+
+const gone = problem(2005, "The response is kept no longer: it ended more than 24 hours ago")
+
+const notContinued = (detail: string): Problem =>
+  invalid([{ pointer: "#/previous_response_id", detail }])

@@ -1,0 +1,225 @@
+import { Clock, Effect, Option, Schema } from "effect"
+import { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
+import { responderOf, usageOf } from "../../catalog/Usage.ts"
+import { responseIdOf, TaskId } from "../../domain/Ids.ts"
+import { at } from "../../domain/Json.ts"
+import { withMember } from "../../domain/JsonBytes.ts"
+import { responseBytesMax } from "../../domain/Limits.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
+import { bodyFields, unsupportedModel } from "../BodyFields.ts"
+import { jobFailed, unreadableError } from "../Faults.ts"
+import { optionalField } from "../OptionalField.ts"
+import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
+import { callVendor, failResponse, send } from "../VendorCall.ts"
+import type { VendorApi } from "../VendorCall.ts"
+import type {
+  CancelOutcome,
+  Handle,
+  Progress,
+  SubmitRequest,
+  Submitted,
+  VendorAccount,
+  VendorTokens
+} from "../VendorClient.ts"
+import { VendorError } from "../VendorError.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
+import { apiOf, baseOf, rules } from "./OpenAiCalls.ts"
+
+const readBody = bodyFields(ResponseBody)
+
+const Started = Schema.Struct({ id: Schema.NonEmptyString })
+const decodeStarted = Schema.decodeUnknownOption(Started)
+
+/** A response at the vendor, with its ids here, which replace the vendor's in what is stored. */
+const Job = Schema.Struct({
+  id: Schema.NonEmptyString,
+  as: Schema.String,
+  previous: Schema.optionalKey(Schema.String),
+  stream: Schema.Boolean,
+  /** Of the request. */
+  bytes: Schema.Finite,
+  submittedAtMillis: Schema.Finite
+})
+type Job = typeof Job.Type
+const decodeJob = Schema.decodeUnknownOption(Job)
+
+const Polled = Schema.Struct({
+  status: Schema.String,
+  error: optionalField(
+    Schema.Struct({ code: optionalField(Schema.String), message: optionalField(Schema.String) })
+  )
+})
+const decodePolled = Schema.decodeUnknownOption(Polled)
+
+/**
+ * A response that runs in the background at OpenAI: submitted with `background: true`, polled by the vendor's id.
+ * docs/reference/vendors.md#openai-background-responses
+ */
+export const make = (context: AdapterContext): VendorAccount => {
+  const api = apiOf(context)
+  const base = baseOf(context)
+  const urlOf = (id: string) => `${base}/responses/${encodeURIComponent(id)}`
+  return {
+    accountId: context.accountId,
+    submit: Effect.fn("OpenAiResponses.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const { bytes, previous, stream } = yield* readBody(request)
+      const [medium] = request.media
+      if (medium === undefined) return yield* unsupportedModel(request)
+      const given = yield* medium.bytes
+      const id = yield* started(api, `${base}/responses`, request.upstreamModel, {
+        body:
+          previous === undefined
+            ? given
+            : withMember(given, "previous_response_id", previous.vendor_id),
+        stream
+      })
+      const handle: Job = {
+        id,
+        as: responseIdOf(TaskId.make(request.taskId)),
+        ...(previous === undefined ? {} : { previous: previous.id }),
+        stream,
+        bytes,
+        submittedAtMillis: yield* Clock.currentTimeMillis
+      }
+      return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
+    }),
+    poll: Effect.fnUntraced(function* (handle: Handle) {
+      const job = yield* jobOf(handle)
+      const response = yield* send(api, { purpose: "query", url: urlOf(job.id), schema: Polled })
+      return yield* progressOf(api, job, response)
+    }),
+    cancel: Effect.fn("OpenAiResponses.cancel")(function* (
+      handle: Handle
+    ): Effect.fn.Return<CancelOutcome, VendorError> {
+      const { id } = yield* jobOf(handle)
+      const url = `${urlOf(id)}/cancel`
+      yield* callVendor(api, { purpose: "query", method: "POST", url, json: {}, schema: Started })
+      return "Canceled"
+    }),
+    showsCancelled: true,
+    eventsUrl: (handle, after) =>
+      Effect.map(jobOf(handle), ({ id }) => {
+        const from = after === undefined ? "" : `&starting_after=${after}`
+        return `${urlOf(id)}?stream=true${from}`
+      })
+  }
+}
+
+const jobOf = (handle: Handle) =>
+  Effect.mapError(
+    Effect.fromOption(decodeJob(handle)),
+    () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
+  )
+
+/** The vendor's id of a new response. Of a stream the first event has it; the response runs on without its reader. */
+const started = Effect.fnUntraced(function* (
+  api: VendorApi,
+  url: string,
+  model: string,
+  { body, stream }: { readonly body: Uint8Array; readonly stream: boolean }
+) {
+  const response = yield* send(api, {
+    purpose: "submit",
+    model,
+    method: "POST",
+    url,
+    raw: { contentType: "application/json", body },
+    timeout: submitTimeout,
+    ...(stream ? { until: firstEvent } : {}),
+    schema: Started
+  })
+  if (response.status < 200 || response.status >= 300) {
+    return yield* failResponse(api, "submit", response)
+  }
+  const text = utf8.decode(response.body)
+  const found = stream
+    ? Option.flatMap(parse(/^data:(.*)$/mu.exec(text)?.[1] ?? ""), (event) =>
+        decodeStarted(at(event, "response"))
+      )
+    : Option.flatMap(parse(text), (value) => decodeStarted(value))
+  return (yield* Effect.mapError(Effect.fromOption(found), () =>
+    unreadableError("submit", response)
+  )).id
+})
+
+const utf8 = new TextDecoder()
+const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+/** Where the first event of a stream ends. */
+const firstEvent = /\r?\n\r?\n/u
+
+const progressOf = Effect.fnUntraced(function* (
+  api: VendorApi,
+  job: Job,
+  response: VendorResponse
+): Effect.fn.Return<Progress, VendorError> {
+  if (response.status < 200 || response.status >= 300) {
+    return yield* failResponse(api, "query", response)
+  }
+  const value = Option.getOrUndefined(parse(utf8.decode(response.body)))
+  const polled = decodePolled(value)
+  if (Option.isNone(polled)) return yield* unreadableError("query", response)
+  if (response.body.length > responseBytesMax) return yield* tooLarge
+  const { error, status } = polled.value
+  switch (status) {
+    case "completed":
+    case "incomplete":
+      return {
+        _tag: "Done",
+        result: {
+          items: [{ _tag: "Bytes", mime: "application/json", bytes: renamed(job, response.body) }],
+          tokens: tokensOf(job, value, response.body.length)
+        }
+      }
+    case "cancelled":
+      return {
+        _tag: "Done",
+        result: {
+          items: [],
+          tokens: { ...tokensOf(job, value, outputLength(value)), isCancelled: true }
+        }
+      }
+    case "failed":
+      return yield* jobFailed(rules, { code: error?.code, message: error?.message })
+    default: {
+      const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
+      return { _tag: "Running", pollAfter: pollIntervalAtAge(age) }
+    }
+  }
+})
+
+const tooLarge = new VendorError({
+  class: "FAILED",
+  message: `The response is larger than ${responseBytesMax} bytes`
+})
+
+/** The document with our ids in place of the vendor's. */
+const renamed = ({ as, previous }: Job, bytes: Uint8Array): Uint8Array => {
+  const own = withMember(bytes, "id", as)
+  return previous === undefined ? own : withMember(own, "previous_response_id", previous)
+}
+
+/** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
+const bytesPerToken = 4
+
+const tokensOf = ({ bytes }: Job, value: unknown, outputBytes: number): VendorTokens => {
+  const usage = usageOf("openai-responses", value)
+  const responder = responderOf("openai-responses", value)
+  return {
+    ...(usage === undefined ? {} : { usage }),
+    ...(responder === undefined ? {} : { responder }),
+    counted: {
+      inputTokens: Math.ceil(bytes / bytesPerToken),
+      outputTokens: Math.ceil(outputBytes / bytesPerToken)
+    },
+    isCancelled: false
+  }
+}
+
+/** What a cancelled response has made. */
+const outputLength = (value: unknown): number => {
+  const output = at(value, "output")
+  return Array.isArray(output) && output.length > 0 ? JSON.stringify(output).length : 0
+}

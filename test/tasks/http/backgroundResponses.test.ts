@@ -1,0 +1,351 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import OpenAI, { APIError } from "openai"
+import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
+import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
+import type { VendorServer } from "../../../src/testing/index.ts"
+import { readResult } from "../../support/gateway.ts"
+import { call, Running, runningGateway } from "../../support/running.ts"
+
+const clientOf = (base: string) =>
+  Effect.map(
+    Running,
+    ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 }).responses
+  )
+const client = clientOf("/v1")
+
+const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
+
+const refusal = (request: () => Promise<unknown>) =>
+  promised(async () => {
+    const error: unknown = await request().then(
+      () => undefined,
+      (error: unknown) => error
+    )
+    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
+    return { status: error.status, code: error.code }
+  })
+
+const isOver = ({ status }: Response) => status !== "queued" && status !== "in_progress"
+
+const ended = (responses: OpenAI["responses"], id: string) =>
+  promised(() => responses.retrieve(id)).pipe(
+    Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 20)))),
+    Effect.repeat({ until: isOver, times: 1500 })
+  )
+
+const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
+  promised(async () => {
+    const events: Array<ResponseStreamEvent> = []
+    for await (const event of stream) events.push(event)
+    return events
+  })
+
+const read = (path: string) =>
+  Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
+
+const taskIdOf = (id: string) =>
+  id.slice(5).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
+
+const textOf = (response: Response) => response.output_text
+const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
+
+/** docs/reference/background.md */
+describe("responses in the background, in the sandbox", () => {
+  layer(
+    runningGateway({ SIMULATOR_DELAY: "200 millis" }),
+    seconds
+  )((it) => {
+    it.effect(
+      "is answered at once, runs as a task, and is charged once however often it is read",
+      () =>
+        Effect.gen(function* () {
+          const responses = yield* client
+          const asked = {
+            model: "gpt-4o-mini",
+            input: "Hello",
+            background: true,
+            max_output_tokens: 100,
+            metadata: { order: "17" }
+          }
+          const { data: created, response } = yield* promised(() =>
+            responses.create(asked).withResponse()
+          )
+          assert.match(created.id, /^resp_[0-9a-f]{32}$/u)
+          assert.deepInclude<object>(created, {
+            object: "response",
+            status: "queued",
+            background: true,
+            model: "gpt-4o-mini",
+            max_output_tokens: 100,
+            metadata: { order: "17" },
+            output: [],
+            usage: null,
+            error: null
+          })
+          assert.strictEqual(response.headers.get("x-service-sandbox"), "true")
+          assert.strictEqual(response.headers.get("openai-poll-after-ms"), "2000")
+          const done = yield* ended(responses, created.id)
+          assert.strictEqual(done.status, "completed")
+          assert.strictEqual(done.id, created.id)
+          assert.match(textOf(done), /simulator/u)
+          const again = yield* promised(() => responses.retrieve(created.id))
+          assert.deepStrictEqual(again, done)
+
+          const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
+          assert.deepInclude(task, {
+            vendor: "openai",
+            model: "gpt-4o-mini",
+            action: "responses",
+            result_kind: "responses",
+            status: "completed",
+            metadata: { order: "17" }
+          })
+          const { input_tokens: input, output_tokens: output } = done.usage!
+          // 0.15 and 0.60 dollars per million
+          const micro = Math.ceil((input * 15_000_000 + output * 60_000_000) / 1_000_000)
+          assert.strictEqual(
+            task.entries.filter((it: { kind: string }) => it.kind === "capture").length,
+            1
+          )
+          const { json: usage } = yield* read("/manage/v1/usage?group_by=model")
+          const row = usage.data.find((it: { model: string }) => it.model === "gpt-4o-mini")
+          assert.strictEqual(row.tasks, 1)
+          assert.strictEqual(row.units.input_tokens, input)
+          assert.strictEqual(row.units.output_tokens, output)
+          assert.isAbove(micro, 0)
+          assert.match(task.result[0], /\/artifacts\/art_/u)
+        })
+    )
+
+    it.effect("streams as it was created, and from any event on", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const stream = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
+        )
+        const events = yield* eventsOf(stream)
+        const numbers = events.map(({ sequence_number: number }) => number)
+        assert.deepStrictEqual(numbers, Array.from(events.keys()))
+        const last = events.at(-1)!
+        assert.strictEqual(last.type, "response.completed")
+        const id = last.type === "response.completed" ? last.response.id : ""
+        assert.match(id, /^resp_[0-9a-f]{32}$/u)
+        const rest = yield* promised(() =>
+          responses.retrieve(id, { stream: true, starting_after: 3 })
+        )
+        assert.deepStrictEqual(yield* eventsOf(rest), events.slice(4))
+        const done = yield* ended(responses, id)
+        assert.strictEqual(done.status, "completed")
+        const plain = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "Hi", background: true })
+        )
+        assert.deepStrictEqual(
+          yield* refusal(() => responses.retrieve(plain.id, { stream: true })),
+          { status: 400, code: "2001" }
+        )
+      })
+    )
+
+    it.effect("is cancelled, twice too, and a failure is shown as OpenAI's", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const slow = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "[[sim:slow=60]]", background: true })
+        )
+        const cancelled = yield* promised(() => responses.cancel(slow.id))
+        assert.strictEqual(cancelled.status, "cancelled")
+        assert.strictEqual((yield* promised(() => responses.cancel(slow.id))).status, "cancelled")
+        const failing = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "[[sim:fail]]", background: true })
+        )
+        const failed = yield* ended(responses, failing.id)
+        assert.strictEqual(failed.status, "failed")
+        assert.strictEqual(failed.error?.code, "server_error")
+        assert.deepStrictEqual(yield* refusal(() => responses.cancel(failing.id)), {
+          status: 409,
+          code: "2010"
+        })
+      })
+    )
+
+    it.effect("is found by its owner alone, and refuses what it cannot keep", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const unknown = `resp_${"0".repeat(12)}7${"0".repeat(3)}8${"0".repeat(15)}`
+        for (const id of [unknown, "resp_x"]) {
+          assert.deepStrictEqual(yield* refusal(() => responses.retrieve(id)), {
+            status: 404,
+            code: "2005"
+          })
+          assert.deepStrictEqual(yield* refusal(() => responses.cancel(id)), {
+            status: 404,
+            code: "2005"
+          })
+          assert.deepStrictEqual(
+            yield* refusal(() =>
+              responses.create({ model: "gpt-4o-mini", input: "a", previous_response_id: id })
+            ),
+            { status: 400, code: "2001" }
+          )
+        }
+        const faults = [
+          { metadata: { a: "b".repeat(513) } },
+          { instructions: "a".repeat(1024 * 1024 + 1) },
+          { conversation: "conv_1" },
+          { tools: [{ type: "web_search" as const }] }
+        ]
+        for (const fault of faults) {
+          assert.deepStrictEqual(
+            yield* refusal(() =>
+              responses.create({ model: "gpt-4o-mini", input: "a", background: true, ...fault })
+            ),
+            { status: 400, code: "2001" }
+          )
+        }
+      })
+    )
+  })
+})
+
+const vendors = new Map<string, VendorServer>()
+
+/** A gateway in front of OpenAI as its test server plays it. */
+const before = (name: string, script: Parameters<typeof startVendorServer>[1]) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        promised(() => startVendorServer("openai", script)),
+        (it) => promised(() => it.stop())
+      )
+      vendors.set(name, server)
+      return runningGateway({ ...server.env })
+    })
+  )
+
+const vendorOf = (name: string): VendorServer => vendors.get(name)!
+
+describe("responses in the background, at OpenAI", () => {
+  layer(
+    before("plain", { script: { default: [MockVendor.result(0)] }, answer: () => "A lighthouse" }),
+    seconds
+  )((it) => {
+    it.effect("continues a response, in the background and not, by ids of the gateway alone", () =>
+      Effect.gen(function* () {
+        const { requests } = vendorOf("plain")
+        const responses = yield* client
+        const direct = yield* clientOf("/vendors/openai/v1")
+        const first = yield* promised(() =>
+          direct.create({ model: "gpt-4o-mini", input: "Where?", background: true })
+        )
+        const done = yield* ended(direct, first.id)
+        assert.strictEqual(textOf(done), "A lighthouse")
+        const second = yield* promised(() =>
+          responses.create({
+            model: "gpt-4o-mini",
+            input: "And then?",
+            background: true,
+            previous_response_id: first.id
+          })
+        )
+        assert.strictEqual(second.previous_response_id, first.id)
+        const next = yield* ended(responses, second.id)
+        assert.strictEqual(next.previous_response_id, first.id)
+        const submits = requests.filter(
+          ({ method, path }) => method === "POST" && path === "/v1/responses"
+        )
+        const sent = submits.map(({ json }) => json as Record<string, string>)
+        assert.lengthOf(sent, 2)
+        assert.match(sent[1]!["previous_response_id"]!, /^resp_.{36}$/u)
+        assert.notStrictEqual(sent[1]!["previous_response_id"], first.id)
+
+        const third = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "Now", previous_response_id: second.id })
+        )
+        assert.strictEqual(textOf(third), "A lighthouse")
+        const whole = requests.at(-1)!.json as Record<string, string>
+        assert.match(whole["previous_response_id"]!, /^resp_.{36}$/u)
+        assert.notStrictEqual(whole["previous_response_id"], second.id)
+      })
+    )
+
+    it.effect("the same Idempotency-Key creates one response", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const before = vendorOf("plain").sold
+        const asked = { model: "gpt-4o-mini", input: "Once", background: true }
+        const headers = { "idempotency-key": "a" }
+        const [one, two] = yield* promised(() =>
+          Promise.all([responses.create(asked, { headers }), responses.create(asked, { headers })])
+        )
+        assert.deepStrictEqual(one, two)
+        yield* ended(responses, one.id)
+        assert.strictEqual(vendorOf("plain").sold, before + 1)
+      })
+    )
+
+    it.effect("the vendor's stream is relayed with our ids", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const stream = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
+        )
+        const events = yield* eventsOf(stream)
+        const ids = new Set(events.flatMap((it) => ("response" in it ? [it.response.id] : [])))
+        assert.lengthOf([...ids], 1)
+        const [id = ""] = ids
+        assert.match(id, /^resp_[0-9a-f]{32}$/u)
+        assert.strictEqual((yield* ended(responses, id)).status, "completed")
+      })
+    )
+  })
+
+  layer(
+    before("slow", { script: [MockVendor.result("1 minute")] }),
+    seconds
+  )((it) => {
+    it.effect("a cancelled response costs what it has used", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const slow = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "a".repeat(400), background: true })
+        )
+        const begun = yield* promised(() => responses.retrieve(slow.id)).pipe(
+          Effect.repeat({ until: () => vendorOf("slow").sold > 0, times: 1000 })
+        )
+        assert.include(["queued", "in_progress"], begun.status)
+        const cancelled = yield* promised(() => responses.cancel(slow.id))
+        assert.strictEqual(cancelled.status, "cancelled")
+        const task = (yield* read(`/manage/v1/tasks/${taskIdOf(slow.id)}`)).json
+        assert.deepInclude(task, { status: "failed" })
+        assert.strictEqual(task.error.code, 4004)
+        const entries: ReadonlyArray<{ kind: string; amount: string }> = task.entries
+        assert.deepStrictEqual(
+          entries.map(({ kind }) => kind),
+          ["hold", "capture", "release"]
+        )
+      })
+    )
+  })
+
+  layer(
+    before("failing", { script: [MockVendor.jobFails("FAILED", "The engine broke", 0)] }),
+    seconds
+  )((it) => {
+    it.effect("a failed response costs nothing", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const created = yield* promised(() =>
+          responses.create({ model: "gpt-4o-mini", input: "a", background: true })
+        )
+        const failed = yield* ended(responses, created.id)
+        assert.deepStrictEqual([failed.status, failed.error], [
+          "failed",
+          { code: "server_error", message: "The engine broke" }
+        ] as never)
+        const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
+        assert.strictEqual(task.receipt.captured, "0.00")
+      })
+    )
+  })
+})
