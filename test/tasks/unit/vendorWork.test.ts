@@ -48,7 +48,7 @@ const stepOf = Effect.fnUntraced(function* (
   const stubs = Layer.mergeAll(
     Layer.mock(CatalogVersions, {
       current: () => ({}) as never,
-      withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
+      withId: () => Effect.succeedSome({ taskModel: () => Option.some(entry) } as never)
     }),
     Layer.mock(AccountKeys, { ownerOf: () => Effect.die("not asked") }),
     Layer.mock(TaskStore, {}),
@@ -118,7 +118,7 @@ const workAt = (
   account: Partial<VendorAccount>,
   store: Partial<TaskStore["Service"]>,
   withId: CatalogVersions["Service"]["withId"] = () =>
-    Effect.succeedSome({ find: () => Option.some(entry) } as never)
+    Effect.succeedSome({ taskModel: () => Option.some(entry) } as never)
 ) =>
   Effect.gen(function* () {
     const woken: Array<number | undefined> = []
