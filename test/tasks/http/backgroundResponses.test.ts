@@ -193,7 +193,7 @@ describe("responses in the background, in the sandbox", () => {
           { metadata: { a: "b".repeat(513) } },
           { instructions: "a".repeat(1024 * 1024 + 1) },
           { conversation: "conv_1" },
-          { tools: [{ type: "web_search" as const }] }
+          { service_tier: "priority" as const }
         ]
         for (const fault of faults) {
           assert.deepStrictEqual(
