@@ -51,10 +51,7 @@ const traced = (clock: Clock.Clock, provider: Provider, plan: CallPlan) =>
       for (const [type, count] of Object.entries(countsOf(end))) {
         record(tokens, { ...labels, "gen_ai.token.type": type }, count)
       }
-      span.end(
-        clock.currentTimeNanosUnsafe(),
-        error === undefined ? Exit.void : Exit.fail(new Error(error))
-      )
+      span.end(clock.currentTimeNanosUnsafe(), error === undefined ? Exit.void : Exit.fail(error))
     }
   })
 
