@@ -259,6 +259,11 @@ const writes: Readonly<Record<string, Write>> = {
   },
   deleteWebhookEndpoint: { as: "user", path: endpointPath("") },
   rotateWebhookEndpoint: { as: "user", path: endpointPath("/rotate") },
+  rotateWebhookSecret: {
+    as: "user",
+    path: () => "/webhook-secret/rotate",
+    resource: () => null
+  },
   testWebhookEndpoint: { as: "user", path: endpointPath("/test") },
   recoverWebhookEndpoint: {
     as: "user",
@@ -445,7 +450,8 @@ describeStores("the audit log", (database) => {
           listWebhookDeliveries: "/webhook-deliveries?",
           getWebhookDelivery: `/webhook-deliveries/${delivery}?`,
           listWebhookEndpoints: "/webhook-endpoints?",
-          getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`
+          getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`,
+          getWebhookSecret: "/webhook-secret?"
         }
         const named = {
           exportUser: `/users/${owner.id}/export`,
