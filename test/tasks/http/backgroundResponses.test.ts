@@ -4,7 +4,7 @@ import OpenAI, { APIError } from "openai"
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { readResult } from "../../support/gateway.ts"
+import { adminToken, readResult } from "../../support/gateway.ts"
 import { call, Running, runningGateway } from "../../support/running.ts"
 
 const clientOf = (base: string) =>
@@ -25,6 +25,24 @@ const refusal = (request: () => Promise<unknown>) =>
     if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
     return { status: error.status, code: error.code }
   })
+
+/** Of a second user, with credits. */
+const strangersClient = Effect.flatMap(Running, ({ url }) =>
+  promised(async () => {
+    const manage = async (path: string, body: object) => {
+      const answer = await fetch(`${url}/manage/v1${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+      return (await answer.json()) as { id: string; key: string }
+    }
+    const { id } = await manage("/users", { email: "stranger@example.com" })
+    await manage(`/users/${id}/top-ups`, { amount: "1000.00" })
+    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
+    return new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 }).responses
+  })
+)
 
 const isOver = ({ status }: Response) => status !== "queued" && status !== "in_progress"
 
@@ -63,7 +81,8 @@ describe("responses in the background, in the sandbox", () => {
           const responses = yield* client
           const asked = {
             model: "gpt-4o-mini",
-            input: "Hello",
+            // Long enough that its cost is many cents
+            input: "Hello ".repeat(60_000),
             background: true,
             max_output_tokens: 100,
             metadata: { order: "17" }
@@ -104,16 +123,18 @@ describe("responses in the background, in the sandbox", () => {
           const { input_tokens: input, output_tokens: output } = done.usage!
           // 0.15 and 0.60 dollars per million
           const micro = Math.ceil((input * 15_000_000 + output * 60_000_000) / 1_000_000)
-          assert.strictEqual(
-            task.entries.filter((it: { kind: string }) => it.kind === "capture").length,
-            1
+          const captures = task.entries.filter((it: { kind: string }) => it.kind === "capture")
+          assert.deepStrictEqual(
+            captures.map(({ amount }: { amount: string }) =>
+              Math.abs(Math.round(Number(amount) * 1e6))
+            ),
+            [Math.ceil(micro / 10_000) * 10_000]
           )
           const { json: usage } = yield* read("/manage/v1/usage?group_by=model")
           const row = usage.data.find((it: { model: string }) => it.model === "gpt-4o-mini")
           assert.strictEqual(row.tasks, 1)
           assert.strictEqual(row.units.input_tokens, input)
           assert.strictEqual(row.units.output_tokens, output)
-          assert.isAbove(micro, 0)
           assert.match(task.result[0], /\/artifacts\/art_/u)
         })
     )
@@ -266,6 +287,28 @@ describe("responses in the background, at OpenAI", () => {
         const whole = requests.at(-1)!.json as Record<string, string>
         assert.match(whole["previous_response_id"]!, /^resp_.{36}$/u)
         assert.notStrictEqual(whole["previous_response_id"], second.id)
+      })
+    )
+
+    it.effect("another user finds nothing under its id, and cannot continue it", () =>
+      Effect.gen(function* () {
+        const owner = yield* client
+        const asked = { model: "gpt-4o-mini", input: "Mine", background: true }
+        const { id } = yield* promised(() => owner.create(asked))
+        yield* ended(owner, id)
+        const other = yield* strangersClient
+        for (const request of [() => other.retrieve(id), () => other.cancel(id)]) {
+          assert.deepStrictEqual(yield* refusal(request), { status: 404, code: "2005" })
+        }
+        const before = vendorOf("plain").sold
+        for (const background of [true, false]) {
+          const continued = { ...asked, background, previous_response_id: id }
+          assert.deepStrictEqual(yield* refusal(() => other.create(continued)), {
+            status: 400,
+            code: "2001"
+          })
+        }
+        assert.strictEqual(vendorOf("plain").sold, before)
       })
     )
 
