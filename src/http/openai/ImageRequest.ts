@@ -134,14 +134,15 @@ interface Sized {
   readonly faults: ReadonlyArray<FieldFault>
 }
 
-/** The nearest size of the model; without one, its own default. */
+/** The nearest size of the model; for `auto` its default, and without a size what the model does without one. */
 const sizeFor = (
   { label }: CatalogEntry,
   size: unknown,
   own: Readonly<Record<string, unknown>>,
   isTaken: (fields: ImageSize["fields"]) => boolean
 ): Sized => {
-  const isAuto = size === undefined || size === "auto"
+  if (size === undefined) return { faults: [] }
+  const isAuto = size === "auto"
   const asked = typeof size === "string" ? pixelsOf(size) : undefined
   if (!isAuto && asked === undefined) {
     const detail = `Expected a size such as 1024x1024, or auto, got ${describeValue(size)}`

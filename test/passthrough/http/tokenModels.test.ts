@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { shippedVendors } from "../../../src/catalog/ShippedVendors.ts"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
@@ -81,7 +82,8 @@ const of = (vendor: string, model: string) =>
 
 describe("GET /manage/v1/models, token models", () => {
   it("lists every model that can be called, a row for each period of its price", () => {
-    const periods = builtInTokenModels.reduce(
+    const shipped = shippedVendors.flatMap(({ models = [] }) => models)
+    const periods = [...builtInTokenModels, ...shipped].reduce(
       (sum, { laterPrices = [], model }) => sum + (model === "gpt-4o" ? 3 : 1 + laterPrices.length),
       0
     )

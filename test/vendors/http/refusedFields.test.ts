@@ -81,7 +81,8 @@ describe("a field that the upstream model does not take", () => {
           "prompt",
           "safety_filter",
           "seed",
-          "size"
+          "size",
+          "webhook"
         ])
         assert.include(fields("text-to-image-preview"), "negative_prompt")
       })

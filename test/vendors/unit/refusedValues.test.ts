@@ -59,7 +59,8 @@ describe("images of OpenAI", () => {
         "size",
         "n",
         "safety_filter",
-        "metadata"
+        "metadata",
+        "webhook"
       ])
     })
   )

@@ -122,12 +122,18 @@ describe("webhook endpoints", () => {
       const user = yield* makeUser()
       const { id } = yield* makeEndpoint(user)
       const health = Effect.map(user.call("GET", `${endpoints}/${id}`), ({ json }) => json.health)
-      const unknown = { status: "unknown", failed_attempts: 0, last_attempt: null }
+      const unknown = {
+        status: "unknown",
+        failed_attempts: 0,
+        failing_since: null,
+        last_attempt: null
+      }
       assert.deepStrictEqual(yield* health, unknown)
       const first = yield* sendTest(user, id)
       const failed = (count: number, at: string) => ({
         status: "failing",
         failed_attempts: count,
+        failing_since: "1970-01-01T00:00:00.000Z",
         last_attempt: { started_at: at, status: 500, failure: "http_status" }
       })
       const attempts = (count: number) =>
@@ -149,7 +155,12 @@ describe("webhook endpoints", () => {
       yield* advance("1 minute")
       yield* settled(user, first.delivery_id, "succeeded")
       const good = { started_at: "1970-01-01T00:01:15.000Z", status: 200, failure: null }
-      const healthy = { status: "healthy", failed_attempts: 0, last_attempt: good }
+      const healthy = {
+        status: "healthy",
+        failed_attempts: 0,
+        failing_since: null,
+        last_attempt: good
+      }
       assert.deepStrictEqual(yield* health, healthy)
       const changed = yield* user.call("PATCH", `${endpoints}/${id}`, { description: "x" })
       assert.deepStrictEqual(changed.json.health, healthy)
