@@ -40,11 +40,14 @@ export const CurrentOpenResponses = Context.Reference<OpenResponses>(
   { defaultValue: () => new OpenResponses() }
 )
 
-/** The part of this process in the limit of its command. */
-export const layer = Layer.effect(
-  CurrentOpenResponses,
-  Effect.map(
-    AppConfig,
-    ({ processes }) => new OpenResponses(ofProcess(openResponsesMax, processes))
+/** Of several processes each has its part of the limit. */
+export const layer = Layer.unwrap(
+  Effect.map(AppConfig, ({ processes }) =>
+    processes === 1
+      ? Layer.empty
+      : Layer.succeed(
+          CurrentOpenResponses,
+          new OpenResponses(ofProcess(openResponsesMax, processes))
+        )
   )
 )
