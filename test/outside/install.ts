@@ -13,9 +13,9 @@ const once = (file: string, mark: string, install: () => boolean) => {
 }
 
 /** No package here needs its install script. */
-const installNpm = (cwd: string) =>
+const installNpm = (cwd: string, command: ReadonlyArray<string>) =>
   once(join(cwd, "package-lock.json"), join(cwd, "node_modules", ".installed-lock"), () => {
-    const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    const words = [...command, "--ignore-scripts", "--no-audit", "--no-fund"]
     const { status } = spawnSync("npm", words, { cwd, stdio: "inherit" })
     if (status !== 0) process.exit(status ?? 1)
     return true
@@ -45,7 +45,11 @@ const installPython = (cwd: string) => {
   })
 }
 
-installNpm(folder)
-installNpm(join(folder, "agents"))
-installPython(join(folder, "agents"))
-installPython(join(folder, "languages"))
+if (process.argv[2] === "agents") {
+  // No registry need have the binaries of other platforms, without which `npm ci` refuses the lock file
+  installNpm(join(folder, "agents"), ["install", "--no-save"])
+  installPython(join(folder, "agents"))
+  installPython(join(folder, "languages"))
+} else {
+  installNpm(folder, ["ci"])
+}

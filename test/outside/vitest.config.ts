@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ["**/*.test.ts"],
+    // `npm run test:agents` runs these
+    exclude: ["**/node_modules/**", "agents/**", "languages/**"],
     globalSetup: ["support/globalSetup.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,

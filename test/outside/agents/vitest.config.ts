@@ -1,0 +1,15 @@
+import { join } from "node:path"
+import { defineConfig } from "vitest/config"
+
+/** Programs of one or two gigabytes, which `npm run test:outside` does without. */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, ".."),
+    include: ["agents/*.test.ts", "languages/*.test.ts"],
+    globalSetup: ["support/globalSetup.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+    maxWorkers: 1
+  }
+})
