@@ -9,7 +9,7 @@ import { manageErrors as error } from "./ManageErrors.ts"
 
 const deliveryFields = {
   id: DeliveryId,
-  /** With `webhook_url` it is none of the user's endpoints: it stands for the webhooks of tasks at one origin. */
+  /** With `webhook_url` it names no endpoint of the user, but the webhooks of tasks at one origin. */
   endpoint_id: EndpointId,
   /** Of the task's own webhook; `null`: the endpoint's. */
   webhook_url: Schema.NullOr(Schema.String),

@@ -34,7 +34,7 @@ export interface Child {
 
 /** A process that does not answer in this time is not ready. */
 const answerMillisMax = 2000
-/** The replacement of a process that hangs opens sockets of its own. */
+/** The replacement of a process that hangs opens new sockets. */
 const handOverMillisMax = 10_000
 
 /** The processes of a group: starts them, passes sockets between them, and speaks for all of them. */
@@ -107,7 +107,7 @@ export class Children {
   }
 
   /**
-   * The listening sockets of a process, which goes on with them. A socket that is open in one process at least keeps
+   * The listening sockets of a process, which keeps using them. A socket that is open in at least one process keeps
    * the connections that nobody has accepted yet.
    */
   socketsOf(child: Child): Promise<ReadonlyArray<SocketHandle>> {

@@ -119,7 +119,7 @@ const replaceAtSignal = Effect.fnUntraced(function* (
 
 /**
  * The new process listens on the sockets of the old one before that one closes them, so no connection is lost. Returns
- * whether it was started; otherwise the old one goes on.
+ * whether it was started; otherwise the old one keeps serving.
  */
 const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
   const old = slot.child

@@ -69,7 +69,7 @@ export type BatchOutcome =
   | Extract<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
   | (Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }> & { readonly n: number })
 
-/** `TaskBatchStore.accept`: a transaction of its own, because it is long already. */
+/** `TaskBatchStore.accept`: not batched with other creates, because it is long already. */
 export const makeAcceptBatch =
   (sql: PgClient.PgClient) =>
   (

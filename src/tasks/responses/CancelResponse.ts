@@ -57,5 +57,5 @@ const endWait = Duration.seconds(10)
 
 const unreachable: Problem = problem(
   5002,
-  "The vendor could not be asked to cancel the response, which goes on: try again"
+  "The vendor could not be asked to cancel the response, which is still running: try again"
 )
