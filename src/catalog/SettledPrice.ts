@@ -16,7 +16,7 @@ export interface TokenRequest {
   /** The requested model. */
   readonly model: TokenModel
   readonly price: TokenPrice
-  /** Models that the request allows in place of its own. */
+  /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<{ readonly model: TokenModel }>
   /** For the price of another model that responds. */
   readonly catalog: UpstreamCatalog

@@ -270,7 +270,7 @@ export interface MeteredTokens {
   /** It may spend tokens, or use tools, that a stream shows only in its usage figures. */
   readonly mayReason: boolean
   readonly price: TokenPrice
-  /** Models that the request allows in place of its own. */
+  /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<FallbackModel>
   /** For the price of another model that responds. */
   readonly catalog: UpstreamCatalog

@@ -28,7 +28,7 @@ interface KeptCall {
   readonly name: string
 }
 
-/** The call with the response that it continues. For the vendor it has the vendor's id in place of ours. */
+/** The call with the response that it continues. The vendor gets its own id of that response. */
 export const keptCallOf = Effect.fnUntraced(function* (
   { responses }: CallRequest,
   given: PassthroughCall
@@ -62,7 +62,7 @@ export const withOwnId = (relayed: Relayed, { id, vendorId }: PreviousResponse):
   return { ...relayed, body: renamed }
 }
 
-/** A stream with one text in place of another, however its chunks split it. */
+/** Replaces one text of a stream with another, however its chunks split it. */
 class Renamed extends Transform {
   readonly #from: string
   readonly #to: string

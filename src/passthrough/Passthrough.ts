@@ -114,7 +114,13 @@ const relayKept = Effect.fnUntraced(function* (
   const model = call.to.catalog.priced(call.to.route.vendor, name)
   if (model === undefined) return yield* Effect.die("A call without a model was planned")
   const account = yield* services.upstream.accountFor(call)
-  return yield* request.responses.create({ call, plan, model, account })
+  return yield* request.responses.create({
+    call,
+    plan,
+    model,
+    account,
+    mayStill: request.mayStill
+  })
 })
 
 const openPath = (

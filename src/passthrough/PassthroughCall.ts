@@ -43,6 +43,8 @@ export interface CallRequest {
   readonly authenticate: (
     to: Pick<OpenPath, "catalog" | "route">
   ) => Effect.Effect<Principal, Problem | StoreUnavailable>
+  /** Fails once the key or session that was authenticated has ended. */
+  readonly mayStill: Effect.Effect<unknown, Problem | StoreUnavailable>
   /** Removes the key from the cache. */
   readonly forgetKey: () => void
   /** Serves responses in the background, and finds those that a call continues. */
@@ -83,8 +85,10 @@ export interface BackgroundCall {
   readonly call: PassthroughCall
   readonly plan: CallPlan
   readonly model: TokenModel
-  /** The account that the response has to be made by; absent: any. */
+  /** The account that has to make the response; absent: no matter which. */
   readonly account: string | undefined
+  /** Fails once the caller's access has ended: a stream ends with it. */
+  readonly mayStill: CallRequest["mayStill"]
 }
 
 /** A call of a client whose request was read. */

@@ -2,7 +2,7 @@ import { at } from "../domain/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 import { listOf, textsOf } from "./SchemaTypes.ts"
 
-/** A simulated call of a tool. A custom tool of OpenAI takes a text in place of arguments. */
+/** A simulated call of a tool. A custom tool of OpenAI takes text instead of arguments. */
 export interface ToolCall {
   readonly name: string
   readonly arguments: object | string
@@ -158,7 +158,7 @@ const chosenTool = (body: unknown): OfferedTool | undefined => {
 }
 
 /**
- * The call that a request gets in place of a text. None after a tool's result, so that the loop of an agent
+ * The call that a request gets instead of text. None after a tool's result, so that the loop of an agent
  * ends. docs/reference/vendors.md#sandbox
  */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {

@@ -27,7 +27,7 @@ import { UnsatisfiableSchema } from "./SchemaExample.ts"
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
  * bytes. Requests that no vendor would accept are refused, so that a small request cannot cost much.
- * `answerOf` gives answers in place of the simulator's own. docs/reference/vendors.md#sandbox
+ * `answerOf` replaces the simulator's answers. docs/reference/vendors.md#sandbox
  */
 export const makeSimulator =
   (

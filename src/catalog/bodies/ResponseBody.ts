@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 
 /**
- * What is stored of a request for a response in the background, in place of the body of a label. Its bytes may be
+ * What is stored of a request for a response in the background, instead of a label's body. Its bytes may be
  * many, and a vendor reads members in their order, so they are an artifact. docs/reference/background.md
  */
 export const ResponseBody = Schema.Struct({
@@ -11,7 +11,7 @@ export const ResponseBody = Schema.Struct({
   bytes: Schema.Int,
   /** Its events can be streamed. */
   stream: Schema.Boolean,
-  /** The account that keeps what the request refers to; absent: any. */
+  /** The account that keeps what the request refers to; absent: no matter which. */
   account: Schema.optionalKey(Schema.String),
   /** The response that it continues: its id here and at the vendor. */
   previous: Schema.optionalKey(Schema.Struct({ id: Schema.String, vendor_id: Schema.String })),

@@ -17,7 +17,6 @@ import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
 import { allowsModel } from "../../users/ApiKeys.ts"
-import type { Principal } from "../../users/ApiKeys.ts"
 import { eventBytes, eventStreamHeaders } from "../server/EventStream.ts"
 import { headerText } from "../server/HeaderText.ts"
 import { idempotencyKeyOf } from "../server/IdempotencyKey.ts"
@@ -38,9 +37,9 @@ export const makeResponseCalls = Effect.gen(function* () {
   const createdHeaders = makeCreatedHeaders(header)
 
   /** The response exists: what fails now ends its stream, which can be opened again. */
-  const streamOf = ({ userId }: Principal, id: string) => {
-    const events = Effect.flatMap(responses.get(userId, id), (response) =>
-      openEvents(response, undefined, Effect.void)
+  const streamOf = ({ call, mayStill }: BackgroundCall, id: string) => {
+    const events = Effect.flatMap(responses.get(call.principal.userId, id), (response) =>
+      openEvents(response, undefined, mayStill)
     )
     return NodeStream.toReadable(eventBytes(Stream.unwrap(events)))
   }
@@ -65,7 +64,7 @@ export const makeResponseCalls = Effect.gen(function* () {
     return {
       status: 200,
       headers: { ...createdHeaders(created), [header("task-id")]: id, ...kind },
-      body: body.stream ? yield* streamOf(principal, shown.id) : Buffer.from(JSON.stringify(shown)),
+      body: body.stream ? yield* streamOf(given, shown.id) : Buffer.from(JSON.stringify(shown)),
       sandbox: created.sandbox,
       callId: undefined,
       cost: created.cost,

@@ -27,7 +27,7 @@ import { overRate, rateHeaders } from "../server/access/Authentication.ts"
 import { clientKeyOf, clientTokenOf, readKey, tokenMissing } from "../server/access/ClientKeys.ts"
 import type { CookieRequest } from "../server/access/SessionCookies.ts"
 import { makeSessionUseOf } from "../server/access/SessionKeys.ts"
-import type { SessionUseOf } from "../server/access/SessionKeys.ts"
+import type { SessionUse, SessionUseOf } from "../server/access/SessionKeys.ts"
 import { isCutOff, readSource } from "../server/bodies/BodyReader.ts"
 import type { BodyWatch } from "../server/bodies/BodyReader.ts"
 import { CurrentBodyTurns } from "../server/bodies/BodyTurns.ts"
@@ -301,6 +301,7 @@ export class ClientCall implements CallRequest {
   /** By which the caller was found, unless it has a session. */
   #token: string | undefined
   #rate: Rate | undefined
+  #session: SessionUse | undefined
 
   constructor(services: ClientServices, request: ClientRequest, target: Target, traceId: string) {
     const { maxCostName } = services
@@ -317,6 +318,11 @@ export class ClientCall implements CallRequest {
 
   get method(): string {
     return this.#request.method
+  }
+
+  get mayStill(): CallRequest["mayStill"] {
+    if (this.#token !== undefined) return this.#services.keys.authenticate(this.#token)
+    return this.#session?.mayStill ?? tokenMissing
   }
 
   get responses(): ResponseCalls {
@@ -366,9 +372,11 @@ export class ClientCall implements CallRequest {
     if (token !== undefined) {
       return isMetered ? keys.admitCached(token) : keys.admit(token, Option.none())
     }
-    return Effect.flatMap(sessionUseOf(this.#request), (use) =>
-      Option.isNone(use) ? tokenMissing : keys.admitHash(use.value.keyHash, Option.none())
-    )
+    return Effect.flatMap(sessionUseOf(this.#request), (use) => {
+      if (Option.isNone(use)) return tokenMissing
+      this.#session = use.value
+      return keys.admitHash(use.value.keyHash, Option.none())
+    })
   }
 
   forgetKey(): void {

@@ -195,7 +195,7 @@ const tooLarge = new VendorError({
   message: `The response is larger than ${responseBytesMax} bytes`
 })
 
-/** The document with our ids in place of the vendor's. */
+/** The document with our ids instead of the vendor's. */
 const renamed = ({ as, previous }: Job, bytes: Uint8Array): Uint8Array => {
   const own = withMember(bytes, "id", as)
   return previous === undefined ? own : withMember(own, "previous_response_id", previous)

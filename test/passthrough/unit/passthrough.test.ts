@@ -28,6 +28,7 @@ const request: CallRequest = {
   traceId: "0".repeat(32),
   maxCost: Exit.succeed(undefined),
   authenticate: () => Effect.succeed(principal),
+  mayStill: Effect.void,
   forgetKey: () => {},
   responses: { create: () => Effect.die("not asked"), previous: () => Effect.die("not asked") },
   withBody: (_route, _principal, use) => use(body)

@@ -44,6 +44,16 @@ const waits: Record<
     (call) =>
       call("POST", "/v1/images/generations", { model: "text-to-image-max", ...slow }, ownPage),
     ({ json, status }) => assert.deepStrictEqual([status, json.code], [424, 2017])
+  ],
+  "a response that streams in the background": [
+    (call) => {
+      const asked = { model: "gpt-4o-mini", input: slow.prompt, background: true, stream: true }
+      return call("POST", "/v1/responses", asked, ownPage)
+    },
+    ({ status, text }) => {
+      assert.strictEqual(status, 200)
+      assert.notInclude(text, "response.completed")
+    }
   ]
 }
 
