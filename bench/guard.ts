@@ -15,6 +15,7 @@ import { Agent } from "undici"
 import { makeAuthority } from "../test/support/certificates.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
+import { jobCatalog } from "./jobCatalog.ts"
 import { load } from "./load.ts"
 import { cpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
@@ -80,19 +81,6 @@ interface Shared {
   readonly silentPort: number
 }
 
-const catalog = {
-  add: [
-    {
-      label: "text-to-image-preview",
-      vendor: "fal",
-      model: "bench",
-      adapter: "fal-queue",
-      upstreamModel: "fal-ai/bench",
-      input: { fields: { n: "num_images", seed: "seed" } }
-    }
-  ]
-}
-
 /** `Prefer: wait` is for reading tasks: some of those that are created never end. */
 const send = async (
   origin: string,
@@ -129,7 +117,7 @@ const startSide = async (name: string, tree: string, shared: Shared): Promise<Si
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const files = { catalog: join(folder, "catalog.json"), ca: join(folder, "ca.pem") }
-  writeFileSync(files.catalog, JSON.stringify(catalog))
+  writeFileSync(files.catalog, JSON.stringify(jobCatalog))
   writeFileSync(files.ca, shared.ca)
   const words = ["-c", gatewayCore, process.execPath, ...startFlags, join(tree, "src/main.ts")]
   const child = spawn("taskset", words, {

@@ -20,6 +20,7 @@ import * as Migrations from "../src/db/Migrations.ts"
 import { makeAuthority } from "../test/support/certificates.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
+import { jobCatalog } from "./jobCatalog.ts"
 import { cpuMicros, postgresCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -158,19 +159,6 @@ const startBare = async (
   }
 }
 
-const catalog = {
-  add: [
-    {
-      label: "text-to-image-preview",
-      vendor: "fal",
-      model: "bench",
-      adapter: "fal-queue",
-      upstreamModel: "fal-ai/bench",
-      input: { fields: { n: "num_images", seed: "seed" } }
-    }
-  ]
-}
-
 /** The gateway with a fund of credits, and its users' keys. */
 const startGateway = async (
   admin: URL,
@@ -182,7 +170,7 @@ const startGateway = async (
   const dataDir = join(folder, "gateway")
   await mkdir(dataDir)
   const files = { catalog: join(folder, "catalog.json"), ca: join(folder, "ca.pem") }
-  await writeFile(files.catalog, JSON.stringify(catalog))
+  await writeFile(files.catalog, JSON.stringify(jobCatalog))
   await writeFile(files.ca, ca)
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`

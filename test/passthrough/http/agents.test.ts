@@ -2,41 +2,25 @@ import Anthropic from "@anthropic-ai/sdk"
 import { GoogleGenAI } from "@google/genai"
 import OpenAI from "openai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { anthropicScript, anthropicUsage, mockAnthropic } from "../../support/mockAnthropic.ts"
-import { mockGemini } from "../../support/mockGemini.ts"
-import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { anthropicUsage } from "../../support/mockAnthropic.ts"
 import { json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { startBeforeVendors } from "../../support/recordedVendors.ts"
 
 let openai: MockVendor
 let anthropic: MockVendor
 let google: MockVendor
 let gateway: TestGateway
 
+let before: Awaited<ReturnType<typeof startBeforeVendors>>
+
 beforeAll(async () => {
-  openai = await mockOpenAi()
-  anthropic = await mockAnthropic()
-  google = await mockGemini()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor-openai",
-    OPENAI_BASE_URL: `${openai.origin}/v1`,
-    ANTHROPIC_API_KEY: "sk-vendor-anthropic",
-    ANTHROPIC_BASE_URL: anthropic.origin,
-    GEMINI_API_KEY: "AIza-vendor-gemini",
-    GEMINI_BASE_URL: google.origin
-  })
+  before = await startBeforeVendors()
+  ;({ anthropic, gateway, google, openai } = before)
 })
-afterAll(async () => {
-  await gateway.stop()
-  for (const vendor of [openai, anthropic, google]) await vendor.close()
-})
-beforeEach(() => {
-  for (const vendor of [openai, anthropic, google]) vendor.seen.length = 0
-  openai.script = openAiScript
-  anthropic.script = anthropicScript
-})
+afterAll(() => before.stop())
+beforeEach(() => before.reset())
 
 const options = { timeout: 120_000 }
 const version = { "anthropic-version": "2023-06-01" }

@@ -1,42 +1,24 @@
 import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk"
 import { ApiError, GoogleGenAI } from "@google/genai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
-import { geminiScript, mockGemini } from "../../support/mockGemini.ts"
-import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { startBeforeVendors } from "../../support/recordedVendors.ts"
 
 let openai: MockVendor
 let anthropic: MockVendor
 let google: MockVendor
 let gateway: TestGateway
 
+let before: Awaited<ReturnType<typeof startBeforeVendors>>
+
 beforeAll(async () => {
-  openai = await mockOpenAi()
-  anthropic = await mockAnthropic()
-  google = await mockGemini()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor-openai",
-    OPENAI_BASE_URL: `${openai.origin}/v1`,
-    ANTHROPIC_API_KEY: "sk-vendor-anthropic",
-    ANTHROPIC_BASE_URL: anthropic.origin,
-    GEMINI_API_KEY: "AIza-vendor-gemini",
-    GEMINI_BASE_URL: google.origin
-  })
+  before = await startBeforeVendors()
+  ;({ anthropic, gateway, google, openai } = before)
 })
-afterAll(async () => {
-  await gateway.stop()
-  for (const vendor of [openai, anthropic, google]) await vendor.close()
-})
-beforeEach(() => {
-  for (const vendor of [openai, anthropic, google]) vendor.seen.length = 0
-  openai.script = openAiScript
-  anthropic.script = anthropicScript
-  google.script = geminiScript
-})
+afterAll(() => before.stop())
+beforeEach(() => before.reset())
 
 const fails = (call: PromiseLike<unknown>): Promise<Error> =>
   Promise.resolve(call).then(
