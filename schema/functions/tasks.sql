@@ -42,6 +42,10 @@ declare
   refused boolean;
   -- Tasks accepted before.
   repeated uuid[];
+  -- Of requests for several tasks: who made them, and how many tasks were created beyond the one that was admitted.
+  debtor_keys text[];
+  debtor_users uuid[];
+  debts integer[];
 begin
   select array_agg(l.u order by (l.u).user_id) into locked from (
     select u from wallets u
@@ -171,6 +175,11 @@ begin
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now, c.webhook);
     refused := false;
+    if c.together > 1 then
+      debtor_keys := debtor_keys || c.api_key;
+      debtor_users := debtor_users || c.user_id;
+      debts := debts || (c.together - 1);
+    end if;
     accepted := accepted || a;
     entries := entries || w.entry_count;
     settled := settled || w.settled;
@@ -182,6 +191,20 @@ begin
   if accepted is not null then
     return query select * from tasks_write(p_calls, accepted, entries, settled, held, epochs);
   end if;
+  if debts is not null then perform request_buckets_owe(debtor_keys, debtor_users, debts); end if;
+end $$;
+
+-- Takes requests from the buckets of keys and of their users in advance: a debt, which fills first. All keys before all
+-- users, in the order of inference_admit.
+create or replace function request_buckets_owe(p_keys text[], p_users uuid[], p_counts integer[]) returns void
+language plpgsql as $$
+begin
+  update request_buckets b set tokens = b.tokens - o.owed
+    from (select key, sum(n) as owed from unnest(p_keys, p_counts) as x (key, n) group by key) o
+    where b.api_key_id = o.key;
+  update request_buckets b set tokens = b.tokens - o.owed
+    from (select u, sum(n) as owed from unnest(p_users, p_counts) as x (u, n) group by u) o
+    where b.api_key_id = 'user:' || o.u;
 end $$;
 
 -- Writes calls accepted by task_accept_many. One element of each array per call: its result, the number and the
@@ -282,10 +305,7 @@ begin
   if found then
     update idempotency_keys k set balance = sums.balance, cost = sums.held
       where k.user_id = first.user_id and k.key = first.key;
-    -- In the order of inference_admit.
-    update request_buckets b set tokens = b.tokens - cardinality(results) + 1 where b.api_key_id = first.api_key;
-    update request_buckets b set tokens = b.tokens - cardinality(results) + 1
-      where b.api_key_id = 'user:' || first.user_id;
+    perform request_buckets_owe(array[first.api_key], array[first.user_id], array[cardinality(results) - 1]);
   end if;
   return next (0, 'accepted', null, null, null, sums.cost, sums.balance, sums.endpoints)::task_accept_result;
 end $$;

@@ -73,6 +73,32 @@ describeStores("tasks that are created together", (database) => {
       })
     )
 
+    it.effect("each count in the request rates of the key and of its user", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const user = yield* newCaller(1000)
+        const apiKeyId = callKeyOf(user)
+        const buckets = [apiKeyId, `user:${user}`]
+        for (const bucket of buckets) {
+          yield* sql`
+            INSERT INTO request_buckets (api_key_id, tokens, admitted, filled_at)
+            VALUES (${bucket}, 5, true, ${DateTime.toDateUtc(yield* DateTime.now)})`
+        }
+        const tokens = Effect.map(
+          sql<{ readonly tokens: number }>`
+            SELECT tokens FROM request_buckets WHERE api_key_id IN ${sql.in(buckets)}`,
+          (rows) => rows.map((row) => row.tokens)
+        )
+        assert.strictEqual(named(yield* accept(user, 1, { apiKeyId })), "Accepted")
+        // The request itself was counted when it was admitted
+        assert.deepStrictEqual(yield* tokens, [5, 5])
+        assert.strictEqual(named(yield* accept(user, 1, { apiKeyId }, more(9))), "Accepted")
+        assert.deepStrictEqual(yield* tokens, [-4, -4])
+        assert.strictEqual(named(yield* accept(user, 900, { apiKeyId }, more(2))), "BalanceTooLow")
+        assert.deepStrictEqual(yield* tokens, [-4, -4])
+      })
+    )
+
     it.effect("have one idempotency record, with the cost of all", () =>
       Effect.gen(function* () {
         const user = yield* newCaller(100)
