@@ -1,5 +1,4 @@
-import { Effect } from "effect"
-import type { Array as Arr } from "effect"
+import { Array as Arr, Effect } from "effect"
 import type { ArtifactRow, Artifacts } from "../artifacts/Artifacts.ts"
 import type { TaskModel } from "../catalog/CatalogEntry.ts"
 import { mapMedia, referenceTo } from "../catalog/media/Media.ts"
@@ -7,6 +6,7 @@ import type { InlineMedium } from "../catalog/media/Media.ts"
 import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { StoredBody } from "./creation/Offer.ts"
+import type { PricedCreate } from "./creation/TaskAcceptance.ts"
 
 /** Keeps the inline media of a body: all, or none. Fails with 1202 when the user keeps too many. */
 export const storeInputs = (
@@ -25,7 +25,7 @@ export const storeInputs = (
   })
 
 /** The same for several tasks: of all, or of none. */
-export const storeAllInputs = Effect.fnUntraced(function* (
+const storeAllInputs = Effect.fnUntraced(function* (
   artifacts: Artifacts["Service"],
   userId: UserId,
   tasks: Arr.NonEmptyReadonlyArray<{
@@ -61,3 +61,46 @@ export const withReferences = (
     return stored === undefined ? text : referenceTo(stored.id)
   }).pipe(Effect.orDie)
 }
+
+/**
+ * Stores the media of creates, and accepts these with references to them, without interruption. The media belong to
+ * accepted tasks: those of refused ones are removed. If it is not known which they are, retention removes them.
+ */
+export const acceptWithInputs = <A extends { readonly outcome: { readonly _tag: string } }, E, R>(
+  artifacts: Artifacts["Service"],
+  userId: UserId,
+  creates: Arr.NonEmptyReadonlyArray<PricedCreate>,
+  accept: (creates: Arr.NonEmptyReadonlyArray<PricedCreate>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Problem | StoreUnavailable, R> => {
+  let mayBeAccepted = false
+  const acceptOnce = (stored: Arr.NonEmptyReadonlyArray<PricedCreate>) =>
+    Effect.suspend(() => {
+      mayBeAccepted = true
+      return Effect.tap(accept(stored), ({ outcome }) =>
+        Effect.sync(() => {
+          mayBeAccepted = outcome._tag === "Accepted"
+        })
+      )
+    })
+  return Effect.acquireUseRelease(
+    storeAllInputs(
+      artifacts,
+      userId,
+      Arr.map(creates, ({ priced: { media }, taskId }) => ({ taskId, media }))
+    ),
+    (inputs) =>
+      Effect.forEach(Arr.zip(creates, inputs), ([create, own]) => withInputs(create, own)).pipe(
+        Effect.flatMap((stored) => Effect.uninterruptible(acceptOnce(stored)))
+      ),
+    (inputs) =>
+      mayBeAccepted
+        ? Effect.void
+        : Effect.ignore(artifacts.remove(inputs.flat().map(({ id }) => id)))
+  )
+}
+
+const withInputs = (create: PricedCreate, inputs: ReadonlyArray<ArtifactRow>) =>
+  Effect.map(
+    withReferences(create.priced.models[0].entry, create.priced.body, inputs),
+    (body): PricedCreate => ({ ...create, priced: { ...create.priced, body } })
+  )

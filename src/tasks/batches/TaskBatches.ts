@@ -10,7 +10,6 @@ import {
   Schema
 } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { capFaults } from "../../catalog/FieldFaults.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { FairShares } from "../../domain/FairShares.ts"
@@ -39,7 +38,7 @@ import {
   runningRetryAfterSeconds
 } from "../creation/TaskCreation.ts"
 import type { TaskSummary } from "../history/TaskHistory.ts"
-import { storeAllInputs, withReferences } from "../InputMedia.ts"
+import { acceptWithInputs } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskBatchStore } from "./TaskBatchStore.ts"
@@ -161,11 +160,6 @@ interface PricedItem {
   readonly priced: PricedRequest
 }
 
-/** With its media, which are not stored yet. */
-interface ItemCreate extends PricedCreate {
-  readonly priced: PricedRequest
-}
-
 type Items = Arr.NonEmptyReadonlyArray<PricedItem>
 
 /** Decodes and prices all items. Fails with the faults of all together. */
@@ -224,29 +218,11 @@ const makeAccept = Effect.gen(function* () {
   return Effect.fnUntraced(function* (request: BatchRequest, items: Items) {
     const now = yield* DateTime.now
     const creates = createsOf(request, items, now)
-    const { principal } = request
-    // True from when the tasks may be committed until it is known that they were not
-    let isAccepted = false
-    const { cost, outcome, responseBody } = yield* Effect.acquireUseRelease(
-      storeAllInputs(
-        artifacts,
-        principal.userId,
-        Arr.map(creates, ({ priced, taskId }) => ({ taskId, media: priced.media }))
-      ),
-      (inputs) =>
-        Effect.gen(function* () {
-          const stored = yield* Effect.forEach(creates, (create, n) =>
-            withInputs(create, inputs[n])
-          )
-          isAccepted = true
-          const committed = yield* commit(request, stored, now)
-          isAccepted = committed.outcome._tag === "Accepted"
-          return committed
-        }).pipe(Effect.uninterruptible),
-      (inputs) =>
-        isAccepted
-          ? Effect.void
-          : Effect.ignore(artifacts.remove(inputs.flat().map(({ id }) => id)))
+    const { cost, outcome, responseBody } = yield* acceptWithInputs(
+      artifacts,
+      request.principal.userId,
+      creates,
+      (stored) => commit(request, stored, now)
     )
     if (outcome._tag === "Replayed") return yield* replayOf(request.idempotency, outcome)
     if (outcome._tag !== "Accepted") return yield* refusedAt(items, outcome)
@@ -264,7 +240,7 @@ const createsOf = (
   { principal, traceId }: BatchRequest,
   items: Items,
   now: DateTime.Utc
-): Arr.NonEmptyReadonlyArray<ItemCreate> => {
+): Arr.NonEmptyReadonlyArray<PricedCreate> => {
   const millis = DateTime.toEpochMillis(now)
   const ids = Arr.sort(
     Arr.map(items, () => makeTaskId(millis)),
@@ -277,12 +253,6 @@ const createsOf = (
     priced
   }))
 }
-
-const withInputs = (create: PricedCreate, inputs: ReadonlyArray<ArtifactRow> = []) =>
-  Effect.map(
-    withReferences(create.priced.models[0].entry, create.priced.body, inputs),
-    (body): PricedCreate => ({ ...create, priced: { ...create.priced, body } })
-  )
 
 /** One transaction for all tasks; the first one has the idempotency record. */
 const makeCommit = Effect.gen(function* () {

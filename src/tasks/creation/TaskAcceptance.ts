@@ -62,10 +62,7 @@ export interface PricedCreate {
   readonly request: Pick<AcceptRequest, "path" | "principal" | "traceId">
   readonly offer: AcceptedOffer
   readonly taskId: TaskId
-  readonly priced: Pick<
-    PricedRequest,
-    "body" | "metadata" | "webhook" | "models" | "leftOut" | "most"
-  >
+  readonly priced: PricedRequest
 }
 
 /** What is written of a task when it is accepted, without an owner and an idempotency record. */

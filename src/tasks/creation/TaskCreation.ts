@@ -10,7 +10,6 @@ import {
   Schema
 } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { endingOf } from "../../catalog/PriceRow.ts"
 import type { Ending } from "../../catalog/PriceRow.ts"
@@ -25,7 +24,7 @@ import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { modelNotAllowed } from "../../users/ApiKeys.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
-import { storeAllInputs, withReferences } from "../InputMedia.ts"
+import { acceptWithInputs } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { OperatorFaults } from "../submission/OperatorFaults.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -33,13 +32,7 @@ import type { AcceptOutcome, Replayed } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
-import type {
-  AcceptedOffer,
-  AcceptRequest,
-  CreateRequest,
-  ModelPath,
-  PricedCreate
-} from "./TaskAcceptance.ts"
+import type { AcceptedOffer, AcceptRequest, CreateRequest, ModelPath } from "./TaskAcceptance.ts"
 
 export type { AcceptRequest, CreateRequest, ModelPath }
 
@@ -198,39 +191,14 @@ const makeAcceptStored = Effect.gen(function* () {
     taskIds: Arr.NonEmptyReadonlyArray<TaskId>,
     priced: PricedRequest
   ) => {
-    // True from when the tasks may be committed until it is known that they were not
-    let isAccepted = false
-    const acceptOnce = (creates: Arr.NonEmptyReadonlyArray<PricedCreate>) =>
-      Effect.suspend(() => {
-        isAccepted = true
-        return Effect.tap(accept(request, creates), ({ accepted, outcome }) =>
-          Effect.sync(() => {
-            isAccepted = outcome._tag === "Accepted"
-            if (!isAccepted) return
-            for (const { owned } of accepted) if (owned !== undefined) inbox.start(owned)
-          })
-        )
-      })
-    const createOf = (taskId: TaskId, inputs: ReadonlyArray<ArtifactRow>) =>
-      Effect.map(
-        withReferences(priced.models[0].entry, priced.body, inputs),
-        (body): PricedCreate => ({ request, offer, taskId, priced: { ...priced, body } })
+    const creates = Arr.map(taskIds, (taskId) => ({ request, offer, taskId, priced }))
+    return acceptWithInputs(artifacts, request.principal.userId, creates, (stored) =>
+      Effect.tap(accept(request, stored), ({ accepted, outcome }) =>
+        Effect.sync(() => {
+          if (outcome._tag !== "Accepted") return
+          for (const { owned } of accepted) if (owned !== undefined) inbox.start(owned)
+        })
       )
-    return Effect.acquireUseRelease(
-      storeAllInputs(
-        artifacts,
-        request.principal.userId,
-        Arr.map(taskIds, (taskId) => ({ taskId, media: priced.media }))
-      ),
-      (inputs) =>
-        Effect.forEach(Arr.zip(taskIds, inputs), ([id, own]) => createOf(id, own)).pipe(
-          Effect.flatMap((creates) => Effect.uninterruptible(acceptOnce(creates)))
-        ),
-      // Stored inputs belong to an accepted task; those of any other create are removed
-      (inputs) =>
-        isAccepted
-          ? Effect.void
-          : Effect.ignore(artifacts.remove(inputs.flat().map(({ id }) => id)))
     )
   }
 })

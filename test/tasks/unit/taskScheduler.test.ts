@@ -113,6 +113,7 @@ const create = Effect.flatMap(makeAccept, (accept) =>
       offer: { catalogId: null, sandbox: true },
       taskId: makeTaskId(0),
       priced: {
+        media: [],
         body: { prompt: "A lighthouse" } as never,
         metadata: null,
         webhook: null,
