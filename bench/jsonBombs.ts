@@ -74,7 +74,7 @@ export const hostileBodies: ReadonlyArray<HostileBody> = [
     times: 20,
     body: () =>
       Buffer.from(
-        `{"x":{${Array.from({ length: 26_000 }, (_, index) => `"k${index}":1`).join(",")}}}`
+        `{"x":{${Array.from({ length: 22_000 }, (_, index) => `"k${index}":1`).join(",")}}}`
       )
   },
   {

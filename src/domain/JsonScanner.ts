@@ -11,7 +11,7 @@ const openObject = 0x7b
 const closeObject = 0x7d
 
 /** The measured cost of parsing a part, relative to a number in a list. docs/reference/http.md#complex-json */
-const weightOf = { comma: 1, list: 4, colon: 6, text: 8, object: 16 } as const
+const weightOf = { comma: 1, list: 4, colon: 9, text: 8, object: 16 } as const
 
 /** This many bytes of a text are checked one by one, because a native search costs as much. */
 const nearBytes = 32

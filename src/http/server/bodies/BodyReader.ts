@@ -64,7 +64,14 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
       source.resume()
       resume(Effect.fail(fault))
     }
+    let resumes: NodeJS.Immediate | undefined
     const onData = (chunk: Buffer) => {
+      if (resumes !== undefined) clearImmediate(resumes)
+      resumes = undefined
+      if (chunk.length >= pausingBytesMin && !source.isPaused()) {
+        source.pause()
+        resumes = setImmediate(() => source.resume())
+      }
       const fault = watch.add(chunk)
       if (fault !== undefined) return refuse(problem(2002, fault))
       if (!body.add(chunk)) refuse(problem(2004, `The body is larger than ${bytesMax} bytes`))
@@ -83,6 +90,12 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     sendContinue(source)
     return Effect.sync(stop)
   })
+
+/**
+ * After a chunk of this size the rest waits for the next turn of the event loop: Node reads up to 2 MiB of each
+ * connection in a turn. `hostile`
+ */
+const pausingBytesMin = 16 * 1024
 
 const unreadable = problem(2002, "The body could not be read")
 

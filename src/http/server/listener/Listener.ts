@@ -15,6 +15,7 @@ import { addAcceptors, backlogMax, isFree, listeningSockets, sharesPorts } from 
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
+import { RefusedCallers } from "./RefusedCallers.ts"
 import { makeRequestCaller } from "./RequestCaller.ts"
 import type { RequestCaller } from "./RequestCaller.ts"
 import { measureRequest } from "./RequestMetrics.ts"
@@ -109,6 +110,7 @@ export const makeListener = (
 ): Listener["Service"] => {
   const server = makeServer(bounds)
   const admit = makeOverloadGuard(admission, callerOf, (response) => refuse(response, overloaded))
+  const refusedCallers = new RefusedCallers()
   const last: LastResponses = new WeakMap()
   const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)
@@ -125,9 +127,13 @@ export const makeListener = (
     ) {
       measureRequest(request, response)
       drain.onRequest(request, response)
-      if (!admit(request, response)) return true
       if (event === "checkContinue") continuing.set(request, response)
-      if (interceptor(request, response)) return true
+      const start = () => {
+        if (!admit(request, response) || interceptor(request, response)) return
+        emit(event, ...args)
+      }
+      if (!refusedCallers.run(callerOf(request), response, start)) refuse(response, overloaded)
+      return true
     }
     return emit(event, ...args)
   }
