@@ -114,22 +114,25 @@ export const documentOf = (bytes: Uint8Array): Result.Result<JsonDocument, strin
 }
 
 /**
- * The value of a document with its strings: the shortest as strings, as many as one turn of the event loop can
- * decode, all others as `LongText`.
+ * The value of a document with its strings. As many as one turn of the event loop can decode are strings: texts
+ * before encoded media, and of each the shortest. All others stay `LongText`.
  */
 export function* valueWithTexts({ longTexts, value }: JsonDocument): Sliced<unknown> {
   if (longTexts.length === 0) return value
   const texts: Array<string | LongText> = [...longTexts]
   // Numbers sort without a comparison function, which would take a whole turn
-  const order = Float64Array.from(longTexts, (it, index) => it.rawBytes * indexBase + index).sort()
+  const order = Float64Array.from(
+    longTexts,
+    (it, index) => (it.looksEncoded ? encodedBase : 0) + it.rawBytes * indexBase + index
+  ).sort()
   let decoded = 0
   let seen = 0
   for (const place of order) {
     const index = place % indexBase
     const text = longTexts[index]
-    if (text === undefined || text.rawBytes > textBytesMax) break
+    if (text === undefined || text.rawBytes > textBytesMax) continue
+    if (decoded + text.rawBytes > textsBytesMax) continue
     decoded += text.rawBytes
-    if (decoded > textsBytesMax) break
     texts[index] = text.text()
     seen += text.rawBytes
     if (seen < sliceBytes) continue
@@ -141,6 +144,9 @@ export function* valueWithTexts({ longTexts, value }: JsonDocument): Sliced<unkn
 
 /** A power of two above the number of long texts in a body. */
 const indexBase = 2 ** 20
+
+/** Above the bytes of the largest body, times `indexBase`. */
+const encodedBase = 2 ** 50
 
 /** Mutates the value, which was parsed for this. Returns the member `root`. */
 const replaceMarks = (

@@ -10,6 +10,9 @@ const pieceBytes = 16 * sliceBytes
 /** `\ud83d\ude00`: the longest character. */
 const characterBytesMax = 12
 
+/** So much of a text shows whether it is Base64: words are shorter. */
+const encodedBytes = 96
+
 /** A UTF-8 character has at most so many bytes after its first one. */
 const continuationBytesMax = 3
 
@@ -91,6 +94,11 @@ export class LongText {
   /** As it arrived, escapes included. */
   get rawBytes(): number {
     return this.#raw.length
+  }
+
+  /** Whether it begins like Base64 or a data URL, as inline media do. */
+  get looksEncoded(): boolean {
+    return /^(?:data:|[\w+/-]+=*$)/u.test(this.#raw.toString("latin1", 0, encodedBytes))
   }
 
   /** Whether it is the content of a JSON string in UTF-8. */

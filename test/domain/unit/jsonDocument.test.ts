@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { at } from "../../../src/domain/Json.ts"
 import { documentOf, parseDocument, valueWithTexts } from "../../../src/domain/JsonDocument.ts"
 import {
   jsonDepthMax,
@@ -65,6 +66,14 @@ describe("a JSON body whose long strings stay bytes", () => {
       }),
       { numRuns: 300 }
     )
+  })
+
+  it("has its texts as strings beside ten inline images, also when each character is an escape", () => {
+    const prompt = "語".repeat(99_000)
+    const images = Array.from({ length: 10 }, (_, at) => `${at}${"A".repeat(450_000)}`)
+    const written = `{"images":${JSON.stringify(images)},"prompt":"${escapes(prompt)}"}`
+    const value = Result.getOrThrow(parsed(written))
+    assert.strictEqual(at(value, "prompt"), prompt)
   })
 
   it("is refused where JSON.parse refuses it, also within a long string", () => {
