@@ -1,12 +1,12 @@
-/** The time of a client; tests give one of their own. */
+/** The clock of a client; tests pass their own. */
 export interface ClientClock {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** Ends after the milliseconds, or rejects when the signal aborts. */
+  /** Resolves after the given milliseconds, or rejects when the signal aborts. */
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What `setTimeout` takes. */
+/** The longest delay of `setTimeout`. */
 const millisecondsMax = 2 ** 31 - 1
 
 export const systemClock: ClientClock = {
@@ -32,15 +32,15 @@ export const systemClock: ClientClock = {
 export interface Bounds {
   readonly clock: ClientClock
   readonly signal: AbortSignal | undefined
-  /** Milliseconds; `undefined` is no bound. */
+  /** Milliseconds; `undefined` means no limit. */
   readonly timeout: number | undefined
-  /** What the work rejects with when the time is over. */
+  /** Makes the error with which the work rejects after the timeout. */
   readonly late: () => unknown
 }
 
 /**
- * Runs the work with a signal that aborts when the caller's does, when the time is over, or when the work has
- * ended; rejects then at once, also when the work does not look at its signal.
+ * Runs the work with a signal that aborts when the caller's signal does, after the timeout, or when the work has
+ * ended. Rejects as soon as the signal aborts, even if the work ignores it.
  */
 export const bounded = async <A>(
   { clock, late, signal, timeout }: Bounds,

@@ -4,9 +4,9 @@ import type { Task, TaskRef } from "./Task.ts"
 /** A fault of one field of a request: a JSON pointer as a URI fragment, `#/images/0`. docs/reference/errors.md#faults-of-a-body */
 export type Fault = NonNullable<Problem["errors"]>[number]
 
-/** What every failed request rejects with: `catch (error) { if (error instanceof GatewayError) … }`. */
+/** Every failed request rejects with a subclass of this: `catch (error) { if (error instanceof GatewayError) … }`. */
 export class GatewayError extends Error {
-  /** The name of the class, also as `name`; Effect's `catchTag` goes by it. */
+  /** The name of the class, also in `name`; Effect's `catchTag` uses it. */
   readonly _tag: string = "GatewayError"
   /** HTTP status; 0 when there was no response. */
   readonly status: number
@@ -15,13 +15,13 @@ export class GatewayError extends Error {
   readonly title: string
   readonly detail: string
   readonly faults: ReadonlyArray<Fault>
-  /** Under it the operator finds the request. docs/reference/http.md#trace */
+  /** Identifies the request in the operator's logs and traces. docs/reference/http.md#trace */
   readonly traceId: string | undefined
   /** Seconds after which the request may be sent again. */
   readonly retryAfter: number | undefined
-  /** Under which the request was sent: the same request with it makes nothing twice, for 24 hours. */
+  /** The key sent with the request. Within 24 hours, the same request with this key creates nothing twice. */
   readonly idempotencyKey: string | undefined
-  /** What the gateway answered, if it was the gateway. docs/reference/errors.md#problem-body */
+  /** The gateway's response, if the gateway responded. docs/reference/errors.md#problem-body */
   readonly problem: Problem | undefined
 
   constructor(details: ErrorDetails, cause?: unknown) {
@@ -57,7 +57,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** What an error is made of; it holds no secret. */
+/** The fields of an error, none of them secret. */
 export type ErrorDetails = Pick<GatewayError, "status" | "title" | "detail"> &
   Partial<Omit<GatewayError, keyof Error | "_tag">>
 
@@ -71,10 +71,10 @@ export class PermissionError extends GatewayError {
   override readonly _tag = "PermissionError"
 }
 
-/** 402: the balance, the key's spend limit or `maxCost` is too low. Nothing was made. */
+/** 402: the balance, the key's spend limit or `maxCost` is too low. Nothing was created. */
 export class InsufficientCreditsError extends GatewayError {
   override readonly _tag = "InsufficientCreditsError"
-  /** Credits that the key's spend limit leaves, with code 1102. */
+  /** Credits left of the key's spend limit, with code 1102. */
   readonly remaining: string | undefined
 
   constructor(details: ErrorDetails, remaining?: string) {
@@ -88,12 +88,12 @@ export class ValidationError extends GatewayError {
   override readonly _tag = "ValidationError"
 }
 
-/** 404: there is no such model, route or resource, or it is somebody else's. */
+/** 404: the model, route or resource does not exist or belongs to another user. */
 export class NotFoundError extends GatewayError {
   override readonly _tag = "NotFoundError"
 }
 
-/** 409, and 422: the current state forbids it, or an idempotency key was used with another request. */
+/** 409: the current state forbids the request. 422: the idempotency key was used with another request. */
 export class ConflictError extends GatewayError {
   override readonly _tag = "ConflictError"
 }
@@ -109,17 +109,17 @@ export class ServerError extends GatewayError {
 }
 
 /**
- * There was no response, or it broke off. What the request did is unknown; sent again with its
- * `idempotencyKey` it does nothing twice and returns what the first one made.
+ * There was no response, or it broke off. Whether the request took effect is unknown; sent again with its
+ * `idempotencyKey`, it does nothing twice and returns the first result.
  */
 export class ConnectionError extends GatewayError {
   override readonly _tag = "ConnectionError"
 }
 
-/** The time that the caller gave is over. A task goes on. */
+/** The caller's deadline has passed. The task continues. */
 export class TimeoutError extends GatewayError {
   override readonly _tag = "TimeoutError"
-  /** The task that was waited for. */
+  /** The task whose end was awaited. */
   readonly task: TaskRef | undefined
 
   constructor(details: ErrorDetails, task?: TaskRef) {
@@ -139,7 +139,7 @@ export class TaskFailedError extends GatewayError {
   }
 }
 
-/** All of them, for an exhaustive `switch (error._tag)`. */
+/** All errors, for an exhaustive `switch (error._tag)`. */
 export type ClientError =
   | AuthenticationError
   | PermissionError
@@ -156,7 +156,7 @@ export type ClientError =
 const isProblem = (body: unknown): body is Problem =>
   typeof body === "object" && body !== null && "code" in body && "title" in body
 
-/** Seconds, of a number or of an HTTP date. RFC 9110, 10.2.3 */
+/** Seconds, from a number or an HTTP date. RFC 9110, 10.2.3 */
 export const retryAfterOf = (headers: Headers, now: number): number | undefined => {
   const text = headers.get("retry-after")
   if (text === null) return undefined

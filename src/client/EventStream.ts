@@ -5,8 +5,8 @@ import type { ClientRequest, Transport } from "./Transport.ts"
 type Read = () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
 
 /**
- * The `data` of each server-sent event; comments and other fields are skipped. `read` takes the next piece, `onId`
- * gets the `id` of each block, also of one without data, before its event.
+ * The `data` of each server-sent event; comments and other fields are skipped. `read` returns the next chunk. `onId`
+ * gets the `id` of each block before its event, including blocks without data.
  */
 export async function* dataOf(
   read: Read,
@@ -19,7 +19,7 @@ export async function* dataOf(
   for (;;) {
     const { done, value } = await read()
     rest += decoder.decode(value, { stream: !done })
-    // A carriage return at the end may be half of a line's end
+    // A carriage return at the end of the chunk may be the first half of a line break
     const lines = rest.split(done ? /\r\n|\r|\n/u : /\r\n|\r(?!$)|\n/u)
     rest = lines.pop() ?? ""
     for (const line of lines) {
@@ -37,12 +37,15 @@ export async function* dataOf(
   }
 }
 
-/** Comments come every 15 seconds: what is silent for longer is broken. docs/reference/tasks.md#event-stream */
+/**
+ * The gateway sends a comment every 15 seconds: a stream that is silent for longer is broken.
+ * docs/reference/tasks.md#event-stream
+ */
 const silenceMillis = 45_000
 
 /**
- * The `data` of the events of a response, up to where it ends, breaks off or is silent. Rejects as `Transport.open`
- * does, and where the response is no stream.
+ * The `data` of the events of a response until it ends, breaks off or falls silent. Rejects as `Transport.open` does,
+ * and if the response is not an event stream.
  */
 export async function* openEvents(
   transport: Transport,

@@ -9,7 +9,7 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type EventType = WebhookEndpoint["events"][number]
 
-/** All but `webhook.failing`, which goes to endpoints only. */
+/** All except `webhook.failing`, which is sent to endpoints only. */
 export type StreamedEventType = Exclude<EventType, "webhook.failing">
 
 /** An event as webhooks deliver it. docs/reference/webhooks.md#events */
@@ -21,18 +21,18 @@ export interface PublishedEvent {
   readonly task_id: string | null
   /** The text of the bytes that a delivery sends. */
   readonly body: string
-  /** How far the stream has come: given as `after`, another one goes on behind this event. */
+  /** The position of this event in the stream. A stream opened with it as `after` continues with the next event. */
   readonly position?: string
 }
 
 export interface ListenOptions extends RequestOptions {
-  /** All unless given. */
+  /** Default: all. */
   readonly types?: ReadonlyArray<StreamedEventType> | undefined
-  /** ISO 8601: also those that were created since then. */
+  /** ISO 8601: also sends events created since this time. */
   readonly since?: string | undefined
-  /** The `position` of an event: those behind it. */
+  /** The `position` of an event: sends the events after it. */
   readonly after?: string | undefined
-  /** The connection was lost, or the gateway has ended it; it is opened again. */
+  /** Called when the connection was lost or ended by the gateway; the client opens it again. */
   readonly onCut?: (() => void) | undefined
 }
 
@@ -44,19 +44,19 @@ const allTypes: ReadonlyArray<StreamedEventType> = [
   "balance.low"
 ]
 
-/** A stream that goes on repeats one event at most; alerts may stand between. */
+/** A resumed stream repeats at most one event, possibly with alerts in between. */
 const seenMax = 16
 
-/** Opened again later, it may come to something else. A browser shows a redirect as status 0. */
+/** Whether a later attempt may succeed. A browser reports a redirect as status 0. */
 const isPassing = (error: GatewayError): boolean =>
   error instanceof ConnectionError || (error.status !== 0 && isTransient(error.status, false))
 
-/** What happens to the tasks and the balance of the key's user. docs/reference/http.md#events-of-a-user */
+/** The events of the tasks and the balance of the key's user. docs/reference/http.md#events-of-a-user */
 export const eventsOf = (api: Requests) => ({
   /**
-   * The events from now on, each once, in the order in which they happened, without end; needs scope `manage`. A
-   * connection that was lost goes on where it was. Rejects where another try would not help: the gateway refuses the
-   * key or the position, or is none; and with the reason of the signal. Who takes them slowly loses none.
+   * An endless stream of events from now on, each once, in the order in which they happened; needs scope `manage`. A
+   * lost connection resumes where it broke off. Rejects with the reason of the signal, and when a retry cannot help:
+   * the gateway refuses the key or the position, or the server is not a gateway. A slow consumer loses no events.
    */
   listen: (options?: ListenOptions) => listen(api, options)
 })
@@ -69,7 +69,7 @@ async function* listen(
   const { signal } = transport.settings(others)
   const seen: Array<string> = []
   let position = after
-  // A gateway of an earlier release has no positions: its stream goes on from the last event's time
+  // Without a position, the stream resumes from the time of the last event
   let from = since
   let retry = 0
   const onId = (id: string) => {
@@ -86,7 +86,7 @@ async function* listen(
         const event = eventIn(text)
         if (seen.includes(event.id)) continue
         if (seen.push(event.id) > seenMax) seen.shift()
-        // What goes on by time begins with a repeat, which is no progress
+        // A stream resumed by time begins with a repeated event, which does not count as progress
         retry = 0
         if (position === undefined) from = event.created_at
         yield position === undefined ? event : { ...event, position }

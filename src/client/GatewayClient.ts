@@ -19,27 +19,28 @@ import type { RequestOptions } from "./Transport.ts"
 export interface ClientOptions extends RequestOptions {
   /** The address of the gateway: `https://gateway.example.com`, with its path if it has one. */
   readonly baseUrl: string
-  /** An API key, or the operator's token. It is sent to `baseUrl` only, and shown nowhere. */
+  /** An API key, or the operator's token. It is sent only to `baseUrl` and appears in no error or log. */
   readonly apiKey: string
-  /** In place of the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
-  /** `SERVICE_NAME` of the gateway, `Service` unless given. docs/reference/http.md#every-response */
+  /** `SERVICE_NAME` of the gateway; default `Service`. docs/reference/http.md#every-response */
   readonly serviceName?: string | undefined
-  /** Time of tests. */
+  /** For tests. */
   readonly clock?: ClientClock | undefined
-  /** 0 to 1, for the jitter of retries. */
+  /** Returns 0 to 1, for the jitter of retries. */
   readonly random?: (() => number) | undefined
 }
 
-/** What a header can hold; another text would be quoted by the error of `fetch`. */
+/** Characters allowed in a header. `fetch` would quote any other text in its error. */
 const headerText = /^[\x21-\x7e]+$/u
 
 /**
- * A gateway, by one key. Without a dependency, on Node 22 and later, Deno, Bun, in browsers and workers.
+ * A client of a gateway with one key. Has no dependencies; runs on Node 22 and later, Deno, Bun, in browsers and
+ * workers.
  *
- *     const client = new GatewayClient({ baseUrl, apiKey })
- *     const task = await client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
- *     console.log(task.images[0])
+ * const client = new GatewayClient({ baseUrl, apiKey })
+ * const task = await client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
+ * console.log(task.images[0])
  *
  * docs/client.md
  */
@@ -60,13 +61,11 @@ export class GatewayClient {
   constructor(options: ClientOptions) {
     const { apiKey, baseUrl, clock = systemClock, random = Math.random } = options
     if (!headerText.test(apiKey)) {
-      throw new TypeError("apiKey is empty or has a character that no header can hold")
+      throw new TypeError("apiKey is empty or has a character that is not allowed in a header")
     }
     const { hash, origin, pathname, protocol, search, username } = new URL(baseUrl)
     if (!/^https?:$/u.test(protocol) || `${search}${hash}${username}` !== "") {
-      throw new TypeError(
-        "baseUrl is an address by http or https, without user, query and fragment"
-      )
+      throw new TypeError("baseUrl must be an http or https URL without user, query and fragment")
     }
     this.#options = options
     this.#requests = new Requests(
@@ -95,14 +94,14 @@ export class GatewayClient {
     this.models = Resources.modelsOf(this.#requests)
   }
 
-  /** The same client with other settings for its requests: `client.with({ signal })`. */
+  /** The same client with different settings for its requests: `client.with({ signal })`. */
   with(options: RequestOptions): GatewayClient {
     return new GatewayClient({ ...this.#options, ...options })
   }
 
   /**
-   * Any route: `client.request("GET /manage/v1/users/{id}", { path: { id } })`. Typed for the management API;
-   * others take and return JSON. A POST to a route that keeps no idempotency keys is sent once.
+   * Any route: `client.request("GET /manage/v1/users/{id}", { path: { id } })`. Typed for the management API; other
+   * routes take and return JSON. A POST to a route without idempotency keys is sent once.
    */
   request<R extends AnyRoute>(route: R, ...options: ArgumentsOf<R>): Promise<AnswerOf<R>> {
     return this.#requests.request(route, ...options)

@@ -1,4 +1,4 @@
-/** A UUID. `crypto.randomUUID` exists on secure pages alone. RFC 9562, 5.4 */
+/** A UUID. `crypto.randomUUID` exists only on secure pages. RFC 9562, 5.4 */
 export const newIdempotencyKey = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
@@ -10,7 +10,7 @@ export const newIdempotencyKey = (): string => {
     .join("")
 }
 
-/** POSTs whose key the gateway keeps: creates of tasks, in any shape, and the management API. */
+/** POSTs whose idempotency key the gateway stores: creates of tasks, in any shape, and the management API. */
 const keptPaths =
   /^\/(?:manage\/v1\/.+|vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|v1\/(?:images\/(?:generations|edits)|videos))$/u
 

@@ -6,10 +6,10 @@ const isBytes = (value: unknown): value is Exclude<Media, string> =>
   value instanceof ArrayBuffer ||
   value instanceof ReadableStream
 
-/** A multiple of three bytes, so that the texts of the slices make one text. */
+/** A multiple of three bytes, so that the Base64 of the slices can be concatenated. */
 const sliceBytes = 3 * 0x2000
 
-/** The gateway judges media by their bytes alone, so that no type is declared. */
+/** Declares no media type, because the gateway detects it from the bytes. */
 const base64Of = async (media: Exclude<Media, string>): Promise<string> => {
   const bytes =
     media instanceof Uint8Array
@@ -24,7 +24,7 @@ const base64Of = async (media: Exclude<Media, string>): Promise<string> => {
   return texts.join("")
 }
 
-/** The JSON text of a body, with Base64 in place of bytes. Streams are read once, whatever is repeated later. */
+/** The JSON text of a body, with bytes as Base64. Streams are read only once, even if the request is retried. */
 export const encodeBody = async (body: unknown): Promise<string> => {
   const encoded = async (value: unknown): Promise<unknown> => {
     if (isBytes(value)) return base64Of(value)
@@ -37,12 +37,12 @@ export const encodeBody = async (body: unknown): Promise<string> => {
 }
 
 /**
- * A file of the disk as a medium, on Node 22, Deno and Bun: `images: [await fileFrom("cat.png")]`. A browser
- * has a `File` already.
+ * A file on disk as a medium, on Node 22, Deno and Bun: `images: [await fileFrom("cat.png")]`. Browsers already have
+ * `File`.
  */
 export const fileFrom = async (path: string): Promise<Blob> => {
-  // No import, which a bundler for browsers would not resolve
+  // Not an import, because a bundler for browsers could not resolve it
   const files = globalThis.process?.getBuiltinModule?.("node:fs/promises")
-  if (files === undefined) throw new TypeError("This runtime has no files; give a Blob")
+  if (files === undefined) throw new TypeError("This runtime cannot read files; pass a Blob")
   return new Blob([await files.readFile(path)])
 }

@@ -8,14 +8,14 @@ export type Route = keyof Operations
 
 export type ResponseOf<R extends Route> = Operations[R]["response"]
 
-/** What a POST that the gateway recognizes when it comes again may be given. */
+/** Options of a POST whose repetition the gateway recognizes. */
 export interface WriteOptions extends RequestOptions {
-  /** 1 to 255 characters; a new UUID for each call unless given. docs/reference/tasks.md#idempotency */
+  /** 1 to 255 characters; default: a new UUID for each call. docs/reference/tasks.md#idempotency */
   readonly idempotencyKey?: string | undefined
 }
 
 interface AnyOptions extends WriteOptions {
-  /** Values in place of `{name}` in the route. */
+  /** Values for each `{name}` in the route. */
   readonly path?: Readonly<Record<string, string>> | undefined
   readonly query?: Readonly<Record<string, unknown>> | undefined
   /** Sent as JSON. */
@@ -26,7 +26,7 @@ interface AnyOptions extends WriteOptions {
 type OptionsOf<R extends Route> = Omit<Operations[R], "response"> &
   WriteOptions & { readonly headers?: Readonly<Record<string, string>> | undefined }
 
-/** A route of the document, or any other: `POST /v1/embeddings`. */
+/** A route of the OpenAPI document, or any other: `POST /v1/embeddings`. */
 export type AnyRoute = Route | (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` & {})
 
 export type ArgumentsOf<R extends AnyRoute> = R extends Route
@@ -37,7 +37,7 @@ export type ArgumentsOf<R extends AnyRoute> = R extends Route
 
 export type AnswerOf<R extends AnyRoute> = R extends Route ? ResponseOf<R> : unknown
 
-/** Routes of lists. */
+/** Routes that return lists. */
 export type ListRoute = {
   [R in Route]: Operations[R] extends { readonly response: Page<unknown> } ? R : never
 }[Route]
@@ -55,12 +55,12 @@ export type FilterOf<R extends ListRoute> = Operations[R] extends { readonly que
 
 /** The items of a list, newest first, of all pages: `for await (const task of list)`. */
 export interface List<Item> extends AsyncIterable<Item> {
-  /** One page: the first, or the one behind `next_cursor` of another. */
+  /** One page: the first, or the one after the page that returned this `next_cursor`. */
   readonly page: (cursor?: string) => Promise<Page<Item>>
   readonly pages: () => AsyncIterable<Page<Item>>
 }
 
-/** `metadata: { order: "17" }` is written `metadata[order]=17`. */
+/** `metadata: { order: "17" }` becomes `metadata[order]=17`. */
 export const queryText = (query: Readonly<Record<string, unknown>> = {}): string => {
   const pairs = Object.entries(query).flatMap(([name, value]): Array<[string, string]> => {
     if (value === undefined || value === null) return []

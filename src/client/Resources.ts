@@ -8,7 +8,7 @@ export type BodyOf<R extends keyof Operations> = Operations[R] extends {
   ? NonNullable<Body>
   : never
 
-// The resources of the management API that a user has; the key needs scope `manage`.
+// A user's resources in the management API; the key needs scope `manage`.
 
 /** docs/reference/wallet.md#balances */
 export const walletOf = (api: Requests) => ({
@@ -23,7 +23,7 @@ export const walletOf = (api: Requests) => ({
 
 /** docs/reference/keys-and-limits.md#api-keys */
 export const apiKeysOf = (api: Requests) => ({
-  /** The key's text is `key` of the answer, shown this once. */
+  /** The response contains the key's text as `key`, only this once. */
   create: (body: BodyOf<"POST /manage/v1/api-keys">, options: WriteOptions = {}) =>
     api.request("POST /manage/v1/api-keys", { ...options, body }),
   get: (id: string, options: RequestOptions = {}) =>
@@ -35,7 +35,7 @@ export const apiKeysOf = (api: Requests) => ({
     body: BodyOf<"PATCH /manage/v1/api-keys/{id}">,
     options: RequestOptions = {}
   ) => api.request("PATCH /manage/v1/api-keys/{id}", { ...options, path: { id }, body }),
-  /** A new text for the key; the old one works for `grace_seconds` more, and ends at once without them. */
+  /** Replaces the key's text. The old one works for another `grace_seconds`; without them it ends at once. */
   rotate: (
     id: string,
     body: BodyOf<"POST /manage/v1/api-keys/{id}/rotate"> = {},
@@ -47,7 +47,7 @@ export const apiKeysOf = (api: Requests) => ({
 
 /** docs/reference/webhooks.md#endpoints */
 export const webhookEndpointsOf = (api: Requests) => ({
-  /** The answer has `secret`, shown in full this once. */
+  /** The response contains `secret` in full, only this once. */
   create: (body: BodyOf<"POST /manage/v1/webhook-endpoints">, options: WriteOptions = {}) =>
     api.request("POST /manage/v1/webhook-endpoints", { ...options, body }),
   get: (id: string, options: RequestOptions = {}) =>
@@ -61,13 +61,13 @@ export const webhookEndpointsOf = (api: Requests) => ({
   ) => api.request("PATCH /manage/v1/webhook-endpoints/{id}", { ...options, path: { id }, body }),
   delete: (id: string, options: RequestOptions = {}) =>
     api.request("DELETE /manage/v1/webhook-endpoints/{id}", { ...options, path: { id } }),
-  /** A new `secret`; for 24 hours deliveries are signed with the old one too. */
+  /** Replaces `secret`; for 24 hours deliveries are also signed with the old one. */
   rotate: (id: string, options: WriteOptions = {}) =>
     api.request("POST /manage/v1/webhook-endpoints/{id}/rotate", { ...options, path: { id } }),
   /** Sends a synthetic `task.succeeded`. */
   test: (id: string, options: WriteOptions = {}) =>
     api.request("POST /manage/v1/webhook-endpoints/{id}/test", { ...options, path: { id } }),
-  /** Sends all again that failed or were skipped since a time, 1,000 a call. */
+  /** Resends all deliveries that failed or were skipped since a time, 1,000 per call. */
   recover: (
     id: string,
     body: BodyOf<"POST /manage/v1/webhook-endpoints/{id}/recover">,
@@ -80,10 +80,10 @@ export const webhookEndpointsOf = (api: Requests) => ({
     })
 })
 
-/** Of the webhooks of tasks. docs/reference/webhooks.md#webhook-of-a-task */
+/** The secret of task webhooks. docs/reference/webhooks.md#webhook-of-a-task */
 export const webhookSecretOf = (api: Requests) => ({
   get: (options: RequestOptions = {}) => api.request("GET /manage/v1/webhook-secret", options),
-  /** A new `secret`, shown in full this once; for 24 hours the old one signs too. */
+  /** Replaces `secret` and returns it in full, only this once; for 24 hours the old one also signs. */
   rotate: (options: WriteOptions = {}) =>
     api.request("POST /manage/v1/webhook-secret/rotate", options)
 })
@@ -94,13 +94,13 @@ export const webhookDeliveriesOf = (api: Requests) => ({
     api.request("GET /manage/v1/webhook-deliveries/{id}", { ...options, path: { id } }),
   list: (filter?: FilterOf<"GET /manage/v1/webhook-deliveries">, options?: RequestOptions) =>
     api.list("GET /manage/v1/webhook-deliveries", filter, options),
-  /** Six new attempts under the same id. docs/reference/webhooks.md#redelivery */
+  /** Makes six new attempts under the same id. docs/reference/webhooks.md#redelivery */
   redeliver: (id: string, options: WriteOptions = {}) =>
     api.request("POST /manage/v1/webhook-deliveries/{id}/redeliver", {
       ...options,
       path: { id }
     }),
-  /** All that match, 1,000 a call. */
+  /** Redelivers all that match, 1,000 per call. */
   redeliverAll: (
     body: BodyOf<"POST /manage/v1/webhook-deliveries/redeliver">,
     options: WriteOptions = {}
@@ -121,7 +121,7 @@ export const usageOf = (api: Requests) => ({
     api.list("GET /manage/v1/usage", filter, options)
 })
 
-/** Models with prices and bodies. docs/catalog.md#price-rows */
+/** Models with their prices and request schemas. docs/catalog.md#price-rows */
 export const modelsOf = (api: Requests) => ({
   list: (filter?: FilterOf<"GET /manage/v1/models">, options?: RequestOptions) =>
     api.list("GET /manage/v1/models", filter, options)

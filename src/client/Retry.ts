@@ -1,13 +1,13 @@
 /** A failed attempt of a request. */
 export interface FailedAttempt {
   /**
-   * Whether the request may be sent twice: it reads, sets or removes, or it carries an idempotency key that its
-   * route keeps.
+   * Whether the request may be sent twice: it reads, sets or removes, or its route supports idempotency keys and it
+   * has one.
    */
   readonly isRepeatable: boolean
-  /** HTTP status; 0 when there was no whole response. */
+  /** HTTP status; 0 without a complete response. */
   readonly status: number
-  /** An earlier attempt under the same idempotency key had no response, and may be under way. */
+  /** An earlier attempt with the same idempotency key got no response and may still be running. */
   readonly isUnderWay: boolean
   /** Seconds. */
   readonly retryAfter: number | undefined
@@ -19,12 +19,12 @@ export interface FailedAttempt {
 const backoffFirst = 500
 const backoffMax = 8000
 
-/** Seconds; a longer `Retry-After` is the caller's affair. */
+/** Seconds; a longer `Retry-After` is left to the caller. */
 export const retryAfterMax = 60
 
 /**
- * Whether a request that failed is sent again. What is not repeatable never is: a request that may have bought
- * something is repeated only where the gateway knows the repeat. ADR 0218
+ * Whether to resend a failed request. A request that is not repeatable is never resent: one that may have bought
+ * something is repeated only if the gateway recognizes the repeat. ADR 0218
  */
 export const isRetried = ({
   isFinal,
@@ -38,7 +38,7 @@ export const isRetried = ({
   return isTransient(status, isUnderWay)
 }
 
-/** Whether the same request may come to something else later. */
+/** Whether the same request may have a different outcome later. */
 export const isTransient = (status: number, isUnderWay: boolean): boolean =>
   status === 0 ||
   status === 408 ||

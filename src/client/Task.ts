@@ -3,17 +3,17 @@ import { builtInModels } from "./schema.ts"
 import type { ModelInputs, TaskError, TaskResult } from "./schema.ts"
 
 /**
- * A model of the built-in catalog by its name, or any model as `vendor/model`, whose path ends in `generation`,
- * or as `vendor/model/edit`.
+ * The name of a model in the built-in catalog, or any model as `vendor/model` (its path ends in `generation`) or
+ * `vendor/model/edit`.
  */
 export type ModelName = keyof ModelInputs | (`${string}/${string}` & {})
 
-/** The body of a create: typed for models of the built-in catalog, open for others. */
+/** The body of a create: typed for models in the built-in catalog, any object for others. */
 export type InputOf<Model extends ModelName> = Model extends keyof ModelInputs
   ? ModelInputs[Model]
   : Readonly<Record<string, unknown>>
 
-/** What names a task; items of `tasks.list()` do too. Plain data: keep it where the order is kept. */
+/** Identifies a task; items of `tasks.list()` do too. Plain data: store it with your order. */
 export interface TaskRef {
   readonly id: string
   readonly vendor: string
@@ -21,33 +21,33 @@ export interface TaskRef {
   readonly action: "generation" | "edit" | "responses"
 }
 
-/** A task as it stood. docs/reference/tasks.md#result */
+/** The state of a task at one time. docs/reference/tasks.md#result */
 export interface Task extends TaskRef {
   readonly status: "pending" | "processing" | "completed" | "failed"
   /** ISO 8601. */
   readonly created_at: string
   readonly updated_at: string
-  /** Only when `status` is `failed`. */
+  /** Present only when `status` is `failed`. */
   readonly error?: TaskError
-  /** URLs, valid for 24 hours; empty unless `status` is `completed` and the model makes them. */
+  /** URLs, valid for 24 hours; empty unless `status` is `completed` and the model generates images. */
   readonly images: ReadonlyArray<string>
   readonly videos: ReadonlyArray<string>
   readonly audios: ReadonlyArray<string>
-  /** As the create gave it. */
+  /** As sent with the create. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Credits that are held, or were charged; absent in what a stream brings. */
+  /** Credits held or charged; absent from tasks that come from a stream. */
   readonly cost?: string
-  /** The simulator runs the task. */
+  /** Whether the simulator runs the task. */
   readonly sandbox: boolean
 }
 
-/** Where a model is, without an id. */
+/** The vendor, model and action of a model name. */
 export const placeOf = (name: string): Omit<TaskRef, "id"> => {
   if (isBuiltIn(name)) return { model: name, ...builtInModels[name] }
   const [vendor = "", model = "", action = "generation", ...others] = name.split("/")
   const isAction = action === "generation" || action === "edit"
   if (vendor === "" || model === "" || !isAction || others.length > 0) {
-    throw new TypeError(`"${name}" is no built-in model; give others as vendor/model`)
+    throw new TypeError(`"${name}" is not a built-in model; name others as vendor/model`)
   }
   return { vendor, model, action }
 }
@@ -65,7 +65,7 @@ export const isEnded = ({ status }: Task): boolean => status === "completed" || 
 const isResult = (body: unknown): body is TaskResult =>
   typeof body === "object" && body !== null && "task_info" in body
 
-/** `X-Service-Cost`, whatever the service is called. */
+/** The value of a header such as `X-Service-Cost`, whatever the service is called. */
 export const serviceHeader = (headers: Headers, name: string): string | undefined => {
   for (const [header, value] of headers) {
     if (header.startsWith("x-") && header.endsWith(`-${name}`)) return value
@@ -91,7 +91,7 @@ export const taskOf = (
     vendor,
     model,
     action,
-    // The response to a create has none
+    // The response to a create may have no status
     status: info.status ?? "pending",
     created_at: info.created_at,
     updated_at: info.updated_at,

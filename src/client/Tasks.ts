@@ -11,11 +11,11 @@ import type { ClientRequest, RequestOptions } from "./Transport.ts"
 
 /** A task as its create returned it. */
 export interface CreatedTask extends Task {
-  /** Under which it was created: the same create with it returns this task, for 24 hours. */
+  /** The key of the create: for 24 hours, the same create with this key returns this task. */
   readonly idempotencyKey: string
-  /** The task was there already: an earlier create under the same key had made it. */
+  /** The task already existed: an earlier create with the same key created it. */
   readonly replayed: boolean
-  /** Credits that were available after the hold. */
+  /** Credits available after the hold. */
   readonly balance?: string
 }
 
@@ -25,15 +25,18 @@ export interface CreateOptions extends WriteOptions {
 }
 
 export interface WaitOptions extends RequestOptions {
-  /** Milliseconds for the whole; then `TimeoutError`, and the task goes on. Unbounded unless given: the gateway ends every task by `TASK_DEADLINE`. */
+  /**
+   * Milliseconds in total. Then the call rejects with `TimeoutError` and the task continues. Default: none, because
+   * the gateway ends every task by `TASK_DEADLINE`.
+   */
   readonly deadline?: number | undefined
-  /** Gets the task at each move that is seen, the last one too. */
+  /** Called with the task at each observed change of state, including the last. */
   readonly onProgress?: ((task: Task) => void) | undefined
-  /** Polls from the beginning, without a stream. */
+  /** Polls instead of opening a stream. */
   readonly poll?: boolean | undefined
 }
 
-/** Seconds between polls where the response does not say. docs/reference/tasks.md#polling */
+/** Seconds between polls when the response has no `Retry-After`. docs/reference/tasks.md#polling */
 const pollSeconds = 2
 
 /** Generation jobs. docs/reference/tasks.md */
@@ -47,9 +50,9 @@ export class Tasks {
   }
 
   /**
-   * Creates a task, which is paid. Sent again by the client it is the same task, because each call has an
-   * `Idempotency-Key`. After `ConnectionError` or `ServerError` it is unknown whether there is a task: call
-   * again with the error's `idempotencyKey`.
+   * Creates a task, which costs credits. A retry by the client returns the same task, because each call has an
+   * `Idempotency-Key`. After `ConnectionError` or `ServerError` it is unknown whether the task exists: call again
+   * with the error's `idempotencyKey`.
    */
   async create<Model extends ModelName>(
     model: Model,
@@ -80,7 +83,7 @@ export class Tasks {
     }
   }
 
-  /** What a create would cost; nothing is made. docs/reference/tasks.md#dry-run */
+  /** Returns what a create would cost; creates nothing. docs/reference/tasks.md#dry-run */
   async quote<Model extends ModelName>(
     model: Model,
     body: InputOf<Model>,
@@ -97,14 +100,14 @@ export class Tasks {
     return reply.body.quote
   }
 
-  /** The task as it stands; a failed one is no error here. */
+  /** Gets the current state of the task; a failed task is not an error here. */
   async get(task: TaskRef, options: RequestOptions = {}): Promise<Task> {
     return (await this.#poll(task, options)).polled
   }
 
   /**
-   * The task as it stands and at each further move that is seen, up to its end: by its event stream, or polled at
-   * the pace of `Retry-After` where no stream comes through. A failed task is no error here.
+   * Yields the task now and after each observed change of state, until it ends. Uses the event stream; if no stream
+   * gets through, polls at the pace of `Retry-After`. A failed task is not an error here.
    */
   async *watch(
     task: TaskRef,
@@ -120,7 +123,7 @@ export class Tasks {
         seen = streamed.status
         if (isEnded(streamed)) return
       }
-      // A stream that brings nothing is held back by something in between
+      // If a stream delivers nothing, something in between is buffering it
       streams = isStreamed
       const { polled, retryAfter } = await this.#poll(task, options)
       if (polled.status !== seen) yield polled
@@ -131,8 +134,8 @@ export class Tasks {
   }
 
   /**
-   * The task when it is completed. Rejects with `TaskFailedError`, with `TimeoutError`, or with the reason of the
-   * signal; after the last two the task goes on, and may be waited for again.
+   * Waits until the task is completed. Rejects with `TaskFailedError`, with `TimeoutError`, or with the reason of the
+   * signal; after the last two the task continues, and you may wait for it again.
    */
   async wait(task: TaskRef, options: WaitOptions = {}): Promise<Task> {
     const { deadline: timeout, onProgress, ...others } = options
@@ -153,7 +156,10 @@ export class Tasks {
     throw new TaskFailedError({ status: 200, code, title, detail }, ended)
   }
 
-  /** Creates a task and waits for it; `onProgress` gets it first as it was created. The deadline counts from the beginning. */
+  /**
+   * Creates a task and waits for it; `onProgress` is first called with the created task. The deadline includes the
+   * create.
+   */
   async run<Model extends ModelName>(
     model: Model,
     body: InputOf<Model>,
@@ -167,7 +173,7 @@ export class Tasks {
     return this.wait(created, {
       ...others,
       deadline: deadline === undefined ? undefined : start + deadline - clock.now(),
-      // The first that the stream brings is mostly the one of the create
+      // The first task of the stream usually has the state that the create returned
       onProgress: (task) => {
         if (task.status !== created.status) onProgress?.(task)
       }
@@ -175,8 +181,8 @@ export class Tasks {
   }
 
   /**
-   * Ends the task: failed with code 4004, its hold released. `ConflictError` when it had ended otherwise. A task
-   * that was cancelled already is returned as it is.
+   * Cancels the task: it fails with code 4004 and its hold is released. Rejects with `ConflictError` if the task had
+   * ended in another way; returns a task that was already cancelled.
    */
   async cancel(task: TaskRef, options: RequestOptions = {}): Promise<Task> {
     try {
@@ -198,7 +204,7 @@ export class Tasks {
     return this.#requests.list("GET /manage/v1/tasks", filter, options)
   }
 
-  /** A task with its body, moves, vendor attempts, ledger entries and deliveries; needs scope `manage`. */
+  /** A task with its body, changes of state, vendor attempts, ledger entries and deliveries; needs scope `manage`. */
   timeline(id: string, options: RequestOptions = {}): Promise<TaskTimeline> {
     return this.#requests.request("GET /manage/v1/tasks/{id}", { ...options, path: { id } })
   }
@@ -212,7 +218,7 @@ export class Tasks {
     }
   }
 
-  /** The tasks of the event stream, up to where it ends or breaks. */
+  /** The tasks of the event stream until it ends or breaks off. */
   async *#stream(ref: TaskRef, options: RequestOptions): AsyncGenerator<Task> {
     const { transport } = this.#requests
     const request = { ...requestOf("GET", ref), ...options }
@@ -236,8 +242,8 @@ const requestOf = (method: "GET" | "DELETE", task: TaskRef): ClientRequest => ({
 
 const lateDetails = (deadline: number | undefined) => ({
   status: 0,
-  title: "The task has not ended in time",
-  detail: `${deadline} ms are over; it goes on`
+  title: "The task did not end in time",
+  detail: `${deadline} ms have passed; the task continues`
 })
 
 const isQuote = (body: unknown): body is Quote =>

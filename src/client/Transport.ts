@@ -3,32 +3,32 @@ import type { ClientClock } from "./Clock.ts"
 import { ConnectionError, errorOf, GatewayError } from "./Errors.ts"
 import { isRetried, isTransient, retryDelay } from "./Retry.ts"
 
-/** What a client, and in its place any request, may be given. */
+/** Settings of a client, each of which a request may override. */
 export interface RequestOptions {
-  /** Ends the request; it rejects with the signal's reason. What a create did by then is unknown. */
+  /** Aborts the request, which rejects with the signal's reason. Whether an aborted create took effect is unknown. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds for each attempt, 60,000 unless given. */
+  /** Milliseconds for each attempt; default 60,000. */
   readonly timeout?: number | undefined
-  /** How often the request is sent again, 4 unless given; only what cannot do anything twice. ADR 0218 */
+  /** Most retries, default 4; a request that could take effect twice is not retried. ADR 0218 */
   readonly maxRetries?: number | undefined
 }
 
 export interface ClientRequest extends RequestOptions {
   readonly method: string
-  /** With its query, without the address of the gateway. */
+  /** Includes the query, but not the address of the gateway. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The same bytes on each attempt. */
   readonly body?: string | undefined
   readonly idempotencyKey?: string | undefined
-  /** Whether it may be sent twice; a POST may only with a key that its route keeps. */
+  /** Whether it may be sent twice; a POST needs an idempotency key and a route that supports it. */
   readonly isRepeatable: boolean
 }
 
 export interface Reply {
   readonly status: number
   readonly headers: Headers
-  /** Parsed JSON, another text, or `undefined` when there is none. */
+  /** Parsed JSON, other text, or `undefined` without a body. */
   readonly body: unknown
 }
 
@@ -48,7 +48,7 @@ type Attempt =
   | { readonly reply: Reply; readonly error?: never; readonly isFinal?: never }
   | { readonly reply?: never; readonly error: GatewayError; readonly isFinal: boolean }
 
-/** What a failed `fetch` says, and what is behind it: Node has the code of the system there. */
+/** The message of a failed `fetch` and of its cause, in which Node puts the system's error code. */
 const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ""
@@ -63,7 +63,7 @@ const bodyOf = async (response: Response): Promise<unknown> => {
 
 const removed: Reply = { status: 204, headers: new Headers(), body: undefined }
 
-/** Sends requests, and sends them again where that cannot do anything twice. */
+/** Sends requests, and retries those that cannot take effect twice. */
 export class Transport {
   readonly clock: ClientClock
   readonly #options: TransportOptions
@@ -74,14 +74,14 @@ export class Transport {
   }
 
   /**
-   * The whole reply of a success; rejects with a `GatewayError`, or with the reason of the signal. Of a header that
-   * cannot be sent: `TypeError`.
+   * Returns the complete response of a success. Rejects with a `GatewayError`, with the reason of the signal, or with
+   * a `TypeError` for an invalid header.
    */
   async send(request: ClientRequest): Promise<Reply> {
     this.#checkHeaders(request)
     const { idempotencyKey, isRepeatable, method } = request
     const { maxRetries, signal } = this.settings(request)
-    // What an earlier attempt has done is not known
+    // Whether an earlier attempt took effect is unknown
     let isUnclear = false
     for (let retry = 0; ; retry += 1) {
       const { error, isFinal, reply } = await this.#attempt(request)
@@ -102,8 +102,8 @@ export class Transport {
   }
 
   /**
-   * A success whose body is not read yet, such as a stream; sent once. The time-out is that of its headers. Rejects as
-   * `send` does.
+   * Returns a success with an unread body, such as a stream; sends once. The timeout applies to the headers. Rejects
+   * as `send` does.
    */
   async open(request: ClientRequest, closing: AbortSignal): Promise<Response> {
     this.#checkHeaders(request)
@@ -133,7 +133,7 @@ export class Transport {
     return bounded(bounds, (ended) => this.clock.sleep(milliseconds, ended))
   }
 
-  /** Of a request, else of the client. */
+  /** The settings of a request, with the client's as defaults. */
   settings(options: RequestOptions) {
     const { defaults } = this.#options
     return {
@@ -171,7 +171,7 @@ export class Transport {
 
   #within<A>(request: ClientRequest, work: (signal: AbortSignal) => Promise<A>): Promise<A> {
     const { signal, timeout } = this.settings(request)
-    const late = () => this.#lost(request, `none within ${timeout} ms`)
+    const late = () => this.#lost(request, `no response within ${timeout} ms`)
     return bounded({ clock: this.clock, signal, timeout, late }, work)
   }
 
@@ -185,7 +185,10 @@ export class Transport {
     return headers
   }
 
-  /** Else `fetch` would refuse them at each attempt, as it does where there is no connection. */
+  /**
+   * Rejects invalid headers before the first attempt: the error of `fetch` looks like a lost connection and would be
+   * retried.
+   */
   #checkHeaders(request: ClientRequest): Headers {
     return new Headers(this.#headersOf(request))
   }
@@ -195,7 +198,7 @@ export class Transport {
     return fetch(`${baseUrl}${request.path}`, {
       method: request.method,
       headers: this.#headersOf(request),
-      // A redirect would take the key elsewhere
+      // A redirect would send the key to another host
       redirect: "manual",
       signal,
       ...(request.body === undefined ? {} : { body: request.body })
@@ -207,7 +210,7 @@ export class Transport {
     return new ConnectionError(
       {
         status: 0,
-        title: `No response of ${host}`,
+        title: `No response from ${host}`,
         detail: why,
         idempotencyKey: request.idempotencyKey
       },

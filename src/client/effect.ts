@@ -12,22 +12,22 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type { ClientError } from "./Errors.ts"
 
-/** An interrupted Effect aborts its request; a task goes on. */
+/** An interrupted Effect aborts its request; the task continues. */
 type Options<Given> = Omit<Given, "signal">
 
 export interface EffectClientOptions {
   readonly baseUrl: string
   readonly apiKey: Redacted.Redacted
-  /** Milliseconds for an attempt, 60,000 unless given. */
+  /** Milliseconds for each attempt; default 60,000. */
   readonly timeout?: number | undefined
-  /** 4 unless given. */
+  /** Default: 4. */
   readonly maxRetries?: number | undefined
   readonly serviceName?: string | undefined
 }
 
 const isClientError = (error: unknown): error is ClientError => error instanceof GatewayError
 
-/** Its errors; a mistake of the program, such as a model that is no path, is a defect. */
+/** Fails with the client's errors; a programming error, such as a malformed model name, is a defect. */
 const fromPromise = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ClientError> =>
   Effect.callback((resume, signal) => {
     work(signal).then(
@@ -53,7 +53,7 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
     random: () => random.nextDoubleUnsafe()
   })
 
-  /** Any use of the Promise API: its errors, and its requests end with the Effect. */
+  /** Calls the Promise API: fails with its errors, and aborts its requests when the Effect is interrupted. */
   const use = <A>(work: (client: Client) => Promise<A>): Effect.Effect<A, ClientError> =>
     fromPromise((signal) => work(client.with({ signal })))
 
@@ -88,7 +88,7 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
     use,
     tasks: tasksOf(client, use, streamOf),
     events: {
-      /** Events as webhooks deliver them, without end; a connection that was lost goes on where it was. */
+      /** Events as webhooks deliver them, without end; a lost connection resumes where it broke off. */
       listen: (options?: Options<ListenOptions>) =>
         streamed(client, ({ events }) => events.listen(options))
     },
@@ -120,7 +120,7 @@ const methodOf = (methods: AnyMethods, name: string) => {
   return method
 }
 
-/** The names of the methods that list. */
+/** The names of the methods that return lists. */
 type ListsOf<Methods> = {
   [Name in keyof Methods]: Methods[Name] extends (...args: never) => List<unknown> ? Name : never
 }[keyof Methods]
@@ -129,7 +129,7 @@ type WithoutSignal<Args> = {
   [I in keyof Args]: "signal" extends keyof NonNullable<Args[I]> ? Omit<Args[I], "signal"> : Args[I]
 }
 
-/** The methods of a resource as Effects, and as Streams of what they list. */
+/** The methods of a resource as Effects, and those that return lists as Streams. */
 type AsEffects<Methods> = {
   readonly [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Answer
     ? (
@@ -145,7 +145,7 @@ type AsEffects<Methods> = {
 type Use = <A>(work: (client: Client) => Promise<A>) => Effect.Effect<A, ClientError>
 type StreamOf = <Item>(list: (client: Client) => List<Item>) => Stream.Stream<Item, ClientError>
 
-/** What the Promise API yields; the connection ends with the Stream. */
+/** The values that the Promise API yields; the connection closes with the Stream. */
 const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>) =>
   Stream.suspend(() => {
     const closing = new AbortController()
@@ -185,7 +185,7 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
     body: InputOf<Model>,
     options?: Options<CreateOptions & WaitOptions>
   ) => use(({ tasks }) => tasks.run(model, body, options)),
-  /** The task as it stands and at each further move, up to its end. */
+  /** The task now and after each change of state, until it ends. */
   watch: (task: TaskRef, options?: Parameters<Client["tasks"]["watch"]>[1]) =>
     streamed(client, ({ tasks }) => tasks.watch(task, options)),
   cancel: (task: TaskRef, options?: Options<RequestOptions>) =>
@@ -197,10 +197,11 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
 })
 
 /**
- * A gateway, by one key. Time and chance are those of Effect, requests go by `FetchHttpClient.Fetch`.
+ * A client of a gateway with one key. Uses Effect's clock and random numbers, and `FetchHttpClient.Fetch` for
+ * requests.
  *
- *     const client = yield* GatewayClient
- *     const task = yield* client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
+ * const client = yield* GatewayClient
+ * const task = yield* client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
  */
 export class GatewayClient extends Context.Service<
   GatewayClient,
@@ -209,7 +210,7 @@ export class GatewayClient extends Context.Service<
   static readonly layer = (options: EffectClientOptions) =>
     Layer.effect(GatewayClient, make(options))
 
-  /** By `GATEWAY_URL` and `GATEWAY_API_KEY`. */
+  /** Reads `GATEWAY_URL` and `GATEWAY_API_KEY`. */
   static readonly layerConfig = Layer.effect(
     GatewayClient,
     Effect.flatMap(

@@ -1,4 +1,7 @@
-/** `generation-gateway/client`: a gateway from any JavaScript, without a dependency. docs/client.md */
+/**
+ * `generation-gateway/client`: a client of the gateway for any JavaScript runtime, without dependencies.
+ * docs/client.md
+ */
 export { GatewayClient } from "./GatewayClient.ts"
 export type { ClientOptions } from "./GatewayClient.ts"
 export type { ClientClock } from "./Clock.ts"
@@ -24,5 +27,5 @@ export type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
 export type { CreatedTask, CreateOptions, WaitOptions } from "./Tasks.ts"
 export type { RequestOptions } from "./Transport.ts"
 export type { Media } from "./schema.ts"
-/** What the API takes and returns: `Api.Wallet`, `Api.TextToImageMax`. */
+/** The types of the API's bodies and responses: `Api.Wallet`, `Api.TextToImageMax`. */
 export type * as Api from "./schema.ts"

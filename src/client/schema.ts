@@ -1,16 +1,16 @@
-/* Made from schema/openapi.json by `npm run schema`. */
+/* Generated from schema/openapi.json by `npm run schema`. */
 /* oxlint-disable max-lines -- as long as the API */
 
 /**
- * What a media field of a body takes: a text as the API has it (a public URL, a data URI or Base64), or the
- * bytes themselves. docs/reference/models.md#media-in-bodies
+ * The values of a media field: a string as in the API (a public URL, a data URI or Base64), or the bytes themselves.
+ * docs/reference/models.md#media-in-bodies
  */
 export type Media = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>
 
 /** A page of a list. docs/reference/http.md#lists */
 export interface Page<T> {
   readonly data: ReadonlyArray<T>
-  /** What gives the next page as `cursor`; `null` after the last one. */
+  /** Pass it as `cursor` to get the next page; `null` on the last page. */
   readonly next_cursor: string | null
 }
 
@@ -990,7 +990,7 @@ export interface TextToVideoSpark {
   readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
 }
 
-/** All of the above, by name. */
+/** All schemas by name. */
 export interface Schemas {
   readonly TaskBatch: TaskBatch
   readonly TaskResult: TaskResult

@@ -25,7 +25,7 @@ export const Candidate = Schema.Struct({
   model: Schema.String,
   /** The task's price with this model; null if the model is not a candidate and has no price. */
   price: Schema.NullOr(Schema.BigIntFromString.pipe(Schema.decodeTo(Credits))),
-  /** Null if the model was not skipped so far. */
+  /** Null if the model has not been skipped. */
   skipped: Schema.NullOr(
     Schema.Struct({
       reason: SkipReason,

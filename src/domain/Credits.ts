@@ -49,7 +49,10 @@ const decimal = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/
 
 const max = balanceCreditsMax * microPerCredit
 
-/** The largest amount to ask a wallet for: more than it can hold, so that a larger amount is refused in the same way. */
+/**
+ * Caps an amount requested from a wallet just above what a wallet can hold, so that every larger amount is refused in
+ * the same way.
+ */
 export const bounded = (amount: bigint): Credits => make(amount > max ? max + 1n : amount)
 
 /** Reads a decimal string of credits with up to six decimals. */

@@ -14,7 +14,7 @@ export const EventType = Schema.Literals([
 ])
 export type EventType = typeof EventType.Type
 
-/** The events of the ledger, which the stream of a user's events follows. docs/reference/http.md#events-of-a-user */
+/** Events of the ledger, which a user's event stream follows. docs/reference/http.md#events-of-a-user */
 export const StreamedEventType = EventType.pick([
   "task.created",
   "task.succeeded",

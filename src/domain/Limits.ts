@@ -82,9 +82,12 @@ export const webhookUrlCharactersMax = 2048
 export const webhookDescriptionCharactersMax = 200
 export const filterModelsMax = 100
 export const filterModelCharactersMax = 200
-/** Without a success for so long, an endpoint's user is told. docs/reference/webhooks.md#failing-endpoints */
+/**
+ * An endpoint that has had no success for this long is reported to its user.
+ * docs/reference/webhooks.md#failing-endpoints
+ */
 export const webhookFailingHours = 24
-/** How often failing endpoints are looked for, and how many at once. */
+/** How often a process scans for failing endpoints, and the most that one scan reports. */
 export const webhookFailingSeconds = 300
 export const webhookFailingMax = 100
 export const webhookHealth = { attemptsMax: 20, days: 7 }
@@ -159,7 +162,10 @@ export const callRescueSeconds = 5
 
 /** A larger difference between the clocks of a process and of the database is logged. */
 export const clockSkewSecondsMax = 2
-/** Ledger entries of a time are searched this far around it, because the clocks of processes may differ. */
+/**
+ * A search for ledger entries at a given time covers this much before and after it, because the clocks of processes
+ * may differ.
+ */
 export const ledgerSkewMinutes = 1
 
 /**
@@ -171,10 +177,10 @@ export const resultBytesMax = 256 * 1024 * 1024
 /** Largest response of a language model that is stored. docs/reference/background.md#result */
 export const responseBytesMax = 4 * 1024 * 1024
 
-/** Of a request for a response in the background, without its `input`: the vendor repeats it in the response. */
+/** Largest request for a background response, without its `input`: the vendor repeats the request in the response. */
 export const responseSettingsBytesMax = 1024 * 1024
 
-/** A longer member of a request is not shown before the vendor shows it. */
+/** Until the vendor responds, longer members of a request are left out of the displayed response. */
 export const responseShownBytesMax = 16 * 1024
 
 /** docs/reference/tasks.md#waiting */
@@ -187,12 +193,12 @@ export const taskRecheckSeconds = 1
 export const eventStreamHeartbeatSeconds = 15
 
 /**
- * Retention of the delivery log and of receipts of calls, without `LOG_RETENTION` (ADR 0053).
+ * Default of `LOG_RETENTION`: retention of the delivery log and of call receipts (ADR 0053).
  * docs/reference/requirements.md#r-limit-8
  */
 export const deliveryLogDays = 30
 
-/** Retention of the audit log, without `AUDIT_RETENTION`. docs/reference/audit.md#how-long-it-is-kept */
+/** Default of `AUDIT_RETENTION`: retention of the audit log. docs/reference/audit.md#how-long-it-is-kept */
 export const auditDays = 365
 
 /** Bounds of all retention times: whole days are dropped, and a hundred years end before year 9999. */
@@ -299,7 +305,7 @@ export const sourceCharactersMax = 500
 /** How often a process records its vendor accounts (ADR 0186). */
 export const accountKeepSeconds = 10
 
-/** After this time no process has the account any more: several times the interval. */
+/** After this time no process uses the account; several recording intervals. */
 export const accountLeftSeconds = 30
 
 /** The key of such an account is kept this long, because a paused process may still use it. */

@@ -87,9 +87,9 @@ export interface AccountSetting {
   readonly key: Redacted.Redacted
   /** Absolute, without a trailing slash. */
   readonly baseUrl: string
-  /** Of passthrough calls; absent: `bearer`. */
+  /** How passthrough calls send the key; absent: `bearer`. */
   readonly auth?: KeyScheme
-  /** The base is not the operator's own word: only public addresses are connected to. */
+  /** The base did not come from the operator's configuration, so only public addresses are allowed. */
   readonly guarded?: boolean
   /** Share of new work, a positive integer. */
   readonly weight: number
@@ -97,7 +97,7 @@ export interface AccountSetting {
   readonly concurrent?: number
   /** Polls per second, over all processes; absent: the vendor's default. */
   readonly polls?: number
-  /** Of a DashScope account; absent: derived from the host of `baseUrl`, if it is the vendor's. */
+  /** Region of a DashScope account; absent: derived from the host of `baseUrl`, if it is the vendor's. */
   readonly region?: Region
   /** Where fal publishes the keys that sign its callbacks; absent: fal's default. */
   readonly jwksUrl?: string

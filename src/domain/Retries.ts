@@ -7,7 +7,7 @@ import { Schedule } from "effect"
 
 const storeRetryMillisMax = 5000
 
-/** Waits while the store is away: from 100 ms, twice as long each time, 5 s at most. */
+/** Waits while the store is unavailable: from 100 ms, twice as long each time, 5 s at most. */
 export const storeRetries = Schedule.min([
   Schedule.exponential("100 millis"),
   Schedule.spaced(storeRetryMillisMax)
@@ -17,7 +17,7 @@ export const storeRetries = Schedule.min([
 export const storeRetryMillis = (failures: number): number =>
   Math.min(storeRetryMillisMax, 50 * 2 ** failures)
 
-/** A statement that lost a deadlock, or whose snapshot was too old: at once, because nothing of it was done. */
+/** A statement that lost a deadlock, or whose snapshot was too old, is retried at once: it has changed nothing. */
 export const deadlockRetries = { times: 3 }
 
 /** A transaction on a connection that has lost its statements: each try finds at least one such connection. */
@@ -32,14 +32,14 @@ export const lockedTableRetries = Schedule.min([
   Schedule.spaced("30 seconds")
 ])
 
-/** A process of a command that died so many times soon after its start. */
+/** Pause before a command restarts a process that has died this many times soon after its start. */
 export const restartMillis = (failures: number): number =>
   Math.min(30_000, 1000 * 2 ** Math.max(0, failures - 1))
 
-/** A request of the artifact bucket. */
+/** A request to the artifact bucket. */
 export const bucketRetries = { times: 2, schedule: Schedule.exponential("200 millis") }
 
-/** An artifact while its store is away. */
+/** Reads of an artifact while its store is unavailable. */
 export const artifactRetries = Schedule.spaced("5 seconds")
 
 /** A new result may not be on every host of the vendor yet. */

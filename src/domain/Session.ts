@@ -9,7 +9,7 @@ export type SignInMethod = typeof SignInMethod.Type
 /** A session that has not ended. */
 export interface Session {
   readonly id: SessionId
-  /** Null: the operator. */
+  /** Null for the operator. */
   readonly userId: UserId | null
   readonly email: string | null
   readonly name: string | null

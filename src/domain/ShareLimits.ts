@@ -1,9 +1,9 @@
 /** Limits of resources that a process divides among its callers. docs/reference/keys-and-limits.md#shares */
 
 /**
- * Concurrent media downloads in one process, which bounds their memory (ADR 0040). One user gets at most this part,
- * so that other users' downloads never wait for it, and this many that wait; its other tasks are retried after
- * this time.
+ * Concurrent media downloads in one process; the limit bounds their memory (ADR 0040). One user gets at most this
+ * share, so that its downloads never block those of other users, and at most this many waiting downloads; its further
+ * tasks are retried after this time.
  */
 export const mediaDownloadsMax = 16
 export const mediaDownloadsShareMax = 0.75
@@ -29,7 +29,7 @@ export const submitMediaWaitingMax = 100
 export const openResponsesMax = 2000
 export const openResponsesShareMax = 0.25
 
-/** The part of a limit for one of so many processes of a command, which bound the same machine. At least 1. */
+/** The share of a limit that one process gets when a command runs several on the same machine. At least 1. */
 export const ofProcess = (limit: number, processes: number): number =>
   Math.max(1, Math.floor(limit / processes))
 

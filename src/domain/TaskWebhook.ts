@@ -4,7 +4,7 @@ import { Schema } from "effect"
 export const TaskEventType = Schema.Literals(["task.created", "task.succeeded", "task.failed"])
 export type TaskEventType = typeof TaskEventType.Type
 
-/** What a task's webhook gets when its create names no events. */
+/** The events that a task's webhook gets when its create names none. */
 export const outcomeEvents: ReadonlyArray<TaskEventType> = ["task.succeeded", "task.failed"]
 
 /** Where the events of one task are sent. docs/reference/webhooks.md#webhook-of-a-task */

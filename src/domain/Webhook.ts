@@ -59,11 +59,13 @@ export const FindingCode = Schema.Literals([
 ])
 export type FindingCode = typeof FindingCode.Type
 
-/** Of which tasks an endpoint gets events; a member that is absent takes all. docs/reference/webhooks.md#filters */
+/**
+ * Selects the tasks whose events an endpoint gets; an absent member matches all. docs/reference/webhooks.md#filters
+ */
 export const EndpointFilter = Schema.Struct({
-  /** Names in the paths of creates: of models or aliases. */
+  /** Names of models or aliases, as in the paths of creates. */
   models: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** Pairs that the task has too. */
+  /** Pairs that the task's metadata must contain. */
   metadata: Schema.optionalKey(Metadata)
 })
 export type EndpointFilter = typeof EndpointFilter.Type

@@ -41,25 +41,25 @@ export const clientTypes = (document: Json): string => {
     "Quote",
     ...bodies
   ])
-  return `/* Made from schema/openapi.json by \`npm run schema\`. */
+  return `/* Generated from schema/openapi.json by \`npm run schema\`. */
 /* oxlint-disable max-lines -- as long as the API */
 
 /**
- * What a media field of a body takes: a text as the API has it (a public URL, a data URI or Base64), or the
- * bytes themselves. docs/reference/models.md#media-in-bodies
+ * The values of a media field: a string as in the API (a public URL, a data URI or Base64), or the bytes themselves.
+ * docs/reference/models.md#media-in-bodies
  */
 export type Media = string | Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array>
 
 /** A page of a list. docs/reference/http.md#lists */
 export interface Page<T> {
   readonly data: ReadonlyArray<T>
-  /** What gives the next page as \`cursor\`; \`null\` after the last one. */
+  /** Pass it as \`cursor\` to get the next page; \`null\` on the last page. */
   readonly next_cursor: string | null
 }
 
 ${used.map((name) => declarationOf(name, asObject(schemas[name]), bodies.has(name))).join("\n\n")}
 
-/** All of the above, by name. */
+/** All schemas by name. */
 export interface Schemas {
 ${used.map((name) => `  readonly ${name}: ${name}`).join("\n")}
 }
