@@ -10,10 +10,10 @@ const pieceBytes = 16 * sliceBytes
 /** `\ud83d\ude00`: the longest character. */
 const characterBytesMax = 12
 
-/** So much of a text shows whether it is Base64: words are shorter. */
+/** This many bytes of a text show whether it is Base64: words are shorter. */
 const encodedBytes = 96
 
-/** A UTF-8 character has at most so many bytes after its first one. */
+/** A UTF-8 character has at most this many bytes after its first one. */
 const continuationBytesMax = 3
 
 /** The end of the UTF-8 character before `at`. Steps back by one character at most: the bytes may not be UTF-8. */
