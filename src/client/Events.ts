@@ -69,15 +69,13 @@ async function* listen(
   const { signal } = transport.settings(others)
   const seen: Array<string> = []
   let position = after
-  // Without a position, the stream resumes from the time of the last event
-  let from = since
   let retry = 0
   const onId = (id: string) => {
     position = id
     retry = 0
   }
   for (;;) {
-    const path = `/manage/v1/events${queryText({ events: types.join(","), since: from })}`
+    const path = `/manage/v1/events${queryText({ events: types.join(","), since })}`
     const headers = position === undefined ? {} : { "last-event-id": position }
     let retryAfter: number | undefined
     try {
@@ -86,9 +84,7 @@ async function* listen(
         const event = eventIn(text)
         if (seen.includes(event.id)) continue
         if (seen.push(event.id) > seenMax) seen.shift()
-        // A stream resumed by time begins with a repeated event, which does not count as progress
         retry = 0
-        if (position === undefined) from = event.created_at
         yield position === undefined ? event : { ...event, position }
       }
     } catch (error) {

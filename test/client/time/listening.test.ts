@@ -128,21 +128,7 @@ describe("a listener", () => {
     assert.deepStrictEqual(asked[0], "0 s task.created 17.4")
   })
 
-  it("goes on from the time of the last event at a gateway without positions", async () => {
-    const { asked, got, ids } = await heard(
-      [stream([block(undefined, 1)]), stream([block(undefined, 1), block(undefined, 2)])],
-      { types: ["task.failed"] }
-    )
-    assert.deepStrictEqual(ids, ["evt_1", "evt_2"])
-    assert.isUndefined(got[0]!.position)
-    assert.deepStrictEqual(asked, [
-      "0 s task.failed null",
-      "0.5 s task.failed null 2026-01-01T00:00:00.000Z",
-      "1 s task.failed null 2026-01-01T00:00:00.000Z"
-    ])
-  })
-
-  it("begins its waits anew with each event, also at a gateway without positions", async () => {
+  it("starts its back-off again with each event", async () => {
     const { asked, cuts } = await heard([
       lost,
       lost,
