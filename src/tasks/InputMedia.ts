@@ -8,7 +8,7 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { StoredBody } from "./creation/Offer.ts"
 import type { PricedCreate } from "./creation/TaskAcceptance.ts"
 
-/** Keeps the inline media of a body: all, or none. Fails with 1202 when the user keeps too many. */
+/** Stores the inline media of a body, all or none. Fails with 1202 if the user has stored too many. */
 export const storeInputs = (
   artifacts: Artifacts["Service"],
   userId: UserId,
@@ -24,7 +24,7 @@ export const storeInputs = (
     ).pipe(Effect.onError(() => Effect.ignore(artifacts.remove(stored))))
   })
 
-/** The same for several tasks: of all, or of none. */
+/** The same for several tasks, all or none. */
 const storeAllInputs = Effect.fnUntraced(function* (
   artifacts: Artifacts["Service"],
   userId: UserId,
@@ -44,8 +44,7 @@ const storeAllInputs = Effect.fnUntraced(function* (
 const placeholder = /^artifact:(\d+)$/u
 
 /**
- * Replaces inline media by artifact ids: a row holds references, never bytes.
- * docs/reference/models.md#stored-media
+ * Replaces inline media with artifact ids: a row holds references, never bytes. docs/reference/models.md#stored-media
  */
 export const withReferences = (
   { label }: TaskModel,
@@ -63,8 +62,8 @@ export const withReferences = (
 }
 
 /**
- * Stores the media of creates, and accepts these with references to them, without interruption. The media belong to
- * accepted tasks: those of refused ones are removed. If it is not known which they are, retention removes them.
+ * Stores the media of creates, then accepts the creates with references to them; uninterruptible. The media of
+ * refused tasks are removed. If the outcome is unknown, retention removes the unused media.
  */
 export const acceptWithInputs = <A extends { readonly outcome: { readonly _tag: string } }, E, R>(
   artifacts: Artifacts["Service"],

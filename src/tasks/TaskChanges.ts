@@ -3,11 +3,11 @@ import { TaskId } from "../domain/Ids.ts"
 import { Hints } from "../process/signals/Hints.ts"
 import { KeyedSignal } from "../process/signals/KeyedSignal.ts"
 
-/** Notifies requests that wait for a task of its moves, whichever process made them. ADR 0178. */
+/** Notifies requests that wait for a task of its changes of state in any process. ADR 0178. */
 export class TaskChanges extends Context.Service<
   TaskChanges,
   Pick<KeyedSignal<TaskId>, "subscribe" | "size"> & {
-    /** In this process at once, in the others soon. */
+    /** Notifies this process at once and the others soon. */
     readonly notify: (id: TaskId) => Effect.Effect<void>
   }
 >()("gateway/tasks/TaskChanges") {

@@ -33,17 +33,17 @@ export interface Acceptance {
   readonly action: TaskAction
   readonly resultKind: ResultKind
   readonly body: Schema.Json
-  /** As the client gave it; absent: it gave none. */
+  /** As the client sent it; absent if it sent none. */
   readonly metadata?: Metadata | null
   readonly webhook?: AcceptedWebhook | null
   readonly sandbox: boolean
-  /** What is held: of an alias the price of its dearest model. */
+  /** The amount to hold; for an alias the price of its most expensive model. */
   readonly price: Credits.Credits
-  /** Of an alias: its models. */
+  /** The models of an alias. */
   readonly candidates?: ReadonlyArray<Candidate>
-  /** The names that the API key has to allow; absent: that of the model. */
+  /** The names that the API key must allow; absent: the model's. */
   readonly allowedBy?: ReadonlyArray<string>
-  /** The number of the catalog that it was accepted with. */
+  /** The number of the catalog with which it was accepted. */
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc
   readonly traceId: string
@@ -53,7 +53,7 @@ export interface Acceptance {
   readonly event: EventBody
   /** The queue of its first step. */
   readonly queue: string
-  /** The process that takes the first step at once, as epoch 1; absent: whoever claims it. */
+  /** The process that takes the first step at once, as epoch 1; absent: the process that claims the task. */
   readonly owner?: string
   /** Most unfinished tasks of the API key; 0: no limit. */
   readonly runningMax: number
@@ -84,7 +84,7 @@ export type AcceptOutcome =
       readonly _tag: "Accepted"
       readonly balance: Credits.Credits
       readonly endpoints: ReadonlyArray<EndpointId>
-      /** What the spend limit of the API key leaves; `null`: it has none. */
+      /** Credits left of the API key's spend limit; `null` without one. */
       readonly left: Credits.Credits | null
     }
   | Replayed
@@ -92,19 +92,22 @@ export type AcceptOutcome =
   | OverSpendLimit
   /** The API key was revoked or disabled, or has expired, since the request was admitted. */
   | { readonly _tag: "KeyRefused" }
-  /** The API key does not allow the model any more. */
+  /** The API key no longer allows the model. */
   | { readonly _tag: "ModelNotAllowed" }
-  /** The API key has the maximum of unfinished tasks. */
+  /** The API key or its user has the maximum number of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 
-/** The tokens that a response is charged by. `counted`: the vendor reported no figures that can be true. */
+/**
+ * The tokens for which a response is charged. `counted`: the gateway counted them, because the vendor reported no
+ * plausible figures.
+ */
 export interface TaskUsage extends TokenUsage {
   readonly counted: boolean
-  /** The model whose price was charged, when it is not the requested one. */
+  /** The model whose price was charged, if it is not the requested one. */
   readonly pricedAs?: string
 }
 
-/** The end of a task. `epoch` is absent when it is ended from outside its run (cancel). */
+/** The end of a task. `epoch` is absent if something outside its run ends it (cancel). */
 export interface Finish {
   readonly taskId: TaskId
   readonly epoch: Option.Option<number>
@@ -118,7 +121,7 @@ export interface Finish {
     | {
         readonly status: "failed"
         readonly error: TaskError
-        /** Of a cancelled response, which may have cost something. */
+        /** The charge of a cancelled response, which may have cost something. */
         readonly charge?:
           | { readonly captured: Credits.Credits; readonly usage?: TaskUsage | undefined }
           | undefined
@@ -150,44 +153,44 @@ export interface AttemptStart {
   readonly vendor: string
   readonly accountId: string
   readonly bodyHash: Uint8Array
-  /** Where the task is claimed from if its owner dies now. */
+  /** The queue from which the task is claimed if its owner dies now. */
   readonly queue: TaskQueue
   readonly now: DateTime.Utc
-  /** Of this process; absent: the store is trusted. docs/standbys.md#how-it-is-noticed */
+  /** The progress of this process; absent: the store is trusted. docs/standbys.md#how-it-is-noticed */
   readonly progress?: StoreProgress
 }
 
 /** The outcome of a submit, as it is stored. */
 export interface AttemptOutcome {
   readonly n: number
-  /** `submitting`: the response was lost, and the job is looked for. */
+  /** `submitting`: the response was lost, and the gateway searches for the job. */
   readonly state: "submitting" | "submitted" | "refused" | "ambiguous"
   readonly handle: Handle | null
   readonly failure: string | null
 }
 
-/** When and where a task goes on. It has no owner meanwhile. */
+/** When and from which queue a task continues. Until then it has no owner. */
 export interface NextStep {
   /** At the task's deadline at the latest. */
   readonly dueAt: DateTime.Utc
   readonly queue: TaskQueue
-  /** The account to submit to then. */
+  /** The account for the next submit. */
   readonly accountId?: string
   readonly inputs?: StoredInputs
 }
 
-/** The end of a step, or of the submit within it. Without `next` the owner goes on. */
+/** The end of a step, or of the submit within it. Without `next` the owner continues. */
 export interface StepEnd {
   readonly taskId: TaskId
   readonly epoch: number
   readonly attempt?: AttemptOutcome
   readonly next?: NextStep
-  /** The task of an alias passes on to another of its models. */
+  /** The task moves to another model of its alias. */
   readonly pass?: Pass
   readonly now: DateTime.Utc
 }
 
-/** The models of an alias from now on, and the place of the one that the task is at. */
+/** The new state of an alias's models, and the index of the current one. */
 export interface Pass {
   readonly candidates: ReadonlyArray<Candidate>
   readonly candidate: number
@@ -199,7 +202,7 @@ export interface Claim {
   readonly limit: number
   readonly owner: string
   readonly now: DateTime.Utc
-  /** Takes these tasks alone, from owners without a heartbeat since then. */
+  /** Claims only these tasks, from owners without a heartbeat since then. */
   readonly share?: {
     readonly tasks: ReadonlyArray<TaskId>
     readonly aliveSince: DateTime.Utc
@@ -211,8 +214,8 @@ export class TaskStore extends Context.Service<
   TaskStore,
   {
     /**
-     * Accepts tasks of one user at one price together: all, or none. The first one has the idempotency record, whose
-     * cost is that of all.
+     * Accepts tasks of one user at one price together, all or none. The first one has the idempotency record with the
+     * total cost.
      */
     readonly accept: (
       together: Arr.NonEmptyReadonlyArray<Acceptance>
@@ -232,11 +235,11 @@ export class TaskStore extends Context.Service<
       ReadonlyArray<{ readonly queue: string; readonly dueAt: DateTime.Utc }>,
       StoreUnavailable
     >
-    /** Claims due tasks, the longest due first, and fences their earlier owners. */
+    /** Claims due tasks, oldest due time first, and fences their earlier owners. */
     readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<Owned>, StoreUnavailable>
     /**
-     * The row of a task whose job has ended; of the body only `n`, which is all that its end needs. `None`: it is
-     * gone, or this program cannot read it.
+     * The row of a task whose job has ended, with only `n` of its body. `None`: the task no longer exists, or this
+     * program cannot read it.
      */
     readonly ofJob: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The state of the run of this epoch. */
@@ -250,11 +253,11 @@ export class TaskStore extends Context.Service<
     >
     /** Gives up ownership before the end of the step, which is due again at once. */
     readonly releaseRun: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
-    /** The same of a process that stops: the others take their shares. */
+    /** Releases the run because this process is stopping: the other processes take their shares. */
     readonly handOver: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
     /**
      * The share of a process, by queue, in the tasks that were handed over, or whose owners have no heartbeat since
-     * then. At most so many of each earlier owner.
+     * then. At most this many of each earlier owner.
      */
     readonly share: (
       aliveSince: DateTime.Utc,
@@ -269,11 +272,12 @@ export class TaskStore extends Context.Service<
     /** `false`: fenced, nothing was written. */
     readonly endStep: (end: StepEnd) => Effect.Effect<boolean, StoreUnavailable>
     /**
-     * Ends the poll of a job that goes on. Nobody waits for the write: it shares a commit with others, and is
-     * tried again until the store is back. `written` is called then: a look before it finds the task in hand.
+     * Ends a poll whose job is still running. The caller does not wait for the write, which shares a commit with
+     * others and is retried until the store is back. `written` is called after the commit; until then the store shows
+     * the task as in hand.
      */
     readonly endPoll: (end: StepEnd, written: () => void) => Effect.Effect<void>
-    /** Makes a task due now; one in hand is due again when its step has ended, as after a vendor's callback. */
+    /** Makes a task due now; a task in hand becomes due when its step has ended. Used for a vendor's callback. */
     readonly makeDue: (
       id: TaskId,
       now: DateTime.Utc
@@ -289,8 +293,8 @@ export class TaskStore extends Context.Service<
     /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
     /**
-     * Frees tasks that were handed over, or whose owners have no heartbeat since then, at most so many; returns how
-     * many.
+     * Frees tasks that were handed over, or whose owners have no heartbeat since then, at most this many; returns the
+     * number.
      */
     readonly releaseOrphans: (
       heartbeatSince: DateTime.Utc,

@@ -13,17 +13,16 @@ import type { Signal } from "../process/signals/KeyedSignal.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
 
-/** Fails when the caller who waits may see the task no more: its key, session or user has ended. */
+/** Fails once the waiting caller may no longer see the task, because its key, session or user has ended. */
 export type MayStill = Effect.Effect<unknown, Problem | StoreUnavailable>
 
 /**
- * Follows a task for a client that waits. Moves made in this process are notified at once, those of other
- * processes soon; looking again each second finds those whose hint was lost. ADR 0178.
+ * Follows a task for a waiting client. Changes of state made by this process are notified at once and those of other
+ * processes soon; rereading each second covers lost hints. ADR 0178.
  */
 export class TaskWatch extends Context.Service<
   TaskWatch,
   {
-    /**
     /**
      * The task once it has ended, or as it stands when the time is over or the process drains. Fails when
      * `mayStill` does, or with 1201 when the user has too many responses open. docs/reference/tasks.md#waiting
@@ -34,8 +33,8 @@ export class TaskWatch extends Context.Service<
       mayStill: MayStill
     ) => Effect.Effect<TaskView, Problem | StoreUnavailable>
     /**
-     * The task as it stands, then each move, to the terminal one. Ends when `mayStill` fails; 1201 when the user
-     * has too many responses open. Its scope is that of the response. docs/reference/tasks.md#event-stream
+     * The task now and after each change of state, until it ends. Ends when `mayStill` fails; fails with 1201 when
+     * the user has too many responses open. The scope is that of the response. docs/reference/tasks.md#event-stream
      */
     readonly moves: (
       task: TaskView,
@@ -52,7 +51,10 @@ export class TaskWatch extends Context.Service<
       const open = yield* CurrentOpenResponses
 
       const looks = yield* makeLooks(tasks)
-      /** The task as it is now, for a caller that may still see it: nothing is shown after the access has ended. */
+      /**
+       * Reads the task, then checks that the caller may still see it, so that nothing is shown after access has
+       * ended.
+       */
       const look = (task: TaskView, mayStill: MayStill) =>
         Effect.flatMap(looks.call(task.id), (seen) => Effect.as(mayStill, seen ?? task))
 
@@ -93,11 +95,11 @@ export class TaskWatch extends Context.Service<
           ).pipe(Stream.flattenIterable, (later) => Stream.concat(Stream.succeed(first), later))
         ).pipe(Stream.unwrap)
 
-      /** `undefined`: the caller may not see the task any more. The store may be away for a while. */
+      /** `undefined`: the caller may no longer see the task. Waits while the store is unavailable. */
       const lookOften = (task: TaskView, mayStill: MayStill) =>
         retryStore(Effect.catchTag(look(task, mayStill), "Problem", () => Effect.undefined))
 
-      /** Looks until the task has another status than before. */
+      /** Rereads the task until its status changes. */
       const moved = Effect.fnUntraced(function* (
         last: TaskView,
         mayStill: MayStill,
@@ -122,7 +124,7 @@ export class TaskWatch extends Context.Service<
   )
 }
 
-/** Clients that wait for many tasks share statements, so that a thousand of them cost the store little. */
+/** Waiting clients share statements, so that a thousand of them cost the store little. */
 const makeLooks = (tasks: TaskStore["Service"]) =>
   Batcher.make({
     run: (ids: ReadonlyArray<TaskId>) =>
@@ -138,7 +140,7 @@ const makeLooks = (tasks: TaskStore["Service"]) =>
 
 const next = (signal: Signal) => signal.wait(Duration.seconds(taskRecheckSeconds))
 
-/** A task that was pending and has ended may have been processing in between: no move is left out. */
+/** A task that was pending and has ended may have been processing in between: no change of state is left out. */
 const steps = (last: TaskView, now: TaskView): ReadonlyArray<TaskView> =>
   last.status === "pending" && isTerminal(now.status) && now.startedAt !== null
     ? [{ ...now, ...processing, updatedAt: now.startedAt }, now]

@@ -159,7 +159,7 @@ const makeOpen = (secrets: Secrets["Service"]) => {
         Effect.as(
           Effect.logError(
             `The key of the account ${id}, which left the configuration, cannot be read: its jobs wait. ` +
-              "Remedy: set MASTER_KEY as it was, or put the account back into the configuration"
+              "Remedy: restore the previous MASTER_KEY, or the account in the configuration"
           ),
           []
         )

@@ -29,7 +29,9 @@ const dollars = (text: string): Credits.Credits | undefined => {
   return Credits.make(match[1] === "-" ? -micro : micro)
 }
 
-/** Reads a bill as CSV (RFC 4180) in US dollars, with a first line of names. Fails with what is wrong. */
+/**
+ * Reads a bill as CSV (RFC 4180) in US dollars, with a first line of names. Fails with a description of the fault.
+ */
 export const parseBill = Effect.fnUntraced(function* (
   text: string,
   { modelOf, names: columns }: ReturnType<typeof billFormat>
@@ -55,7 +57,7 @@ export const parseBill = Effect.fnUntraced(function* (
     const day = dayOf(record[at.date] ?? "")
     const fault = (what: string) => Effect.fail(`Line ${index + 2}: ${what}`)
     if (record.length !== names.length) {
-      return yield* fault(`${record.length} cells, and not ${names.length}`)
+      return yield* fault(`${record.length} cells instead of ${names.length}`)
     }
     if (amount === undefined) return yield* fault("no amount in US dollars")
     if (day === undefined) return yield* fault("no date")
@@ -70,7 +72,7 @@ export const parseBill = Effect.fnUntraced(function* (
   return lines
 })
 
-/** The records of a CSV text without empty lines. The request's body bounds them all. */
+/** The records of a CSV text without empty lines. The limit of the request body bounds their size. */
 const recordsOf = (text: string): Effect.Effect<ReadonlyArray<Csv.Row>, string> =>
   Stream.make(text).pipe(
     Stream.pipeThroughChannel(Csv.decodeString({ maxRecordSize: Infinity })),
@@ -84,7 +86,7 @@ const isoTime =
 
 const dayAt = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
 
-/** The day in UTC of a day or a time, which is in UTC too unless it says another zone, or of Unix seconds. */
+/** The UTC day of a date, a time (UTC unless it names a zone) or Unix seconds. */
 const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/u.test(text.trim())) return dayAt(Number(text) * 1000)
   const match = isoTime.exec(text.trim())

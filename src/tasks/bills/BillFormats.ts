@@ -1,4 +1,4 @@
-/** The names of a bill's columns; the first that the bill has is read. */
+/** The possible names of a bill's columns; the first one present is read. */
 export interface BillNames {
   readonly id: ReadonlyArray<string>
   readonly model: ReadonlyArray<string>
@@ -11,7 +11,7 @@ interface BillFormat extends Partial<BillNames> {
   readonly modelOf?: (text: string) => string
 }
 
-/** What the vendors' own exports call their columns. docs/reference/vendors.md#bills */
+/** The column names of the vendors' own exports. docs/reference/vendors.md#bills */
 const formats: Readonly<Record<string, BillFormat>> = {
   openai: {
     model: ["line_item"],
@@ -43,7 +43,7 @@ const formats: Readonly<Record<string, BillFormat>> = {
 
 const own = { id: ["id"], model: ["model"], date: ["date"], amount: ["amount"] } as const
 
-/** The columns of a vendor's bill: those that the caller names, else this service's names, else the vendor's. */
+/** The columns of a vendor's bill: the caller's names, else this service's, else the vendor's. */
 export const billFormat = (
   vendor: string,
   given: { readonly [member in keyof BillNames]?: string | undefined } = {}

@@ -2,7 +2,7 @@ import * as Credits from "../../domain/Credits.ts"
 import type { BillLine } from "./Bill.ts"
 import type { CallRow, JobRow } from "./BillStore.ts"
 
-/** What was bought: a job of a task, or a call. */
+/** A purchase: the job of a task, or a call. */
 interface Purchase {
   readonly taskId: string | null
   readonly callId: string | null
@@ -11,14 +11,14 @@ interface Purchase {
   readonly captured: Credits.Credits | null
 }
 
-/** A line whose job or call has charged nothing. Both null: none has this id. */
+/** A billed line whose job or call has charged nothing. Both ids are null if no job or call matches. */
 export interface BoughtNotCharged {
   readonly line: BillLine
   readonly taskId: string | null
   readonly callId: string | null
 }
 
-/** A job whose task has charged, or a call that has, and that the bill does not name. */
+/** A job or call that was charged and that the bill does not name. */
 export interface ChargedNotBought {
   readonly taskId: string | null
   readonly callId: string | null
@@ -27,7 +27,7 @@ export interface ChargedNotBought {
   readonly charged: Credits.Credits
 }
 
-/** What was billed and charged for a model on a day, where the two differ. */
+/** The amounts billed and charged for a model on a day, if they differ. */
 export interface PriceDifference {
   readonly day: string
   readonly model: string
@@ -42,7 +42,7 @@ export interface Reconciled {
   readonly differences: ReadonlyArray<PriceDifference>
 }
 
-/** Compares a bill with jobs and calls, given a day at a time. docs/reference/reconciliation.md */
+/** Compares a bill with jobs and calls, which are added day by day. docs/reference/reconciliation.md */
 export class BillReconciliation {
   readonly #lines: ReadonlyArray<BillLine>
   readonly #byId = new Map<string, Array<BillLine>>()
@@ -89,7 +89,7 @@ export class BillReconciliation {
         continue
       }
       matched += 1
-      // What an unfinished task will charge is not known yet
+      // The charge of an unfinished task is not known yet
       if (job.captured === null) continue
       if (job.captured === 0n) {
         const { callId, taskId } = job
@@ -99,7 +99,7 @@ export class BillReconciliation {
       const name = `${line.day} ${job.model}`
       const sum = sums.get(name) ?? { day: line.day, model: job.model, billed: 0n, charged: 0n }
       sum.billed += line.amount
-      // A task is charged once, whatever number of lines it has
+      // A task is charged once, however many lines it has
       const subject = job.taskId ?? job.callId ?? line.id
       if (!charged.has(subject)) sum.charged += job.captured
       charged.add(subject)
@@ -108,7 +108,7 @@ export class BillReconciliation {
     return {
       matched,
       boughtNotCharged,
-      // Another attempt of the task may be the one that the bill names
+      // The bill may name another attempt of the task
       chargedNotBought: [...this.#unbought.values()].filter(
         (it) => !this.#bought.has(it.taskId ?? "")
       ),

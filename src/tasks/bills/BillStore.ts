@@ -7,7 +7,7 @@ import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { TaskStatus } from "../../domain/Task.ts"
 
-/** A job that was submitted, and what its task has charged. */
+/** A submitted job and the charge of its task. */
 export const JobRow = Schema.Struct({
   taskId: TaskId,
   model: Schema.String,
@@ -17,7 +17,7 @@ export const JobRow = Schema.Struct({
 })
 export type JobRow = typeof JobRow.Type
 
-/** A metered call of which the vendor's request id is known. */
+/** A metered call whose vendor request id is known. */
 export const CallRow = Schema.Struct({
   callId: Schema.String,
   requestId: Schema.String,
@@ -26,7 +26,7 @@ export const CallRow = Schema.Struct({
 })
 export type CallRow = typeof CallRow.Type
 
-/** Calls that have charged and that a bill does not name: some of them, and all of them summed up. */
+/** Charged calls that a bill does not name: a sample, and the totals of all. */
 export interface UnbilledCalls {
   readonly count: number
   readonly charged: Credits
@@ -50,7 +50,7 @@ export class BillStore extends Context.Service<
       day: string,
       ids: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<CallRow>, StoreUnavailable>
-    /** Calls that began on this day, have charged, and have another request id than these. */
+    /** Charged calls that began on this day and have none of these request ids. */
     readonly otherCalls: (
       provider: string,
       day: string,

@@ -14,7 +14,7 @@ import { BillStore } from "./BillStore.ts"
 export interface Bill {
   readonly provider: string
   readonly csv: string
-  /** Names of columns, where they are neither this service's nor the vendor's. */
+  /** Column names, if they are neither this service's nor the vendor's. */
   readonly columns: Parameters<typeof billFormat>[1]
 }
 
@@ -24,7 +24,7 @@ export interface BillReport extends Reconciled {
   readonly from: string
   readonly to: string
   readonly billed: Credits.Credits
-  /** Of all calls that have charged and that the bill does not name; `chargedNotBought` has some of them. */
+  /** Totals of all charged calls that the bill does not name; `chargedNotBought` lists some of them. */
   readonly unbilledCalls: { readonly count: number; readonly charged: Credits.Credits }
 }
 
@@ -42,7 +42,7 @@ export class Bills extends Context.Service<
       const store = yield* BillStore
       const usage = yield* UsageReport
 
-      /** Lines without an id: what their model was charged on that day. */
+      /** For lines without an id: the amount charged for their model on that day. */
       const byModel = Effect.fnUntraced(function* (lines: ReadonlyArray<BillLine>) {
         const [from, to] = daysOf(lines)
         if (from === undefined || to === undefined) return []
@@ -125,7 +125,7 @@ interface Days {
   readonly days: number
 }
 
-/** Calls that a bill does not name, though it names others: it should name all of its days. */
+/** Calls missing from a bill that names other calls: such a bill should name all calls of its days. */
 const unbilled = Effect.fnUntraced(function* (
   store: BillStore["Service"],
   { days, from, lines, provider }: Days
@@ -148,7 +148,9 @@ const unbilled = Effect.fnUntraced(function* (
 const dayAfter = (day: string, n: number): string =>
   DateTime.formatIsoDateUtc(DateTime.add(DateTime.makeUnsafe(day), { days: n }))
 
-/** The ids of lines that may be about a call of this day: of that day and those beside it. */
+/**
+ * The ids of lines that may belong to a call of this day: lines of the day itself and of the days before and after.
+ */
 const idsAround = (lines: ReadonlyArray<BillLine>, day: string): ReadonlyArray<string> => {
   const [first, last] = [dayAfter(day, -1), dayAfter(day, 1)]
   return lines.flatMap((line) =>

@@ -10,21 +10,21 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 export interface VerifiedCallback {
   /** SHA-256 of the signed message. */
   readonly digest: Uint8Array
-  /** From then on its timestamp is too old to be accepted. */
+  /** After this time its timestamp is too old to be accepted. */
   readonly expiresAt: DateTime.Utc
   readonly taskId: TaskId
-  /** Whose job it is of. */
+  /** The account of its job. */
   readonly accountId: string
   readonly now: DateTime.Utc
 }
 
-/** Callbacks of vendors that were accepted. ADR 0107. */
+/** Accepted callbacks of vendors. ADR 0107. */
 export class CallbackStore extends Context.Service<
   CallbackStore,
   {
     /**
-     * Makes the task due; one that is in hand is due again when its step has ended. `Repeated`: the
-     * callback was accepted before, nothing was changed. The vendor is known to call for the account.
+     * Makes the task due; a task in hand becomes due when its step has ended. `Repeated`: the callback was already
+     * accepted; nothing was changed. Records that the vendor sends callbacks for the account.
      */
     readonly accept: (
       callback: VerifiedCallback

@@ -23,8 +23,8 @@ export interface CallbackTarget {
 }
 
 /**
- * Calls of vendors about jobs. A call that is verified and no repeat only triggers a poll;
- * its body is not used. ADR 0107.
+ * Vendors' callbacks about jobs. A verified callback that is not a repeat only triggers a poll; its body is not used.
+ * ADR 0107.
  */
 export class Callbacks extends Context.Service<
   Callbacks,
@@ -75,7 +75,7 @@ export class Callbacks extends Context.Service<
           now: yield* DateTime.now
         })
         if (accepted === "Repeated") return yield* refused
-        // A process that drains claims nothing
+        // A draining process claims nothing
         if (drain.isDraining()) return yield* notifier.offerTask(taskId)
         yield* notifier.notifyDue(accepted === "Due" ? "now" : "after its step")
       })
@@ -131,7 +131,7 @@ const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
 const recordSeconds = 3 * signatureSkewSecondsMax
 
 /** One text for every reason, so that a forger learns nothing. */
-const refused = problem(2012, "The callback is not genuine, is too old, or was taken before")
+const refused = problem(2012, "The callback is not genuine, is too old, or was already received")
 
 const callbacksTotal = Metric.counter("gateway_callbacks_total", {
   description: "Callbacks of vendors, by outcome: taken or refused"

@@ -8,14 +8,14 @@ import { VendorError } from "../../vendors/VendorError.ts"
 
 /** A result that is being copied. */
 export interface ResultStream {
-  /** By its first bytes if they identify a format, else as declared. */
+  /** Detected from the first bytes, else as declared. */
   readonly mime: string
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
 /**
- * A download whose first bytes are those of a medium; it fails beyond `resultBytesMax`. Fails as `LOST`
- * when something else comes (an error page, or nothing).
+ * A download whose first bytes are those of a medium; it fails beyond `resultBytesMax`. Fails as `LOST` if the host
+ * sends anything else, such as an error page or nothing.
  */
 export const resultStream = Effect.fnUntraced(function* ({
   announced = 0,
@@ -60,8 +60,8 @@ const headOf = (
 }
 
 /**
- * A download that is declared as a known image format must have its signature; one that is
- * declared as another type may be anything but a document.
+ * A download that is declared as a known image format must have its signature; any other declared type may be
+ * anything except a document.
  */
 const isMedium = (head: Uint8Array, format: Format | undefined, declared: string): boolean => {
   if (head.length === 0) return false

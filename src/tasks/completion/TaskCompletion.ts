@@ -107,7 +107,7 @@ const endedTotal = Metric.counter("gateway_tasks_ended_total", {
   incremental: true
 })
 
-/** Of an alias by the model that the task was at. */
+/** Counts a task of an alias under its current model. */
 const countEnded = (task: TaskView, outcome: Finish["outcome"]) => {
   const { model, vendor } = modelAt(task)
   const cause = outcome.status === "failed" ? String(outcome.error.code) : ""

@@ -23,7 +23,7 @@ const Row = Schema.Struct({
   available: Micro,
   threshold: Micro,
   endpoints: Schema.Array(EndpointId),
-  /** Of which this was the last task; several may have ended together. */
+  /** The batch that ended with this task; several tasks may have ended together. */
   batch: Schema.NullOr(TaskBatchId)
 })
 
@@ -81,7 +81,7 @@ const withBatchEnds = Effect.fnUntraced(function* (
   rows: ReadonlyArray<typeof Row.Type>,
   finishes: ReadonlyArray<Finish>
 ) {
-  // By its last row: the event follows that task's entry in the ledger
+  // The last row of each batch: the event follows that task's ledger entry
   const ends = new Map(rows.flatMap((row) => (row.batch === null ? [] : [[row.batch, row]])))
   const published = yield* Effect.forEach(
     ends,

@@ -46,7 +46,7 @@ import { lost, resultStream } from "./ResultStream.ts"
 export interface PersistedOutput {
   readonly urls: ReadonlyArray<string>
   readonly captured: Credits
-  /** Of a response: what it is charged by. */
+  /** The usage for which a response is charged. */
   readonly usage?: TaskUsage
 }
 
@@ -58,10 +58,7 @@ export interface JobResult {
 
 type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
 
-/**
- * Turns a vendor's result into URLs that last 24 hours, and computes
- * the price of what was produced.
- */
+/** Turns a vendor's result into URLs that last 24 hours, and computes its price. */
 export class TaskOutput extends Context.Service<
   TaskOutput,
   {
@@ -75,9 +72,9 @@ export class TaskOutput extends Context.Service<
       until: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
-     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the
-     * others if the catalog says so (`artifacts`). Of several those that cannot be copied are left out and not
-     * paid (ADR 0259). Fails when there is no result, as `LOST` when none can be copied.
+     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the others if the catalog says
+     * so (`artifacts`). Results that cannot be copied are left out and not charged (ADR 0259). Fails without a
+     * result, and as `LOST` if none can be copied.
      */
     readonly persistResults: (
       task: TaskRow,
@@ -150,7 +147,7 @@ export class TaskOutput extends Context.Service<
           const until = yield* lastTry(deadlineAt)
           const copied = Effect.partition(items, (item) => urlOf(task, account, item, until))
           if (result.tokens === undefined) return yield* outputOf(task, ...(yield* copied))
-          // A cancelled response has none
+          // A cancelled response has no result
           const [urls, [failure]] = yield* copied
           if (failure !== undefined) return yield* failure
           return { urls, ...(yield* chargeResponse(task, result.tokens)) }
@@ -161,7 +158,7 @@ export class TaskOutput extends Context.Service<
 }
 
 /**
- * The price of a response by its figures, at the prices of its beginning, and at most its hold.
+ * The price of a response from its usage figures, at the prices of its creation, and at most its hold.
  * docs/reference/wallet.md#price-of-a-call
  */
 const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
@@ -175,7 +172,7 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
     const model = catalog?.priced(vendor, name)
     const nowMillis = DateTime.toEpochMillis(createdAt)
     const price = model && tokenPriceAt(model, nowMillis)
-    // It was priced when it was accepted, by the same catalog
+    // The same catalog priced it when it was accepted
     if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
     const isReported = usage !== undefined && isCredible(usage, model)
     const charged = isReported ? usage : counted
@@ -197,7 +194,7 @@ const noPrice = new VendorError({
   message: "the catalog that priced the response cannot be read"
 })
 
-/** Of what could be copied; fails when nothing could. ADR 0259. */
+/** The output from the results that could be copied; fails if none could. ADR 0259. */
 const outputOf = (
   task: TaskRow,
   urls: ReadonlyArray<string>,
@@ -218,7 +215,7 @@ const noResult = new VendorError({
   message: "The upstream reported success without any result"
 })
 
-/** As the catalog said of the model when the task was accepted. */
+/** Whether the catalog with which the task was accepted says to copy the model's results. */
 const isCopiedWith = (versions: CatalogVersions["Service"]) =>
   Effect.fnUntraced(function* (task: TaskRow, item: UrlItem) {
     if (item.needsAuth || item.isShortLived === true) return true
@@ -234,7 +231,7 @@ const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
   incremental: true
 })
 
-/** As many results as the price counts. The rest is dropped and counted; what is kept has no rest. */
+/** Keeps as many results as the price covers. Further results are dropped and counted. */
 const quotedItems = (
   task: TaskRow,
   { items }: VendorResult
@@ -250,7 +247,7 @@ const quotedItems = (
       )
 }
 
-/** Retries a few times at once, and `until` then again and again while the host fails temporarily. */
+/** Retries a few times at once, then `until` this time while the host fails temporarily. */
 const retryDownload = Effect.fnUntraced(function* <A>(
   download: Effect.Effect<A, VendorError>,
   until: DateTime.Utc
@@ -274,7 +271,7 @@ const retryDownload = Effect.fnUntraced(function* <A>(
   }
 })
 
-/** How long a host may fail temporarily: a restart or a failover takes no longer, and the client waits as long. */
+/** How long a host may fail temporarily: long enough for a restart or a failover; the client waits this long. */
 const failingHostMax = Duration.minutes(1)
 
 /** A minute before the deadline, so that what was copied can still be delivered. */
@@ -286,7 +283,7 @@ const lastTry = (deadlineAt: DateTime.Utc) =>
     )
   )
 
-/** A result that cannot be downloaded is `LOST`, whatever the response of its host was. */
+/** A result that cannot be downloaded is `LOST`, whatever its host responded. */
 const resultLost = (error: VendorError): VendorError =>
   error.class === "OPERATOR" || error.class === "LOST" ? error : lost(error.message)
 
@@ -318,10 +315,7 @@ const retryStoring = <E>(
     )
   )
 
-/**
- * From the account's own base as the operator configured it, from any other
- * host through the egress guard.
- */
+/** Downloads directly from the account's configured base, and from any other host through the egress guard. */
 const openWith = (web: MediaFetch["Service"]) =>
   Effect.fnUntraced(function* (
     account: VendorAccount,
@@ -329,7 +323,7 @@ const openWith = (web: MediaFetch["Service"]) =>
   ): Effect.fn.Return<Download, VendorError, Scope.Scope> {
     const own = yield* account.download?.(item) ?? Effect.succeedNone
     if (Option.isSome(own)) return own.value
-    if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
+    if (item.needsAuth) return yield* lost("it is not at the vendor's own address")
     const from = { url: item.url, schemes: ["https", "http"] } as const
     const { stream, ...found } = yield* Effect.mapError(web.open(from), notFetched)
     return { ...found, mime: item.mime, stream: Stream.mapError(stream, notFetched) }

@@ -9,31 +9,33 @@ import { MediaFetch } from "../../egress/MediaFetch.ts"
 
 /** A result with its bytes. */
 export interface ReadResult {
-  /** Absent: it was not copied, and its vendor's host is not asked what it is. */
+  /** Absent if the result was not copied: the vendor's host is not asked for its type. */
   readonly mime: string | undefined
   readonly bytes: Uint8Array
 }
 
 export interface ReadRequest {
   readonly bytesMax: number
-  /** Whose share of the downloads it takes. */
+  /** The caller whose share of the downloads it uses. */
   readonly caller: string
 }
 
-/** Opens what the results of a task lead to, for routes that return it themselves. docs/reference/shapes.md */
+/** Opens the results of a task, for routes that return the media themselves. docs/reference/shapes.md */
 export class TaskResults extends Context.Service<
   TaskResults,
   {
-    /** Fails with 2005 when the result is kept no longer, or has more bytes. */
+    /** Fails with 2005 if the result has expired or is larger than allowed. */
     readonly read: (
       url: string,
       request: ReadRequest
     ) => Effect.Effect<ReadResult, Problem | StoreUnavailable>
-    /** `None`: the result was not copied, and is at its URL. Fails with 2005 and 2012 as its link does. */
+    /**
+     * `None`: the result was not copied and is available only at its URL. Fails with 2005 and 2012, as its link does.
+     */
     readonly open: (
       url: string
     ) => Effect.Effect<Option.Option<OpenedArtifact>, Problem | StoreUnavailable>
-    /** Removes what was copied. */
+    /** Removes the copies. */
     readonly remove: (urls: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/TaskResults") {
@@ -45,7 +47,7 @@ export class TaskResults extends Context.Service<
       const { baseUrl } = yield* AppConfig
       const own = `${baseUrl}/artifacts/`
 
-      /** A link of this service in its parts. */
+      /** The parts of a link of this service. */
       const linkOf = (url: string) => {
         if (!url.startsWith(own)) return Option.none()
         const { pathname, searchParams } = new URL(url)

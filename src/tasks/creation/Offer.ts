@@ -12,15 +12,15 @@ import type { Credits } from "../../domain/Credits.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 import { decodeRequest } from "./RequestBody.ts"
 
-/** A model that is sold now, at the price of now. */
+/** A model on sale, at its current price. */
 export interface OfferedModel {
   readonly entry: CatalogEntry
   readonly price: PriceRule
-  /** In an alias with weights. */
+  /** The weight of the model in an alias with weights. */
   readonly weight?: number | undefined
 }
 
-/** A model of an alias that takes no part in a task. */
+/** A model of an alias that is not used for a task. */
 export interface LeftOut {
   readonly entry: CatalogEntry
   readonly reason: SkipReason
@@ -29,37 +29,37 @@ export interface LeftOut {
 /** What a path stands for: a model, or an alias, whose models have one label. docs/reference/aliases.md */
 export interface Offer {
   readonly models: Arr.NonEmptyReadonlyArray<OfferedModel>
-  /** Absent: the path is that of the model. */
+  /** Absent if the path names a model. */
   readonly alias?: {
     readonly leftOut: ReadonlyArray<LeftOut>
-    /** Of all its models: an API key with a list of models has to allow each. */
+    /** The names of all its models: an API key with a list of models must allow each. */
     readonly allowedBy: ReadonlyArray<string>
   }
-  /** The number of the catalog that all of this stands in. */
+  /** The number of the catalog that contains this offer. */
   readonly catalogId: number | null
   readonly sandbox: boolean
 }
 
-/** What runs a request, and what it costs at most. */
+/** A model that can run a request, and its maximum price. */
 export interface PricedModel extends Pick<OfferedModel, "weight"> {
   readonly entry: TaskModel
   readonly amount: Credits
 }
 
-/** A request, and the models that take its body. */
+/** A request and the models that accept its body. */
 export interface PricedRequest extends Attachments {
   readonly body: StoredBody
   readonly media: ReadonlyArray<Pick<InlineMedium, "bytes" | "mime">>
   readonly models: Arr.NonEmptyReadonlyArray<PricedModel>
   readonly leftOut: ReadonlyArray<LeftOut>
-  /** The dearest of the models: what is held, and the most that it can cost. */
+  /** The price of the most expensive model: the amount held, and the most that the request can cost. */
   readonly most: Credits
 }
 
 /** The body of a label, or a request for a response. */
 export type StoredBody = Body | ResponseBody
 
-/** Decodes a body for an offer, and prices it by each model. Fails with 2001 or 2011 when no model takes it. */
+/** Decodes a body for an offer, and prices it for each model. Fails with 2001 or 2011 if no model accepts it. */
 export const priceRequest = Effect.fnUntraced(function* (
   offer: Offer,
   given: unknown,
@@ -87,8 +87,8 @@ export const priceRequest = Effect.fnUntraced(function* (
 })
 
 /**
- * The models of an alias as a task keeps them: those that may do it in the order in which they are tried, then
- * those that were left out.
+ * The models of an alias as stored with a task: the candidates in the order in which they are tried, then the models
+ * that were left out.
  */
 export const candidatesOf = (
   { leftOut, models }: Pick<PricedRequest, "leftOut" | "models">,

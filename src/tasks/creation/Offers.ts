@@ -10,11 +10,11 @@ import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { LeftOut, Offer, OfferedModel } from "./Offer.ts"
 import type { ModelPath } from "./TaskAcceptance.ts"
 
-/** What is sold at the paths of the catalog. */
+/** The offers at the paths of the catalog. */
 export class Offers extends Context.Service<
   Offers,
   {
-    /** What has no price now is not sold: fails with 2006. */
+    /** Fails with 2006 if nothing at this path has a current price. */
     readonly at: (path: ModelPath) => Effect.Effect<Offer, Problem>
   }
 >()("gateway/tasks/Offers") {
@@ -39,7 +39,7 @@ export class Offers extends Context.Service<
         })
         const isSandbox = ({ entry }: OfferedModel) => vendors.isSandbox(entry.adapter)
         const sandbox = sold.every(isSandbox)
-        // What the simulator makes is never sold beside what a vendor makes
+        // Simulated models are never offered together with a vendor's
         const models = sandbox ? sold : sold.filter((it) => !isSandbox(it))
         for (const it of sold) {
           if (!models.includes(it)) leftOut.push({ entry: it.entry, reason: "sandbox" })

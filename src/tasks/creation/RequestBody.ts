@@ -11,9 +11,9 @@ import { urlRefused } from "../../webhooks/WebhookUrl.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 
 /**
- * Decodes a body with its inline media, by the rules of its label, and what is attached to it. `takes`: of these
- * models, which have one label, those whose adapters take it. Fails with all faults at once when there is none: with
- * 2011 if only the URL of the webhook is refused.
+ * Decodes a body with its inline media and its attachments, by the rules of its label. `takes`: those of the given
+ * models, which share a label, whose adapters accept the body. Fails with all faults at once if there is no such
+ * model; with 2011 if only the webhook URL is refused.
  */
 export const decodeRequest = Effect.fnUntraced(function* (
   entries: Arr.NonEmptyReadonlyArray<CatalogEntry>,

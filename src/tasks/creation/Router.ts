@@ -27,28 +27,28 @@ import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
 
 export type { ModelPath } from "./TaskCreation.ts"
 
-/** A task of a path, and what its vendor has announced of the model. */
+/** The task at a path, and the announced end of its model. */
 export interface FoundTask {
   readonly task: TaskView
   readonly ending: Ending | undefined
 }
 
-/** The price of a request, and what its vendor has announced of the model. */
+/** The price of a request, and the announced end of its model. */
 export interface Quote {
-  /** Of an alias the price of the dearest model: what would be held. */
+  /** The amount that would be held; for an alias the price of its most expensive model. */
   readonly amount: Credits
   readonly ending: Ending | undefined
-  /** Of an alias. */
+  /** Present for an alias. */
   readonly alias?: Pick<PricedRequest, "models" | "leftOut">
 }
 
 /** A model of the catalog as clients may call it. */
 export interface RoutedModel {
   readonly entry: CatalogEntry
-  /** Without fields that its upstream model does not take. */
+  /** Omits fields that the upstream model does not accept. */
   readonly bodySchema: JsonSchema.JsonSchema
   readonly sandbox: boolean
-  /** Of an alias the models that it names. */
+  /** The models of an alias. */
   readonly candidates?: ReturnType<typeof namesIn>
 }
 
@@ -60,20 +60,20 @@ export class Router extends Context.Service<
   {
     /** Every model and alias of the catalog. */
     readonly models: () => ReadonlyArray<RoutedModel>
-    /** The models that a request at this path may use: an API key with a list has to allow each. */
+    /** The models that a request at this path may use: an API key with a list of models must allow each. */
     readonly modelsAt: (path: ModelPath) => ReadonlyArray<string>
-    /** Whether the upstream model of an entry takes these fields with these values. */
+    /** Whether the upstream model of an entry accepts these fields with these values. */
     readonly takes: (entry: CatalogEntry, fields: Readonly<Record<string, unknown>>) => boolean
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
     /** Validates the request and returns the price: no task, no hold, no event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
-    /** Fails with 2005 unless the vendor, the model and the owner are the task's. */
+    /** Fails with 2005 unless the path and the owner match the task. */
     readonly find: (
       userId: UserId,
       path: ModelPath,
       id: TaskId
     ) => Effect.Effect<FoundTask, Failure>
-    /** The same for a task of the caller that was read before. */
+    /** The same for a task of the caller that has already been read. */
     readonly matchPath: (
       path: ModelPath,
       id: TaskId,
@@ -100,7 +100,7 @@ export class Router extends Context.Service<
       const checkUrl = yield* makeUrlCheck
       const cancelResponse = yield* makeCancelResponse
 
-      // A model may leave the catalog, its tasks stay
+      // A model may leave the catalog; its tasks remain
       const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
         const { find, findAlias } = catalog.current()
         const entry = find(path.vendor, path.model, path.action)

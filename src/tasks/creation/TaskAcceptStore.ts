@@ -52,10 +52,10 @@ export const makeAccept = (sql: PgClient.PgClient) =>
     }
   }).pipe(Effect.map(({ call }) => call))
 
-/** Tasks that are created together, mostly one. */
+/** Tasks that are created together, usually one. */
 type Create = Array.NonEmptyReadonlyArray<Acceptance>
 
-/** The first task is judged for all; the balances are those after the last one. */
+/** The outcome of the first task applies to all; the balances are those after the last one. */
 const outcomeOfAll = (all: ReadonlyArray<AcceptOutcome>): AcceptOutcome => {
   const [first = { _tag: "BalanceTooLow" }] = all
   if (first._tag !== "Accepted") return first
@@ -64,7 +64,7 @@ const outcomeOfAll = (all: ReadonlyArray<AcceptOutcome>): AcceptOutcome => {
   return { ...first, ...accepted.at(-1), endpoints: [...endpoints] }
 }
 
-/** The outcome of a batch; one that was refused names the task by its place. */
+/** The outcome of a batch; a refusal names the task by its index. */
 export type BatchOutcome =
   | Extract<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
   | (Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }> & { readonly n: number })
@@ -100,7 +100,7 @@ const ReplayRow = Schema.Struct({
   balance: Micro
 })
 
-/** `TaskStore.findReplay`. A key that has ended is shown nothing. */
+/** `TaskStore.findReplay`. Returns nothing to a key that has ended. */
 export const makeFindReplay =
   (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
   ({ apiKeyId, key, now, since, userId }) =>
@@ -119,7 +119,7 @@ export const makeFindReplay =
 
 interface Call {
   readonly acceptance: Acceptance
-  /** Among the tasks that are created together. */
+  /** The index among the tasks that are created together. */
   readonly place: number
   readonly together: number
 }
@@ -139,7 +139,7 @@ const callOf = (a: Acceptance, n: number) => ({
   action: a.action,
   kind: a.resultKind,
   body: a.body,
-  // As text: `jsonb` would change the order of its members
+  // Text, because `jsonb` would reorder its members
   metadata: a.metadata == null ? null : JSON.stringify(a.metadata),
   ...webhookOf(a.webhook),
   sandbox: a.sandbox,
@@ -170,7 +170,7 @@ const callOf = (a: Acceptance, n: number) => ({
   })
 })
 
-/** Its limits are those of the user's webhooks at the origin. */
+/** Task webhooks share the limits of the user's webhooks at the same origin. */
 const webhookOf = (webhook: Acceptance["webhook"]) =>
   webhook == null
     ? {}

@@ -35,21 +35,21 @@ export interface CreateRequest extends AcceptRequest {
   readonly body: unknown
 }
 
-/** Who asks for what, and on which terms. */
+/** A create: the caller, the request and its limits. */
 export interface AcceptRequest {
   readonly principal: Principal
   readonly path: ModelPath
   readonly traceId: string
   readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
-  /** So many tasks with this body, accepted together: all, or none. Absent: one. */
+  /** The number of tasks with this body, accepted together, all or none; default one. */
   readonly count?: number
-  /** The most that the client lets them cost. */
+  /** The maximum total price that the client allows. */
   readonly maxCost: Credits | undefined
 }
 
-/** What acceptance needs of an offer. */
+/** The part of an offer that acceptance needs. */
 export interface AcceptedOffer extends Pick<Offer, "alias" | "catalogId" | "sandbox"> {
-  /** The names that the API key has to allow; absent: those of the alias, or that of the path. */
+  /** The names that the API key must allow; absent: the alias's, or the path's. */
   readonly allowedBy?: ReadonlyArray<string>
 }
 
@@ -65,7 +65,7 @@ export interface PricedCreate {
   readonly priced: PricedRequest
 }
 
-/** What is written of a task when it is accepted, without an owner and an idempotency record. */
+/** The row of an accepted task, without its owner and idempotency record. */
 export const makeAcceptance = Effect.gen(function* () {
   const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   const secrets = yield* Secrets
@@ -122,7 +122,7 @@ export const makeAccept = Effect.gen(function* () {
   const process = yield* Process
   const tasks = yield* TaskStore
 
-  // What this process has no capacity for, or accepts while it drains or has no heartbeat, waits for any process
+  // A task waits for any process if this one has no capacity, is draining or has no heartbeat
   const isTaken = (queue: string) => !drain.isDraining() && process.isAlive() && inbox.admits(queue)
 
   /** The creates of one request. */
@@ -167,7 +167,7 @@ type Accepting = Omit<
   "event" | "idempotency" | "owner" | "runningMax" | "userRunningMax" | "webhook"
 >
 
-/** The task as the store has it after it was accepted with an owner. */
+/** The task as stored after acceptance with an owner. */
 const acceptedTask = (task: Accepting): OwnedTask => ({
   task: new TaskRow({
     ...task,
@@ -195,7 +195,7 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
   inDoubt: false
 })
 
-/** The secret is that of the user from now on, if there is none. */
+/** Becomes the user's secret if the user has none. */
 const withSecret = (webhook: TaskWebhook, secrets: Secrets["Service"]): AcceptedWebhook => {
   const { encrypted, preview } = makeSecret(secrets)
   return { ...webhook, secret: encrypted, secretPreview: preview }

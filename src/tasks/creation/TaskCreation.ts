@@ -36,21 +36,21 @@ import type { AcceptedOffer, AcceptRequest, CreateRequest, ModelPath } from "./T
 
 export type { AcceptRequest, CreateRequest, ModelPath }
 
-/** An accepted task, several with one body, or the first response again for a repeated request. */
+/** An accepted task, several tasks with one body, or the first response for a repeated request. */
 export interface Created {
   /** JSON text of the 202. */
   readonly body: string
   readonly cost: Credits
   readonly balance: Credits
-  /** What the spend limit of the API key leaves; `null`: it has none, or the response is a repeated one. */
+  /** Credits left of the API key's spend limit; `null` without one, or for a repeated response. */
   readonly left: Credits | null
   readonly sandbox: boolean
-  /** What the vendor has announced of the model. */
+  /** The announced end of the model. */
   readonly ending: Ending | undefined
   readonly replayed: boolean
 }
 
-/** A request that was priced by others. */
+/** A request that is already priced. */
 export interface PricedOrder {
   readonly request: AcceptRequest
   readonly offer: AcceptedOffer
@@ -88,15 +88,15 @@ export class TaskCreation extends Context.Service<
   TaskCreation,
   {
     /**
-     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 2011 (webhook URL), 1101 (balance), 1102 (spend limit of the
-     * key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault);
-     * then nothing is stored. What is not offered fails as `offered` does.
+     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 2011 (webhook URL), 1101 (balance), 1102
+     * (spend limit of the key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003
+     * (operator fault); then nothing is stored. If nothing is offered at the path, fails as `offered` does.
      */
     readonly create: (
       offered: Effect.Effect<Offer, Problem>,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
-    /** The same of a request that was priced before: one for a response. */
+    /** The same for a request that is already priced: one for a response. */
     readonly createPriced: (
       order: PricedOrder
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
@@ -176,11 +176,11 @@ export class TaskCreation extends Context.Service<
   )
 }
 
-/** What is held for all tasks of a request. */
+/** The total hold for all tasks of a request. */
 const costOfAll = ({ most }: PricedRequest, { count = 1 }: Pick<CreateRequest, "count">): Credits =>
   bounded(most * BigInt(count))
 
-/** Stores the inline media and accepts the tasks. Fails with 1202 when the user keeps too many inputs. */
+/** Stores the inline media and accepts the tasks. Fails with 1202 if the user has stored too many inputs. */
 const makeAcceptStored = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const inbox = yield* TaskInbox
@@ -204,14 +204,14 @@ const makeAcceptStored = Effect.gen(function* () {
 })
 
 /**
- * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), of an alias at all
- * its models, and with 1103 when the price is above what the request allows.
+ * Fails with 5003 while an operator fault is open or no account has the model (ADR 0083); for an alias only if this
+ * is so for all its models. Fails with 1103 if the price exceeds the request's maximum.
  */
 export const makeCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const vendors = yield* VendorClient
 
-  /** How long the fault of the account that is next stays open. */
+  /** How long the fault of the next account stays open. */
   const faultLeft = Effect.fnUntraced(function* (entry: TaskModel) {
     if (!vendors.isServed(entry)) return Option.some(unservedRetryAfter)
     if (!faults.hasOpen()) return Option.none()
@@ -248,7 +248,7 @@ export const makeCheck = Effect.gen(function* () {
 
 type Repeatable = Pick<AcceptRequest, "idempotency" | "principal">
 
-/** A refused request may repeat one that was accepted before. */
+/** A refused request may be the repeat of an accepted one. */
 export const replaysWith = (tasks: TaskStore["Service"]) => {
   const replayOr = Effect.fnUntraced(function* (request: Repeatable, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
@@ -276,7 +276,7 @@ export const replaysWith = (tasks: TaskStore["Service"]) => {
 /** The operator has to change the configuration first. */
 const unservedRetryAfter = Duration.hours(1)
 
-/** A running task may have ended by then: the interval that clients are told to poll at. */
+/** A running task may have ended by then. Equals the interval at which clients are told to poll. */
 export const runningRetryAfterSeconds = 2
 
 type Refused = Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
@@ -295,13 +295,13 @@ export const refusalOf = (model: string, outcome: Refused): Problem => {
     case "TooManyRunning":
       return new Problem({
         code: 1202,
-        detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
+        detail: `This ${outcome.of} has the maximum number of unfinished tasks: wait until one has ended`,
         retryAfterSeconds: runningRetryAfterSeconds
       })
   }
 }
 
-/** The first response again for a repeated request, 2008 for another one. */
+/** The first response for a repeated request; 2008 for a different request. */
 export const replayOf = (idempotency: AcceptRequest["idempotency"], earlier: Replayed) => {
   const { balance, body, cost, requestHash } = earlier
   return Option.exists(idempotency, (hash) => isRepeat(requestHash, hash))

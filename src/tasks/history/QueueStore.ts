@@ -8,29 +8,29 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 /** The queues of tasks and deliveries, over all processes. */
 export const QueueDepths = Schema.Struct({
   tasks: Schema.Int,
-  /** Wait for a slot at the vendor. */
+  /** Tasks waiting for a slot at the vendor. */
   tasksWaiting: Schema.Int,
-  /** No process runs them. */
+  /** Tasks that no process runs. */
   tasksUnowned: Schema.Int,
-  /** Their next step is due and has not begun. */
+  /** Tasks whose next step is due and has not begun. */
   tasksDue: Schema.Int,
-  /** Of the task whose step has been due for longest; 0: none is. */
+  /** Lateness of the task that has been due longest; 0 if none is due. */
   tasksLatenessMillis: Schema.Finite,
   deliveries: Schema.Int,
   deliveriesDue: Schema.Int,
   deliveriesClaimed: Schema.Int,
-  /** Of the delivery that has been due for longest; 0: none is. */
+  /** Lateness of the delivery that has been due longest; 0 if none is due. */
   latenessMillis: Schema.Finite,
-  /** When the store was last found or said to have gone back in time. docs/standbys.md */
+  /** When the store was last detected, or declared, to have gone back in time. docs/standbys.md */
   restoredAt: Schema.NullOr(Time),
-  /** The newest heartbeat that it knew of then. */
+  /** The newest heartbeat that the store contained then. */
   trustedUntil: Schema.NullOr(Time),
-  /** Whether they were submitted is in doubt since. */
+  /** Tasks for which it is in doubt since then whether they were submitted. */
   tasksInDoubt: Schema.Int
 })
 export type QueueDepths = typeof QueueDepths.Type
 
-/** Read only; each table has unfinished work alone. */
+/** Read only; the tables contain only unfinished work. */
 export class QueueStore extends Context.Service<
   QueueStore,
   { readonly depths: (now: DateTime.Utc) => Effect.Effect<QueueDepths, StoreUnavailable> }

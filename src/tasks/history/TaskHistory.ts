@@ -17,7 +17,7 @@ import type { AttemptRow, PastTask, TaskFilter, TaskSummary } from "./TaskHistor
 
 export type { AttemptRow, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
 
-/** All that happened to one task. */
+/** The full history of one task. */
 export interface History {
   readonly task: PastTask
   readonly attempts: ReadonlyArray<AttemptRow>
@@ -27,7 +27,7 @@ export interface History {
   readonly inputs: ReadonlyArray<KeptInput>
 }
 
-/** A medium that came inline and is still kept. */
+/** An inline medium that is still stored. */
 export interface KeptInput {
   readonly pointer: string
   readonly artifact: ArtifactRow
@@ -73,7 +73,7 @@ export class TaskHistory extends Context.Service<
   )
 }
 
-/** Any text of a body may look like a reference, so the artifact has to be an input of this very task. */
+/** Any text of a body may look like a reference, so the artifact must be an input of this task. */
 const keptInputs = (artifacts: Artifacts["Service"]) =>
   Effect.fnUntraced(function* (task: PastTask) {
     const now = yield* DateTime.now
@@ -97,7 +97,7 @@ const isInputOf = (artifact: ArtifactRow, task: PastTask, now: DateTime.Utc): bo
 
 const decodeArtifactId = Schema.decodeUnknownOption(ArtifactId)
 
-/** What stands in place of inline media, in a field or in a list. */
+/** References that replace inline media, in a field or in a list. */
 const artifactsIn = (body: Schema.Json) =>
   textsIn(body).flatMap(({ path, text }) => {
     const id = Option.flatMap(referenceIn(text), decodeArtifactId)

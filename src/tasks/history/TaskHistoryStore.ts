@@ -14,7 +14,7 @@ import type { Metadata } from "../../domain/Metadata.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskStatus } from "../../domain/Task.ts"
 
-/** With the hash of the catalog that it was accepted with, and the batch that created it. */
+/** Adds the hash of the catalog with which it was accepted, and the batch that created it. */
 const withOrigin = Struct.assign({
   catalog: Schema.NullOr(Schema.String),
   batchId: Schema.NullOr(TaskBatchId)
@@ -25,11 +25,11 @@ const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) A
 /** The columns of a `TaskSummary` in a table named `t`. */
 export const summaryColumns = `${taskColumns}, t.trace_id, t.batch_id, ${catalogHash}`
 
-/** A task as its owner reads it later. */
+/** A task in its owner's history. */
 export const PastTask = TaskRow.mapFields(withOrigin).annotate({ identifier: "PastTask" })
 export type PastTask = typeof PastTask.Type
 
-/** The same in a list: without its body. */
+/** The same in a list, without its body. */
 export const TaskSummary = PastTask.mapFields(Struct.omit(["body"])).annotate({
   identifier: "TaskSummary"
 })
@@ -48,7 +48,7 @@ export interface TaskFilter {
   readonly since?: DateTime.Utc | undefined
   /** Created before. */
   readonly until?: DateTime.Utc | undefined
-  /** Of what was charged: unfinished tasks have no cost. */
+  /** Bounds of the charge: unfinished tasks have no cost. */
   readonly minCost?: Credits | undefined
   readonly maxCost?: Credits | undefined
   readonly before?: TaskId | undefined
@@ -110,7 +110,7 @@ export class TaskHistoryStore extends Context.Service<
   )
 }
 
-/** The id of the last task that was read, in a row with nothing else. */
+/** A row that contains only the id of the last task that was read. */
 const End = Schema.Struct({ id: Schema.String })
 
 /** Above every id. */
@@ -122,7 +122,7 @@ function search(sql: PgClient.PgClient) {
     const metadata = Object.keys(filter.metadata ?? {}).length === 0 ? undefined : filter.metadata
     const ends = [wanted.before, ...(until === undefined ? [] : [idOf(until)])]
     const before = ends.filter((id) => id !== undefined).toSorted()[0] ?? idMax
-    // Candidates that an index selects are read as far as the page goes; the other filters may match few of them
+    // An index selects candidates, which are read until the page is full; the other filters may match few of them
     const { apiKeyId, maxCost, minCost, model, status, vendor } = wanted
     const isFiltered = [apiKeyId, traceId, status, vendor, minCost, maxCost, metadata].some(
       (it) => it !== undefined

@@ -6,7 +6,7 @@ import { UserErasureStore } from "./UserErasureStore.ts"
 import { UserExport } from "./UserExport.ts"
 import { UserExportStore } from "./UserExportStore.ts"
 
-/** What keeps docs/reference/privacy.md. */
+/** The layers that implement docs/reference/privacy.md. */
 export const stores = Layer.mergeAll(
   TaskRetentionStore.layer,
   UserErasureStore.layer,

@@ -7,7 +7,7 @@ import { retentionBatchesMax, retentionTasksMax } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { TaskRetentionStore } from "./TaskRetentionStore.ts"
 
-/** Keeps `TASK_RETENTION` and `BODY_RETENTION`. docs/reference/privacy.md#retention */
+/** Enforces `TASK_RETENTION` and `BODY_RETENTION`. docs/reference/privacy.md#retention */
 export class TaskRetention extends Context.Service<
   TaskRetention,
   {

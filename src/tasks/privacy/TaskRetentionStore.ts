@@ -9,12 +9,12 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 export class TaskRetentionStore extends Context.Service<
   TaskRetentionStore,
   {
-    /** Deletes finished tasks with lower ids, oldest first, with their attempts; returns how many. */
+    /** Deletes finished tasks with lower ids, oldest first, with their attempts; returns the number. */
     readonly deleteBefore: (
       before: TaskId,
       limit: number
     ) => Effect.Effect<number, StoreUnavailable>
-    /** Removes the bodies of the next finished tasks with lower ids; returns of how many. */
+    /** Removes the bodies of the next finished tasks with lower ids; returns the number. */
     readonly scrubBefore: (before: TaskId, limit: number) => Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/tasks/TaskRetentionStore") {

@@ -19,15 +19,15 @@ import { UserErasureStore } from "./UserErasureStore.ts"
 import type { DeletedUser } from "./UserErasureStore.ts"
 
 /**
- * Deletes users: access ends in one transaction, and passes that are repeated until they succeed cancel
- * tasks and erase what is personal. docs/reference/privacy.md#deletion-of-a-user, ADR 0169.
+ * Deletes users: one transaction ends access; then passes, repeated until they succeed, cancel tasks and erase
+ * personal data. docs/reference/privacy.md#deletion-of-a-user, ADR 0169.
  */
 export class UserErasure extends Context.Service<
   UserErasure,
   {
-    /** Fails with 2005. When it returns, no process admits a request of this user any more. */
+    /** Fails with 2005. After it returns, no process admits a request of this user. */
     readonly delete: (id: UserId) => Effect.Effect<DeletedUser, Problem | StoreUnavailable>
-    /** Makes every pass that is due. One that fails is due again at the next call. */
+    /** Runs every due pass. A failed pass is due again at the next call. */
     readonly erase: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/UserErasure") {
@@ -48,7 +48,7 @@ export class UserErasure extends Context.Service<
           const due = yield* store.due(yield* DateTime.now)
           for (const { deletedAt, id } of due) {
             yield* Effect.catchCause(pass(id, deletedAt), (cause) =>
-              Effect.logWarning(`The data of the deleted user ${id} were not erased yet`, cause)
+              Effect.logWarning(`The data of the deleted user ${id} could not be erased yet`, cause)
             )
           }
         })

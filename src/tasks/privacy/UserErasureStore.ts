@@ -7,7 +7,7 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A user that was deleted. `reserved`: a process may admit calls of a key until it has settled. */
+/** A deleted user. `reserved`: a process may admit calls of a key from its reservation until that settles. */
 export const DeletedUser = Schema.Struct({
   id: UserId,
   deletedAt: Time,
@@ -32,12 +32,12 @@ export class UserErasureStore extends Context.Service<
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<typeof DueRow.Type>, StoreUnavailable>
     readonly unfinishedTasks: (id: UserId) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
-    /** Media of tasks that are this young or younger. */
+    /** Media of tasks created at this time or later. */
     readonly artifacts: (
       id: UserId,
       since: TaskId
     ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
-    /** Erases a part of the tasks; returns where the next part begins. */
+    /** Erases some of the tasks; returns where to continue. */
     readonly eraseTasks: (
       id: UserId,
       after: string,
@@ -48,7 +48,7 @@ export class UserErasureStore extends Context.Service<
       after: string,
       limit: number
     ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Erases the rest. `ends`: nothing of the user can be under way any more. */
+    /** Erases the rest. `ends`: no request of the user can still be running. */
     readonly end: (
       id: UserId,
       ends: boolean,

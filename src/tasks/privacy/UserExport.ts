@@ -8,7 +8,7 @@ import type { UserDataRow } from "./UserExportStore.ts"
 
 export type { UserDataRow } from "./UserExportStore.ts"
 
-/** What is kept of a user, row by row. docs/reference/privacy.md#export */
+/** All stored data of a user, row by row. docs/reference/privacy.md#export */
 export class UserExport extends Context.Service<
   UserExport,
   {

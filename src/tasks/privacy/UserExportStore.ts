@@ -7,12 +7,12 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** One row of a user's data. Amounts are `bigint`s of micro-credits, times are `Date`s. */
 export interface UserDataRow {
-  /** What it is, such as `task`. */
+  /** The kind of row, such as `task`. */
   readonly object: string
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** What a part of the export reads: columns that are the user's own, without secrets and hashes. */
+/** A part of the export: the columns with the user's own data, without secrets and hashes. */
 interface Part {
   readonly object: string
   readonly table: string
@@ -107,7 +107,7 @@ const parts: ReadonlyArray<Part> = [
   }
 ]
 
-/** The name of the column with the key, which is no member of the row. */
+/** The name of the key column, which is not a member of the exported row. */
 const pageKey = "key of the page"
 
 const pageOf = (object: string, rows: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
@@ -119,7 +119,7 @@ const pageOf = (object: string, rows: ReadonlyArray<Readonly<Record<string, unkn
   return [shown, Option.map(Option.fromUndefinedOr(last), (row) => String(row[pageKey]))] as const
 }
 
-/** Everything that is kept of a user. docs/reference/privacy.md#export */
+/** All stored data of a user. docs/reference/privacy.md#export */
 export class UserExportStore extends Context.Service<
   UserExportStore,
   { readonly rows: (id: UserId) => Stream.Stream<UserDataRow, StoreUnavailable> }

@@ -16,31 +16,31 @@ export interface NewestAttempt {
   readonly state: "submitting" | "submitted" | "refused" | "ambiguous"
   readonly accountId: string
   readonly startedAt: DateTime.Utc
-  /** As `endStep` stored it: the vendor's failure with its class. */
+  /** The vendor's failure with its class, as stored by `endStep`. */
   readonly failure: string | null
 }
 
 /**
- * Artifacts of media that were fetched, by their JSON pointer in the body: an id, or a reference
- * (`artifact:art_…`) where the URL has more than the medium, so that the artifact is sent in its place.
+ * Artifacts of fetched media, by JSON pointer in the body: an id, or a reference (`artifact:art_…`) if the URL
+ * contains more than the medium, so that the artifact is sent instead of the URL.
  */
 export type StoredInputs = Readonly<Record<string, string>>
 
-/** A task in hand, with its owner's epoch, which every later write names. ARCHITECTURE.md#rules-of-safety */
+/** A task in hand, with its owner's epoch, which every later write includes. ARCHITECTURE.md#rules-of-safety */
 interface InHand {
   readonly epoch: number
   readonly deadlineAt: DateTime.Utc
-  /** From which it was claimed: under a rate limit the claim is a permit for one call. */
+  /** The queue from which it was claimed. Under a rate limit the claim is a permit for one call. */
   readonly queue: string
   /** When the step may begin. */
   readonly startsAt: DateTime.Utc
 }
 
-/** One whose job is still to be submitted, or was submitted without an answer. */
+/** A task whose job has not been submitted, or was submitted without a response. */
 export interface OwnedTask extends InHand {
   readonly task: TaskRow
   readonly attempt: Option.Option<NewestAttempt>
-  /** The account that it has waited for, and whether it holds a slot there. */
+  /** The account for which it waited, and whether it holds a slot there. */
   readonly accountId: string | null
   readonly slotHeld: boolean
   readonly inputs: StoredInputs
@@ -49,7 +49,10 @@ export interface OwnedTask extends InHand {
   readonly job?: undefined
 }
 
-/** What a poll needs of a task: most polls find the job running, and a row is read and decoded for each. */
+/**
+ * The fields of a task that a poll needs. Few, because most polls find the job still running and each reads and
+ * decodes a row.
+ */
 export const polledFields = [
   "id",
   "userId",
@@ -63,7 +66,7 @@ export const polledFields = [
 ] as const satisfies ReadonlyArray<keyof TaskRow>
 export type PolledTask = Pick<TaskRow, (typeof polledFields)[number]>
 
-/** One whose job is at the vendor. Its whole row is read when the job has ended. ADR 0149 */
+/** A task whose job is at the vendor. The whole row is read only when the job has ended. ADR 0149 */
 export interface OwnedJob extends InHand {
   readonly task: PolledTask
   readonly job: VendorJob

@@ -8,7 +8,7 @@ import { DeliveryScheduler } from "../../webhooks/DeliveryScheduler.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
-/** Tasks that one statement frees. */
+/** The most tasks that one statement frees. */
 const orphansMax = 5000
 
 /** Finds the work that a dead process left behind. ARCHITECTURE.md#rules-of-safety */
@@ -16,8 +16,8 @@ export class Rescuer extends Context.Service<
   Rescuer,
   {
     /**
-     * Frees what dead processes had in hand: it is due again at once. Tasks a heartbeat later than deliveries,
-     * because each process takes its share of them first.
+     * Frees the work that dead processes had in hand, so that it is due at once. Tasks are freed a heartbeat later
+     * than deliveries, because each process first takes its share of them.
      */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
   }
@@ -30,7 +30,7 @@ export class Rescuer extends Context.Service<
       const process = yield* Process
       const inbox = yield* TaskInbox
       const hints = yield* Hints
-      /** In batches, so that the first are taken while the last are freed. */
+      /** Frees in batches, so that other processes take the first tasks while the last are still being freed. */
       const release = Effect.gen(function* () {
         const since = DateTime.subtract(yield* process.aliveSince, { seconds: heartbeatSeconds })
         const freed = yield* tasks.releaseOrphans(since, orphansMax)
@@ -43,7 +43,7 @@ export class Rescuer extends Context.Service<
     })
   )
 
-  /** Deliveries are freed when a process has become dead; at the interval of heartbeats one process looks for the rest. */
+  /** Frees deliveries when a process dies; at each heartbeat interval one process scans for the rest. */
   static readonly layerLoop = Layer.merge(
     Layer.effectDiscard(
       Effect.gen(function* () {
@@ -63,7 +63,7 @@ export class Rescuer extends Context.Service<
   )
 }
 
-/** A failure of one interrupts no other. */
+/** A failure of one does not interrupt the others. */
 const together = <E, R>(
   ...all: ReadonlyArray<Effect.Effect<unknown, E, R>>
 ): Effect.Effect<void, E, R> =>

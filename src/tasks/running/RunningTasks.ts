@@ -14,7 +14,7 @@ interface Run {
   readonly epoch: number
   /** Another process has ended the task, or owns it. */
   isLost: boolean
-  /** None when the step has ended: tables of the map that were thrown away keep their runs. ADR 0149. */
+  /** Cleared when the step has ended, because discarded tables of the map keep runs alive. ADR 0149. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
 
@@ -23,17 +23,16 @@ const interrupt = ({ fiber }: Run): void => fiber?.interruptUnsafe()
 const isTaskId = Schema.is(TaskId)
 
 /**
- * The tasks that this process has in hand, compared with those that it owns in the store. A step of a
- * cancelled task stops soon; and a task whose claim was committed without a response (a broken
- * connection) does not stay with a process that does not run it. ADR 0020.
+ * The tasks that this process has in hand, which it compares with those it owns in the store. So the step of a
+ * cancelled task stops soon, and a task whose claim was committed but whose response was lost (a broken connection)
+ * does not stay with a process that is not running it. ADR 0020.
  */
 export class RunningTasks extends Context.Service<
   RunningTasks,
   {
     /**
-     * Takes a step while the task is owned and this process does not drain. The fiber is interrupted when
-     * that ends, except for an uninterruptible part (a submit), and `release` follows if the task is still
-     * owned. ADR 0149.
+     * Runs a step while the task is owned and this process is not draining. The fiber is interrupted when that ends,
+     * except for an uninterruptible part (a submit), and `release` follows if the task is still owned. ADR 0149.
      */
     readonly whileOwned: <E, R, R2>(
       owned: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
@@ -46,8 +45,7 @@ export class RunningTasks extends Context.Service<
      */
     readonly check: (id: TaskId) => Effect.Effect<boolean, StoreUnavailable>
     /**
-     * Stops runs whose task another process ended or acquired, and
-     * releases tasks without a run here.
+     * Stops runs whose tasks another process has ended or acquired, and releases owned tasks that have no run here.
      */
     readonly reconcile: Effect.Effect<void, StoreUnavailable>
   }
@@ -59,7 +57,10 @@ export class RunningTasks extends Context.Service<
       const store = yield* TaskStore
       const drain = yield* Drain
       const running = new Map<TaskId, Run>()
-      /** Owned and without a run at the last reconciliation: the run may be about to start. */
+      /**
+       * Tasks owned without a run at the last reconciliation. They get a second round, because the run may be about
+       * to start.
+       */
       let withoutRun = new Map<TaskId, number>()
 
       const check = Effect.fnUntraced(function* (id: TaskId) {
@@ -99,7 +100,7 @@ export class RunningTasks extends Context.Service<
             })
           }),
         reconcile: Effect.gen(function* () {
-          // Nothing to compare, and no statement
+          // Nothing to compare, so no statement is needed
           if (running.size === 0 && !process.ownedTasks()) return
           const before = [...running.keys()]
           const owned = new Map(

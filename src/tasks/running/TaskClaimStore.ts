@@ -14,7 +14,7 @@ import type { Owned, OwnedJob, OwnedTask } from "./OwnedTask.ts"
 
 const QueueRow = Schema.Struct({ queue: Schema.String, dueAt: Time })
 
-/** What `task_claim` returns of a run and its newest attempt. */
+/** The columns of `task_claim` about a run and its newest attempt. */
 const runFields = {
   epoch: Schema.Int,
   deadlineAt: Time,
@@ -33,7 +33,7 @@ const runFields = {
 const ClaimedRow = Schema.Struct({ ...TaskRow.fields, ...runFields })
 type ClaimedRow = typeof ClaimedRow.Type
 
-/** Of a task without a job: its whole row, as one column. */
+/** The whole row of a task without a job, as one column. */
 const WholeRow = Schema.Struct({ whole: Schema.toCodecJson(ClaimedRow) })
 
 const JobRow = Schema.Struct({
@@ -82,8 +82,8 @@ const idOf = (row: unknown) => Option.map(decodeId(row), ({ id }) => id)
 const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
 
 /**
- * Decodes rows. One that this program cannot read, such as one of a newer release, keeps no other task waiting:
- * its task has no run here, so it is released, and due again, a reconciliation later.
+ * Decodes rows. A row that this program cannot read, such as one of a newer release, does not block other tasks: its
+ * task has no run here, so the next reconciliation releases it and it is due again.
  */
 const readableOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decodeRows = Schema.decodeUnknownEffect(Schema.Array(schema))
@@ -107,13 +107,13 @@ const readableTasks = readableOf(WholeRow)
 const readableJobs = readableOf(JobRow)
 const readableRows = readableOf(TaskRow)
 
-/** Named as the fields are: the driver would copy each row to rename its columns. */
+/** Names the columns like the fields, because the driver would copy each row to rename its columns. */
 const columns = (table: string, fields: ReadonlyArray<string>): string =>
   fields.map((field) => `${columnOf(table, field)} AS "${field}"`).join(", ")
 
 const columnOf = (table: string, field: string): string => `${table}.${String.camelToSnake(field)}`
 
-/** A `bigint` in JSON is a text. */
+/** A `bigint` in JSON is a string. */
 const members = (table: string, fields: object): ReadonlyArray<string> =>
   Object.keys(fields).map((field) => {
     const cast = field === "price" || field === "captured" ? "::text" : ""
@@ -121,8 +121,8 @@ const members = (table: string, fields: object): ReadonlyArray<string> =>
   })
 
 /**
- * `c`: the claim, `t`: the task. What only a task without a job needs is one column, because the driver takes a
- * time for each that is null, in each row.
+ * `c` is the claim, `t` the task. The fields that only a task without a job needs form one column, because the driver
+ * spends time on each null column of each row.
  */
 const claimedColumns = [
   columns("t", polledFields),
@@ -149,7 +149,7 @@ export const makeClaims = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
     ofJob: jobs.call,
     queues: (now: DateTime.Utc) =>
       sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
-    // An index lookup for each, whatever the statistics say
+    // Forces an index lookup for each, whatever the statistics say
     claim: ({ limit, now, owner, queue, share }: Claim) =>
       sql`
         SELECT ${sql.literal(claimedColumns)}

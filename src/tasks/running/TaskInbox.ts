@@ -10,28 +10,28 @@ interface Scheduler {
 }
 
 /**
- * The tasks that this process has in hand, by queue, and what its `TaskScheduler` is asked to do: volatile,
- * because the rows of the tasks say the same. To ask is one synchronous step, in any context.
+ * The tasks that this process has in hand, by queue, and the requests to its `TaskScheduler`. Volatile, because the
+ * task rows contain the same information. A request is one synchronous step, possible in any context.
  */
 export class TaskInbox extends Context.Service<
   TaskInbox,
   {
-    /** A task that was accepted with this process as its owner. It is in hand from now on. */
+    /** Adds a task that was accepted with this process as its owner; it is now in hand. */
     readonly start: (owned: OwnedTask) => void
-    /** A task that was ended from outside. */
+    /** Stops a task that was ended from outside. */
     readonly stop: (id: TaskId) => void
-    /** A task falls due then: at once without a time, which is in Unix milliseconds. */
+    /** Announces that a task is due at this time (Unix milliseconds; default now). */
     readonly wake: DueLoop["wake"]
     /** The loop of the scheduler. */
     readonly run: DueLoop["run"]
-    /** Receives what is asked, and what was asked before. */
+    /** Connects the scheduler, which first receives the requests made so far. */
     readonly attach: (scheduler: Scheduler) => void
-    /** How many more tasks of this queue this process takes in hand. */
+    /** How many more tasks of this queue this process may take in hand. */
     readonly capacity: (queue: string) => number
     readonly count: (queue: string, change: 1 | -1) => void
     /**
-     * Whether a new task is taken in hand at once: there is capacity, and none that is older waits for it. One
-     * that is not admitted waits in the store, and so do those after it, until `setBehind`.
+     * Whether a new task is taken in hand at once: there is capacity, and no older task waits for it. A task that is
+     * not admitted waits in the store, as do later ones, until `setBehind`.
      */
     readonly admits: (queue: string) => boolean
     /** Whether due tasks of this queue wait in the store for capacity of this process. */

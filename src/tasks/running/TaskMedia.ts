@@ -16,7 +16,7 @@ import type { SubmitMedium } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { OwnedTask, StoredInputs } from "./OwnedTask.ts"
 
-/** The media of a submit, and the artifacts of those that were fetched. */
+/** The media of a submit, and the artifacts of fetched media. */
 export interface ResolvedMedia {
   readonly media: ReadonlyArray<SubmitMedium>
   readonly inputs: StoredInputs
@@ -31,10 +31,9 @@ export class TaskMedia extends Context.Service<
   TaskMedia,
   {
     /**
-     * All media of the task's body in their order, `taskDownloadsMax` at a time; what an earlier step
-     * has fetched is read from the artifact store. Fails as
-     * `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model, as `MEDIA`
-     * (4002) when it cannot be fetched, and as `ShareExhausted`, before it fetches anything, when too many
+     * Resolves all media of the task's body in order, `taskDownloadsMax` at a time; media fetched by an earlier step
+     * are read from the artifact store. Fails as `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model,
+     * as `MEDIA` (4002) when it cannot be fetched, and as `ShareExhausted`, before it fetches anything, when too many
      * downloads of the user wait.
      */
     readonly resolve: (
@@ -55,7 +54,7 @@ export class TaskMedia extends Context.Service<
       const download = yield* makeDownload
       const { mayWait } = yield* MediaFetch
 
-      /** With the artifact's id if it came from a URL of the client. */
+      /** Includes the artifact's id if the medium came from a URL of the client. */
       const resolveOne = Effect.fnUntraced(function* (
         { inputs, task }: Pick<OwnedTask, "task" | "inputs">,
         entry: TaskModel,
@@ -106,14 +105,14 @@ const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
 const requestIn = (body: unknown) =>
   Option.flatMap(decodeResponse(body), ({ request }) => referenceIn(request))
 
-/** It is a URL, and no earlier step of the task has fetched it. */
+/** Whether it is a URL that no earlier step of the task has fetched. */
 const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, medium: MediaText): boolean =>
   Option.isNone(Option.flatMap(referenceIn(medium.text), decodeId)) &&
   Option.isNone(fetchedIn(inputs, medium))
 
 type FromUrl = Pick<SubmitMedium, "sourceUrl">
 
-/** What an earlier step has fetched and stored. */
+/** The artifact that an earlier step fetched and stored. */
 const fetchedIn = (inputs: StoredInputs, { pointer, text }: MediaText) => {
   const stored = inputs[pointer] ?? ""
   const cut = Option.flatMap(referenceIn(stored), decodeId)
@@ -146,7 +145,7 @@ const readStoredWith = (artifacts: Artifacts["Service"]) =>
       : yield* expired(medium)
   })
 
-/** Fetches, checks and stores a medium: at once, so that memory holds its bytes no longer. */
+/** Fetches, checks and immediately stores a medium, so that its bytes leave memory. */
 const makeDownload = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const web = yield* MediaFetch
@@ -175,14 +174,14 @@ const makeDownload = Effect.gen(function* () {
     const row = yield* retryStore(
       artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes: content })
     )
-    // A vendor that reads the URL would get what follows the end of the file, too
+    // A vendor that reads the URL would also get the bytes after the end of the file
     return content.length < bytes.length
       ? { id: referenceTo(row.id), medium: mediumOf(artifacts, row, medium, {}) }
       : { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
   })
 })
 
-/** The medium keeps the rules of its label, and this model does not take it. */
+/** The medium satisfies the rules of its label, but this model does not accept it. */
 export const mediumNotTaken = "medium_not_taken"
 
 const decodeId = Schema.decodeUnknownOption(ArtifactId)

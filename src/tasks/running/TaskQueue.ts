@@ -3,11 +3,11 @@ import type { VendorAccount } from "../../vendors/VendorClient.ts"
 /** Tasks whose next steps are claimed together, oldest due first. ADR 0149. */
 export interface TaskQueue {
   readonly name: string
-  /** Under a rate limit of the vendor: the time between two claims, over all processes. */
+  /** The time between two claims, over all processes, if the vendor has a rate limit. */
   readonly spacingMillis?: number
 }
 
-/** Submits of a model whose account is still to be chosen, or that wait before they are repeated. */
+/** Submits of a model whose account has not been chosen yet, or that wait for a retry. */
 export const submitQueue = (of: {
   readonly vendor: string
   readonly model: string
@@ -27,7 +27,7 @@ export const ratedQueue = (
     : { name: rate.key, spacingMillis: rate.perMillis / rate.calls }
 }
 
-/** Submits to an account whose outcome is unknown: one list looks for the jobs of all. ADR 0194. */
+/** Submits to an account whose outcome is unknown: one list request searches for the jobs of all. ADR 0194. */
 export const listQueue = ({ accountId }: VendorAccount): TaskQueue => ({
   name: `${accountId}/lists`,
   spacingMillis: betweenListsMillis

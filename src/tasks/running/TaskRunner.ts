@@ -19,21 +19,21 @@ import { RunningTasks } from "./RunningTasks.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
 /**
- * Takes one step of a task: from its claim to its end, or to the time when it is due again. ADR 0149,
+ * Runs one step of a task: from its claim to its end, or until it is due again. ADR 0149,
  * docs/reference/tasks.md#execution
  */
 export class TaskRunner extends Context.Service<
   TaskRunner,
   {
     /**
-     * Never fails. When it is interrupted or the process drains, it releases the task, so that the next
-     * owner goes on at once.
+     * Never fails. When it is interrupted or the process drains, it releases the task, so that the next owner
+     * continues at once.
      */
     readonly step: (owned: Owned) => Effect.Effect<void>
     /**
-     * Of a task that was ended from outside: interrupts the step in hand here, and asks the vendor to
-     * cancel the job, best effort. Called by the process that has ended it, so that the vendor is asked
-     * once. docs/reference/tasks.md#cancel
+     * For a task that was ended from outside: interrupts its step in this process, and asks the vendor to cancel the
+     * job (best effort). Only the process that ended the task calls this, so that the vendor is asked once.
+     * docs/reference/tasks.md#cancel
      */
     readonly stop: (id: TaskId) => Effect.Effect<void>
   }
@@ -61,7 +61,7 @@ export class TaskRunner extends Context.Service<
           Effect.suspend(() => release(owned))
         )
       return TaskRunner.of({
-        // The request that created the task is over: its trace is a link
+        // The request that created the task has ended: its trace is a link
         step: (owned) =>
           isTraced
             ? Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) })
@@ -75,7 +75,9 @@ export class TaskRunner extends Context.Service<
   )
 }
 
-/** The trace of the create. A link names a span, and none was stored: the trace's own first half stands for it. */
+/**
+ * The trace of the create. A link needs a span id, but none is stored: the first half of the trace id replaces it.
+ */
 const linksOf = ({ task: { traceId } }: Owned): Array<Tracer.SpanLink> =>
   traceId === null
     ? []
@@ -83,7 +85,7 @@ const linksOf = ({ task: { traceId } }: Owned): Array<Tracer.SpanLink> =>
 
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 
-/** After its deadline a task submits nothing. */
+/** Interrupts the effect at the deadline, after which a task submits nothing. */
 const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(DateTime.now, (now): Effect.Effect<A, E | DeadlinePassed, R> => {
     const left = DateTime.distance(now, deadlineAt)
@@ -93,10 +95,10 @@ const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R
       : passed
   })
 
-/** Longer than the queries of a poll together. */
+/** Longer than all queries of a poll together. */
 const farDeadlineMillis = Duration.toMillis(Duration.minutes(5))
 
-/** Takes the step, and says when the next one is due, if there is one. */
+/** Runs the step, and returns when the next one is due, if there is one. */
 const makeAdvance = Effect.gen(function* () {
   const completion = yield* TaskCompletion
   const inbox = yield* TaskInbox
@@ -104,7 +106,7 @@ const makeAdvance = Effect.gen(function* () {
   const store = yield* TaskStore
   const work = yield* VendorWork
 
-  /** A task that is gone, or that this program cannot read, is not this process's. */
+  /** A task that no longer exists, or that this program cannot read, counts as fenced. */
   const rowOf = (owned: Owned): Effect.Effect<TaskRow, Fenced> =>
     owned.job === undefined
       ? Effect.succeed(owned.task)
@@ -128,7 +130,7 @@ const makeAdvance = Effect.gen(function* () {
       )
     )
 
-  /** The step has failed. */
+  /** Ends the task or the step after a failure. */
   const endWith = (
     owned: Owned,
     error: DeadlinePassed | Fenced | VendorError
@@ -143,7 +145,7 @@ const makeAdvance = Effect.gen(function* () {
         return Effect.void
       case "VendorError":
         return Effect.logWarning(
-          `Task ${owned.task.id} was failed by ${modelAt(owned.task).vendor}: ${error.message}`
+          `Task ${owned.task.id} failed at ${modelAt(owned.task).vendor}: ${error.message}`
         ).pipe(
           Effect.annotateLogs({ class: error.class, vendorCode: error.vendorCode ?? null }),
           Effect.annotateLogs({ requestId: error.requestId ?? null }),
@@ -155,11 +157,11 @@ const makeAdvance = Effect.gen(function* () {
 
   const nextOf = (owned: Owned, now: DateTime.Utc) => {
     const { deadlineAt, job, startsAt } = owned
-    // Under a rate limit the claim came before its permit
+    // Under a rate limit, a claim may be earlier than its permit
     const next = DateTime.isGreaterThan(startsAt, now)
       ? Effect.delay(work.next(owned), DateTime.distance(now, startsAt))
       : work.next(owned)
-    // A poll ends by itself, long before that
+    // A poll ends by itself long before that
     const left = DateTime.toEpochMillis(deadlineAt) - DateTime.toEpochMillis(now)
     return left > farDeadlineMillis && job !== undefined ? next : before(deadlineAt, next)
   }
@@ -169,7 +171,7 @@ const makeAdvance = Effect.gen(function* () {
       ? Effect.sync(() => inbox.wake(DateTime.toEpochMillis(next.until)))
       : Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job)))
 
-  // A poll has neither a generator nor functions that it does not call: they would live as long as it. ADR 0149
+  // No generator and no unused closures for a poll: they would stay in memory as long as the poll. ADR 0149
   return (owned: Owned): Effect.Effect<void> =>
     Effect.flatMap(DateTime.now, (now) => nextOf(owned, now)).pipe(
       Effect.flatMap((next) => endStep(owned, next)),

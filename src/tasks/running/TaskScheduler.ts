@@ -13,21 +13,23 @@ import type { Owned } from "./OwnedTask.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskRunner } from "./TaskRunner.ts"
 
-/** Tasks of one claim: a statement returns them with their bodies. */
+/** Most tasks of one claim: a statement returns them with their bodies. */
 const claimMax = 100
 
-/** While tasks wait, the first heartbeat after this time looks for what other processes left: 5 s at most. */
+/**
+ * While tasks wait, the first heartbeat after this time scans for tasks that other processes left: after 5 s at most.
+ */
 const lookMillis = 3000
 
 /**
- * Tasks that fall due within this time are claimed together; the more were claimed at once, the longer it is.
- * In real time, because it only spares work.
+ * Tasks that fall due within this time are claimed together; the time grows with the size of the last claim. In real
+ * time, because it only saves work.
  */
 const gatherMillis = (claimed: number): number => Math.min(25, 5 + claimed)
 
 /**
- * How long running steps may continue when the process ends. If a submit takes longer, the next owner of its
- * task finds it unrecorded.
+ * How long running steps may continue when the process ends. If a submit takes longer, the next owner of its task
+ * finds no record of its outcome.
  */
 const closeTimeout = Duration.millis(500)
 
@@ -48,7 +50,7 @@ export const layer = Layer.effectDiscard(
     const begin = (owned: Owned) => {
       fork(runner.step(owned), () => {
         inbox.count(owned.queue, -1)
-        // Its queue was full, and may have due tasks
+        // Its queue was full and may have due tasks
         if (inbox.capacity(owned.queue) === 1) inbox.wake()
       })
     }
@@ -69,9 +71,9 @@ export const layer = Layer.effectDiscard(
     /** Returns when to scan again. */
     const scan = Effect.gen(function* () {
       claimed = 0
-      // Other processes take what is due
+      // Other processes take the due tasks
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
-      // The next heartbeat says that tasks wait
+      // The next heartbeat triggers a scan
       if (!process.isAlive()) return Number.POSITIVE_INFINITY
       const areWaiting = yield* slots.serve
       const next = yield* claimDue
@@ -84,7 +86,7 @@ export const layer = Layer.effectDiscard(
       inbox.run({
         scan,
         rest: makeRest(() => gatherMillis(claimed)),
-        failed: "Due tasks were not read",
+        failed: "Reading due tasks failed",
         retryMillis: dueWorkRetryMillis
       })
     )
@@ -105,7 +107,7 @@ const makeRest = (millis: () => number): Effect.Effect<void> => {
   })
 }
 
-/** Runs at the start, when a process has become dead, and when one that stops hands over its tasks. */
+/** Runs at the start, when a process has died, and when a stopping process hands over its tasks. */
 const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
   claimShare: Effect.Effect<void, E, R>
 ) {
@@ -117,18 +119,18 @@ const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
   hints.subscribe("left", signal)
   yield* Effect.forkScoped(Effect.forever(Effect.map(death, signal)))
   yield* Effect.andThen(Queue.take(signals), claimShare).pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Tasks were not taken over", cause)),
+    Effect.catchCause((cause) => Effect.logWarning("Taking over tasks failed", cause)),
     Effect.forever,
     Effect.forkScoped
   )
 })
 
-/** Tasks of one earlier owner that one process takes over at once; the rescue frees what is left. */
+/** Most tasks of one earlier owner that one process takes over at once; the rescue frees the rest. */
 const shareMax = 5000
 
 /**
- * `claimDue` claims what is due in all queues, as much as this process takes, and returns when the next task is due.
- * `claimShare` claims this process's share of what others have left. ADR 0020.
+ * `claimDue` claims as many due tasks in all queues as this process has capacity for, and returns when the next task
+ * is due. `claimShare` claims this process's share of the tasks that others have left. ADR 0020.
  */
 const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   const drain = yield* Drain
@@ -141,7 +143,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     for (;;) {
       const limit = Math.min(claimMax, inbox.capacity(queue))
       if (limit <= 0) return inbox.setBehind(queue, true)
-      // What was claimed before is released, and due again
+      // Tasks claimed before are released and due again
       if (drain.isDraining()) return
       const now = yield* DateTime.now
       const claimed = yield* store.claim({ queue, limit, owner: id, now })
@@ -150,7 +152,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     }
   })
 
-  /** A full queue is looked at again when it has capacity. */
+  /** A full queue is scanned again when it has capacity. */
   const open = Effect.gen(function* () {
     const queues = yield* store.queues(yield* DateTime.now)
     return queues.filter(({ queue }) => inbox.capacity(queue) > 0)
@@ -164,7 +166,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
     yield* eachToItsEnd(due, ({ queue }) => claimFrom(queue))
-    // The next scan finds what is due then
+    // The next scan finds the tasks due then
     return DateTime.toEpochMillis(now)
   })
 
@@ -190,7 +192,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   return { claimDue, claimShare }
 })
 
-/** Some at once. The others go on when one fails: a claim that is interrupted may have been committed. */
+/** Runs several at once. If one fails, the others continue, because an interrupted claim may have been committed. */
 const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
   queues: ReadonlyArray<A>,
   run: (queue: A) => Effect.Effect<void, E, R>
@@ -202,5 +204,5 @@ const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
   if (failed !== undefined) return yield* Effect.failCause(failed.cause)
 })
 
-/** Queues that are claimed from at once. */
+/** Most queues from which tasks are claimed at once. */
 const claimsMax = 4

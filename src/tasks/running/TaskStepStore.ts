@@ -10,7 +10,7 @@ import { ownerDeadSeconds } from "../../domain/Limits.ts"
 import { endWithin } from "../../process/SlotArray.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "../TaskStore.ts"
 
-/** Ends of polls wait for each other, the longer the more there are. */
+/** Ends of polls are written together; the more there are, the longer they wait for each other. */
 const gathered = {
   itemsMax: 512,
   runsMax: 1,
@@ -19,7 +19,7 @@ const gathered = {
   intervalMillisPerItem: 1
 } as const
 
-/** At the end of the process. */
+/** Limit of the last write, at the end of the process. */
 const lastWriteMillis = 500
 
 interface PollEnd {
@@ -31,13 +31,13 @@ const Row = Schema.Struct({ n: Schema.Int })
 const Begun = Schema.Struct({ n: Schema.Int, advance: Schema.Finite })
 const isWritten = (row: typeof Row.Type | undefined): boolean => row !== undefined
 
-/** The writes of steps: those that come together are committed together. */
+/** The writes of steps: writes that arrive together are committed together. */
 export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const clock = yield* DatabaseClock
   const begin = yield* Batcher.make({
     ...groupCommit,
     run: Effect.fnUntraced(function* (starts: ReadonlyArray<AttemptStart>) {
-      // All of this process
+      // The same for all, because they belong to this process
       const progress = starts[0]?.progress
       const at = Option.getOrNull(Option.map(yield* clock.asParameter, toDate))
       const rows = yield* sql`
@@ -69,7 +69,7 @@ export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
         Effect.tap(Effect.sync(() => polls.forEach(({ written }) => written())))
       )
   })
-  // What is not written has no owner that goes on, and is claimed when this process is known to have ended
+  // Tasks whose end was not written are claimed once this process is known to have ended
   yield* Effect.addFinalizer(() => endWithin(endPoll.settled, lastWriteMillis))
   return {
     beginAttempt: begin.call,
@@ -90,7 +90,7 @@ const startCall = (start: AttemptStart, n: number) => ({
   now: DateTime.formatIso(start.now)
 })
 
-/** Members that are undefined are left out of the JSON, and null in SQL. */
+/** Undefined members are omitted from the JSON and become null in SQL. */
 const endCall = ({ attempt, epoch, next, now, pass, taskId }: StepEnd, n: number) => ({
   n,
   task: taskId,

@@ -6,15 +6,18 @@ import { makeFiberSlots } from "../../process/SlotArray.ts"
 import { EndpointActors } from "../../webhooks/EndpointActors.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
-/** Looks for a task whose step is in hand, each after twice the time; later the scheduler looks by itself. */
+/**
+ * Checks for a task whose step is in hand, doubling the wait each time; after these the scheduler's own scan finds
+ * it.
+ */
 const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
 
-/** Endpoints of hints that are notified at once. */
+/** Most endpoints that hints notify concurrently. */
 const hintedMax = 8
 
 const isEndpointId = Schema.is(EndpointId)
 
-/** Tasks are left in the inbox of the `TaskScheduler`, endpoints get a message to their actor. */
+/** Puts tasks into the inbox of the `TaskScheduler` and sends messages to the actors of endpoints. */
 export const layer = Layer.effect(
   WorkNotifier,
   Effect.gen(function* () {

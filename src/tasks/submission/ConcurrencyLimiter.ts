@@ -9,7 +9,7 @@ import { TaskInbox } from "../running/TaskInbox.ts"
 import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
 import type { SlotQueueState, SlotRequest } from "./ConcurrencySlotStore.ts"
 
-/** A limit, and the account that a task with a slot of it is submitted to. */
+/** A limit, and the account to which a task with a slot is submitted. */
 export interface AccountLimit extends SlotLimit {
   readonly accountId: string
 }
@@ -19,30 +19,29 @@ interface Take {
   readonly limit: AccountLimit
 }
 
-/** Tasks that one statement gives slots to. */
+/** Most tasks to which one statement gives slots. */
 const slotsPerTakeMax = 100
 
 /**
- * Limits the jobs that run at a vendor at once, over all processes, oldest task first. A slot
- * belongs to the task's run: the transaction that ends the task releases it, or the record of a
- * refused submit. ADR 0108.
+ * Limits the jobs that run at a vendor at once, over all processes, oldest task first. A slot belongs to the task's
+ * run: it is released by the transaction that ends the task or records a refused submit. ADR 0108.
  */
 export class ConcurrencyLimiter extends Context.Service<
   ConcurrencyLimiter,
   {
     /**
-     * Whether the task has a slot of the account now. If not, it is no longer in hand: it waits in the
-     * store until it is given one.
+     * Takes a slot of the account; returns whether the task got one. If not, the task is no longer in hand and waits
+     * in the store for a slot.
      */
     readonly take: (
       request: SlotRequest,
       limit: AccountLimit
     ) => Effect.Effect<"Held" | "Waits" | "Ending">
-    /** Slots may be free: a task has ended or its submit was refused. */
+    /** Announces that slots may be free, because a task has ended or its submit was refused. */
     readonly notifyReleased: Effect.Effect<void>
     /**
-     * Gives free slots to waiting tasks, when there may be some; returns whether tasks still wait. No
-     * process notifies another of a released slot, so it is to be called again then.
+     * Gives free slots to waiting tasks, if there may be any; returns whether tasks still wait. In that case call it
+     * again later, because processes do not notify each other of released slots.
      */
     readonly serve: Effect.Effect<boolean, StoreUnavailable>
     /** For `/metrics`. */
@@ -54,12 +53,12 @@ export class ConcurrencyLimiter extends Context.Service<
     Effect.gen(function* () {
       const inbox = yield* TaskInbox
       const store = yield* ConcurrencySlotStore
-      /** Tasks wait for slots, as far as this process knows. */
+      /** Whether tasks wait for slots, as far as this process knows. */
       let areWaiting = false
       let joined = false
       let servedAt = Number.NEGATIVE_INFINITY
 
-      /** Those that come together share a statement for each limit. */
+      /** Requests that arrive together share one statement per limit. */
       const takes = yield* Batcher.make({
         itemsMax: slotsPerTakeMax,
         runsMax: 1,
@@ -93,13 +92,13 @@ export class ConcurrencyLimiter extends Context.Service<
         serve: Effect.gen(function* () {
           const now = yield* DateTime.now
           const millis = DateTime.toEpochMillis(now)
-          // A process that died may have left waiting tasks, so all look now and then
+          // A dead process may have left waiting tasks, so every process checks from time to time
           const isLongAgo = Math.abs(millis - servedAt) >= slotServeSecondsMax * 1000
           if (!areWaiting && !isLongAgo) return false
           servedAt = millis
           joined = false
           const { limits } = yield* store.serve(now)
-          // One that began to wait during the statement may not be counted
+          // A task that began to wait during the statement may not be counted
           areWaiting = limits > 0 || joined
           return areWaiting
         }),

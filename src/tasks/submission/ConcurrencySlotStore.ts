@@ -12,19 +12,19 @@ import type { StoredInputs } from "../running/OwnedTask.ts"
 export interface SlotRequest {
   readonly taskId: TaskId
   readonly epoch: number
-  /** Kept for the step that follows when it has to wait. */
+  /** Kept for the next step if the task has to wait. */
   readonly inputs: StoredInputs
 }
 
 /** Asks for slots of one limit. */
 export interface TakeSlots extends SlotLimit {
-  /** The account that the tasks are submitted to when they have a slot. */
+  /** The account to which the tasks are submitted when they have a slot. */
   readonly accountId: string
   readonly requests: ReadonlyArray<SlotRequest>
   readonly now: DateTime.Utc
 }
 
-/** Tasks of one limit, over all processes. */
+/** The number of tasks of one limit, over all processes. */
 export const SlotQueueState = Schema.Struct({
   line: Schema.String,
   held: Schema.Int,
@@ -43,8 +43,8 @@ export class ConcurrencySlotStore extends Context.Service<
   ConcurrencySlotStore,
   {
     /**
-     * Gives slots, oldest task first. A task that gets none waits without an owner until it is given
-     * one; a task that is just being ended is not among the results.
+     * Gives slots, oldest task first. A task without a slot waits without an owner until it gets one; a task that is
+     * being ended is not in the result.
      */
     readonly take: (request: TakeSlots) => Effect.Effect<ReadonlyArray<TakenSlot>, StoreUnavailable>
     /** Gives free slots to waiting tasks, and makes these due. */

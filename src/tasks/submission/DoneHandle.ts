@@ -2,8 +2,8 @@ import { Option, Schema } from "effect"
 import type { Handle, ResultItem, VendorResult } from "../../vendors/VendorClient.ts"
 
 /**
- * The result of a blocking call, recorded in place of a handle before anything else is done with it: a
- * process that takes the task over goes on from here and submits nothing again.
+ * The result of a blocking call, recorded instead of a handle before it is processed: a process that takes over the
+ * task continues from here and does not submit again.
  */
 const DoneHandle = Schema.Struct({
   done: Schema.Array(
@@ -21,7 +21,7 @@ const DoneHandle = Schema.Struct({
 
 const decodeDone = Schema.decodeUnknownOption(DoneHandle)
 
-/** The result that stands in place of a handle. Every poll asks, and nearly none has one. */
+/** The result recorded instead of a handle. Checked by every poll, although few have one. */
 export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
   "done" in handle ? Option.map(decodeDone(handle), ({ done }) => ({ items: done })) : Option.none()
 

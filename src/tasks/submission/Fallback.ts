@@ -6,16 +6,16 @@ import type { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts
 import { submitQueue } from "../running/TaskQueue.ts"
 import type { NextStep, Pass } from "../TaskStore.ts"
 
-/** How the task of an alias goes on at its next model: both are written in one transaction. */
+/** How the task of an alias continues with its next model. Both parts are written in one transaction. */
 export interface PassedOn {
   readonly next: NextStep
   readonly pass: Pass
 }
 
 /**
- * The failures of a submit after which nothing can have been bought and another model may be asked. Not among
- * them: what the vendor says of the request itself (`CONTENT`, `FATAL_CLIENT`, `MEDIA`: a refusal that an adapter
- * does not know may be one of the content), and every doubt. docs/reference/aliases.md#when-the-next-model-is-tried
+ * The failures of a submit after which nothing can have been bought, so that another model may be tried. Excluded are
+ * refusals of the request itself (`CONTENT`, `FATAL_CLIENT`, `MEDIA`: a refusal unknown to the adapter may concern
+ * the content), and every unknown outcome. docs/reference/aliases.md#when-the-next-model-is-tried
  */
 const reasons: { readonly [kind in VendorErrorClass]?: SkipReason } = {
   RATE_LIMITED: "rate_limited",
@@ -24,7 +24,7 @@ const reasons: { readonly [kind in VendorErrorClass]?: SkipReason } = {
   GONE: "model_gone"
 }
 
-/** Why no account can take the submit, before it is sent. */
+/** The reasons for which no account can take the submit, before anything is sent. */
 const reasonsBefore: { readonly [kind in VendorErrorClass]?: SkipReason } = {
   RATE_LIMITED: "rate_limited",
   RETRYABLE: "circuit_open",
@@ -33,7 +33,7 @@ const reasonsBefore: { readonly [kind in VendorErrorClass]?: SkipReason } = {
 
 export const skipReasonOf = ({ class: kind, httpStatus }: VendorError): SkipReason | undefined => {
   const isOfAccount = kind === "OPERATOR" || kind === "GONE"
-  // Without the status of a refusal it may be the end of a job that was accepted
+  // Without an HTTP status this may be the failure of a job that was accepted
   return isOfAccount && httpStatus === undefined ? undefined : reasons[kind]
 }
 
@@ -41,8 +41,8 @@ export const skipReasonBefore = ({ class: kind }: VendorError): SkipReason | und
   reasonsBefore[kind]
 
 /**
- * The task at its next model, with the reason why the one before did not do it; `None`: that was the last one.
- * `attempt`: the submit that was refused. Media by URL are fetched again, for the rules of the next model.
+ * Moves the task to its next model and records why the previous one was skipped; `None` if that was the last one.
+ * `attempt` is the refused submit. Media by URL are fetched again, to check them against the rules of the next model.
  */
 export const passOn = (
   task: TaskRow,
@@ -68,7 +68,7 @@ export const passOn = (
   })
 }
 
-/** The same after the refusal of a submit, when nothing can have been bought. */
+/** The same after a refused submit, if nothing can have been bought. */
 export const passAfter = (
   task: TaskRow,
   error: VendorError,
@@ -80,6 +80,6 @@ export const passAfter = (
     : Effect.map(DateTime.now, (now) => passOn(task, reason, now, attempt))
 }
 
-/** Whether a submit was of a model that was passed over: the next one is the first of its model. */
+/** Whether a submit belonged to a skipped model: the next submit is the first of its model. */
 export const isOfSkipped = ({ candidates }: TaskRow, attempt: number): boolean =>
   candidates?.some(({ skipped }) => skipped?.attempt === attempt) === true

@@ -2,33 +2,33 @@ import { Option } from "effect"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { Likeness, ListedJob, SubmitRequest } from "../../vendors/VendorClient.ts"
 
-/** A submit that may have bought a job, because its outcome is not known. Times in milliseconds. */
+/** A submit that may have bought a job, because its outcome is unknown. Times in milliseconds. */
 export interface Claimant {
   readonly taskId: TaskId
-  /** The job, if there is one, was created in this time, by the clocks of the gateway. */
+  /** The job, if there is one, was created in this interval, by the gateway's clocks. */
   readonly from: number
   readonly until: number
-  /** Not known of a task that was erased, or whose model left the catalog. */
+  /** Unknown for a task that was erased or whose model has left the catalog. */
   readonly request: Option.Option<SubmitRequest>
-  /** Its task waits for the job. Of others it is only known that a job may be theirs. */
+  /** Whether its task waits for the job. Other submits are only possible owners of a job. */
   readonly isWaiting: boolean
   /**
-   * Its submit began before the store was restored: a job that shows no request may be of a task that the store has
-   * lost.
+   * Its submit began before the store was restored: a job that shows no request may belong to a task that the store
+   * has lost.
    */
   readonly isOfLostTime: boolean
 }
 
-/** A listed job without an owner, and the task of its callback URL, where the list shows that. */
+/** A listed job without an owner, and the task of its callback URL if the list shows it. */
 export interface FreeJob {
   readonly job: ListedJob
   readonly calls: Option.Option<TaskId>
 }
 
-/** The vendor's clock differs from the gateway's by this at most. */
+/** The assumed maximum difference between the vendor's clock and the gateway's. */
 export const skewMillis = 10_000
 
-/** A job may be of another submit although the clocks differ by more. */
+/** A job may belong to another submit even if the clocks differ by more. */
 const rivalSkewMillis = 60_000
 
 const isWithin = ({ from, until }: Claimant, { job }: FreeJob, slack: number): boolean =>
@@ -40,14 +40,14 @@ const likeness = (claimant: Claimant, free: FreeJob): Likeness => {
   return Option.match(claimant.request, { onNone: () => "open", onSome: free.job.compare })
 }
 
-/** The jobs that may be the one of a claimant. */
+/** The jobs that may belong to a claimant. */
 export const candidatesOf = (
   claimant: Claimant,
   free: ReadonlyArray<FreeJob>
 ): ReadonlyArray<FreeJob> =>
   free.filter((it) => isWithin(claimant, it, skewMillis) && likeness(claimant, it) !== "other")
 
-/** The same by the id of its task. */
+/** The same, by the id of the claimant's task. */
 export const candidatesFor =
   (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
   (id: TaskId): ReadonlyArray<FreeJob> => {
@@ -56,9 +56,8 @@ export const candidatesFor =
   }
 
 /**
- * The job of each waiting claimant, where it is certain: of all jobs without an owner it alone shows the
- * request, and no other claimant's job can it be. A job that shows nothing is taken if it is the only one.
- * ADR 0194.
+ * The job of each waiting claimant, if it is certain: it is the only job without an owner that shows the request, and
+ * it cannot belong to another claimant. A job that shows nothing is used if it is the only one. ADR 0194.
  */
 export const certainJobs = (
   claimants: ReadonlyArray<Claimant>,

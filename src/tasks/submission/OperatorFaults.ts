@@ -24,11 +24,11 @@ export class OperatorFaults extends Context.Service<
     ) => Effect.Effect<void>
     /** The vendor accepted a job of this model from this account: closes the fault. */
     readonly clear: (accountId: string, upstreamModel: string) => Effect.Effect<void>
-    /** Of all processes, closed ones among them. */
+    /** Of all processes, including closed faults. */
     readonly last: Effect.Effect<ReadonlyArray<LastFault>, StoreUnavailable>
     /** From memory, without a statement: creates check it first. */
     readonly hasOpen: () => boolean
-    /** How long creates of this model are still refused, if they are. */
+    /** How much longer creates of this model are refused, if they are. */
     readonly remaining: (
       accountId: string,
       upstreamModel: string
@@ -43,7 +43,7 @@ export class OperatorFaults extends Context.Service<
       const faultsChanged = yield* changed("faults")
       const open = new Map<string, DateTime.Utc>()
 
-      /** Reads what other processes opened and closed. */
+      /** Reads the faults that other processes opened and closed. */
       const refresh = Effect.gen(function* () {
         const rows = yield* store.openFaults(yield* DateTime.now)
         open.clear()
@@ -100,14 +100,14 @@ export class OperatorFaults extends Context.Service<
   )
 }
 
-/** Creates are refused for so long; the first task after it tries the vendor again. */
+/** Creates are refused for this long; the first task afterwards tries the vendor again. */
 const openDuration = Duration.minutes(1)
 const refreshEvery = Duration.seconds(5)
 
 const modelKey = (accountId: string, upstreamModel: string): string =>
   `${accountId}/${upstreamModel}`
 
-/** A key or a bill concerns all models of the account; any other fault only the one model. */
+/** A fault of a key or a bill concerns all models of the account; any other fault only one model. */
 const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): OperatorFaultCause => {
   if (kind === "GONE") return "gone_model"
   return isMissing({ vendorCode }) ||
@@ -123,7 +123,7 @@ const isMissing = ({ vendorCode }: Pick<VendorError, "vendorCode">): boolean =>
 
 const remedyOf = (cause: OperatorFaultCause, upstreamModel: string, error: VendorError): string => {
   if (isMissing(error)) {
-    return "put the account back into the configuration, or set MASTER_KEY as it was"
+    return "restore the account in the configuration, or the previous MASTER_KEY"
   }
   switch (cause) {
     case "account":
@@ -156,4 +156,4 @@ const logLine = (
 
 /** While the store is unavailable, only this process knows the fault. */
 const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
-  Effect.catch(work, (error) => Effect.logWarning("Open vendor faults were not shared", error))
+  Effect.catch(work, (error) => Effect.logWarning("Sharing open vendor faults failed", error))

@@ -30,24 +30,24 @@ import { makeSubmitMemory } from "./SubmitMemory.ts"
 import { requestOf } from "./TaskEntry.ts"
 import { failureText } from "./VendorFailure.ts"
 
-/** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
+/** Another process owns the task, or it has ended: this process may no longer write or submit anything. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
 
-/** A job to submit: for which task, of which model, to which account, as which attempt. */
+/** A job to submit, with its task, model, account and attempt number. */
 export interface Submission {
   readonly owned: OwnedTask
   readonly entry: TaskModel
   readonly account: VendorAccount
   readonly media: ReadonlyArray<SubmitMedium>
-  /** Of the media, for a submit that follows this one. */
+  /** Artifacts of the media, for a later submit. */
   readonly inputs: StoredInputs
   readonly n: number
 }
 
 /**
- * What became of a submit: the task waits for its job, or to be submitted again, or for its job to be
- * found (`Refused`, both), or for the submit of its next model (`Passed`), or a blocking call has returned the
- * result.
+ * The outcome of a submit: the task waits for its job (`Accepted`), for another submit or for its job to be found
+ * (both `Refused`), or for the submit of its next model (`Passed`), or a blocking call has returned the result
+ * (`Done`).
  */
 export type SubmitOutcome =
   | { readonly _tag: "Accepted"; readonly until: DateTime.Utc }
@@ -66,7 +66,7 @@ const submitsMax = 6
 export class PaidSubmit extends Context.Service<
   PaidSubmit,
   {
-    /** `ShareExhausted`: nothing was begun, because too many submits of the user wait to hold their media. */
+    /** `ShareExhausted`: nothing was begun, because too many submits of the user wait for memory for their media. */
     readonly submit: (
       submission: Submission
     ) => Effect.Effect<SubmitOutcome, VendorError | Fenced | ShareExhausted>
@@ -106,7 +106,7 @@ export class PaidSubmit extends Context.Service<
         submit: (submission) =>
           memory.within(submission)(
             Effect.uninterruptibleMask((restore) =>
-              // A drain waits for the response of the vendor
+              // A drain waits for the vendor's response
               hold("submit")(
                 Effect.andThen(
                   begin(submission, restore),
@@ -120,7 +120,7 @@ export class PaidSubmit extends Context.Service<
   )
 }
 
-/** Records what became of a submit, and gives the task up where it has to wait, in one statement. */
+/** Records the outcome of a submit, and releases the task if it has to wait, in one statement. */
 const makeRecording = Effect.gen(function* () {
   const output = yield* TaskOutput
   const store = yield* TaskStore
@@ -162,7 +162,7 @@ const makeRecording = Effect.gen(function* () {
       return { _tag: "Accepted", until } as const
     }),
 
-    /** The result is recorded in place of a handle; its owner goes on with it. */
+    /** The result is recorded instead of a handle; the owner continues with it. */
     done: Effect.fnUntraced(function* ({ n, owned }: Submission, result: VendorResult) {
       const items = yield* output.persistInline(owned.task, result, owned.deadlineAt)
       yield* record(owned, { n, state: "submitted", handle: doneHandle(items), failure: null })
@@ -202,7 +202,7 @@ const submitRequestWith =
     return callbackUrl === undefined ? request : { ...request, callbackUrl }
   }
 
-/** `restore` makes the waits between tries interruptible. */
+/** `restore` makes the waits between attempts interruptible. */
 const beginWith = (
   store: TaskStore["Service"],
   changes: TaskChanges["Service"],
@@ -240,7 +240,7 @@ const cancelIfEndedWith =
         : Effect.void
     )
 
-/** To cancel upstream is best effort: no caller waits for it longer than this. */
+/** Cancelling upstream is best effort: no caller waits longer than this. */
 const cancelTimeout = Duration.seconds(10)
 
 /** Asks a vendor to cancel the job of a task that has ended. Best effort: it may be too late. */
@@ -251,22 +251,22 @@ export const cancelJob = (account: VendorAccount, handle: Handle) =>
     Effect.asVoid
   )
 
-/** To try again is safe: no job was started, or a poll failed. */
+/** Whether a retry is safe: no job was started, or a poll failed. */
 export const isTransient = (error: VendorError): boolean =>
   error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
 
 /**
- * Whether the task is submitted again after this failure of its submit `n`, in this process or, after
- * its end, in another. A medium that the vendor could not fetch is submitted once more.
+ * Whether the task is submitted again after this failure of its submit `n`, in this process or in a later owner. A
+ * medium that the vendor could not fetch is submitted once more.
  */
 export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
 
-/** The next submit after this failure, if there is one: of any account, and without a slot until then. */
+/** The next submit after this failure, if there is one: to any account, and without a slot until then. */
 const nextSubmit = ({ entry, inputs, n, owned }: Submission, error: VendorError) =>
   Effect.map(DateTime.now, (now): Option.Option<NextStep> => {
     const dueAt = DateTime.add(now, { milliseconds: waitOf(error, n) })
-    // A wait of hours (a daily quota) would only end at the task's deadline
+    // A wait of hours (a daily quota) would end only at the task's deadline
     const isInTime = DateTime.isLessThan(dueAt, owned.deadlineAt)
     return isSubmittedAgain(error, n) && isInTime
       ? Option.some({ dueAt, queue: submitQueue(entry), inputs })

@@ -8,7 +8,7 @@ import { pollQueue } from "../running/TaskQueue.ts"
 import { PollPacingStore } from "./PollPacingStore.ts"
 import { PollShares } from "./PollShares.ts"
 
-/** A job at its vendor, and what the vendor or the age of the job asks for. */
+/** A job at its vendor, and the wait that the vendor or the age of the job asks for. */
 export interface PolledJob {
   readonly account: VendorAccount
   readonly upstreamModel: string
@@ -20,10 +20,10 @@ export interface PolledJob {
 export class PollPacing extends Context.Service<
   PollPacing,
   {
-    /** Of a job that was just submitted. */
+    /** The first poll of a job that was just submitted. */
     readonly first: (job: PolledJob) => Effect.Effect<DateTime.Utc>
     readonly next: (job: PolledJob) => Effect.Effect<DateTime.Utc>
-    /** The job has ended. */
+    /** Call when the job has ended. */
     readonly ended: (job: Omit<PolledJob, "after">) => void
   }
 >()("gateway/tasks/submission/PollPacing") {
@@ -94,13 +94,13 @@ export class PollPacing extends Context.Service<
 
 const longestMillis = Duration.toMillis(pollIntervalMax)
 
-/** The jobs of other processes are counted at this interval, and for a hundredth of the time at most. */
+/** The jobs of other processes are counted at this interval; counting takes at most a hundredth of the time. */
 const readMillis = 10_000
 const readShare = 100
 
 /** A vendor that called within this time is expected to call. */
 const calledMillis = 120_000
 
-/** Without the store the counts of before are used. */
+/** Without the store the previous counts are used. */
 const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
-  Effect.catch(work, (error) => Effect.logDebug("Jobs at a vendor were not counted", error))
+  Effect.catch(work, (error) => Effect.logDebug("Counting jobs at a vendor failed", error))

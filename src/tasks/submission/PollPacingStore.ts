@@ -8,7 +8,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 const Waiting = Schema.Struct({ userId: UserId, jobs: Schema.Int })
 const Called = Schema.Struct({ calledAt: Time })
 
-/** What the pace of polls depends on, over all processes. */
+/** The data that determines the pace of polls, over all processes. */
 export class PollPacingStore extends Context.Service<
   PollPacingStore,
   {

@@ -1,9 +1,9 @@
 import type { UserId } from "../../domain/Ids.ts"
 
-/** Left to lists, cancels and users whose jobs are few. */
+/** The rest is left for lists, cancels and users with few jobs. */
 const sharedPart = 0.95
 
-/** What a user may poll, when the jobs of all would exceed the rate; polls a second. */
+/** The polls per second that each user may make when all jobs together would exceed the rate. */
 export const levelOf = (jobs: Iterable<number>, perSecond: number): number => {
   const demands = Array.from(jobs, (count) => count / naturalSeconds).sort((a, b) => a - b)
   let left = perSecond * sharedPart
@@ -18,7 +18,7 @@ export const levelOf = (jobs: Iterable<number>, perSecond: number): number => {
 /** The shortest interval of a job. */
 const naturalSeconds = 2.5
 
-/** A level is computed again after so long, or when the jobs have changed by a twentieth. */
+/** A level is recomputed after this time, or when the number of jobs has changed by a twentieth. */
 const levelMillis = 250
 
 /**
@@ -31,7 +31,7 @@ export class PollShares {
   #level = Number.POSITIVE_INFINITY
   #levelAt = Number.NEGATIVE_INFINITY
   #levelTotal = 0
-  /** When the jobs of all processes were last read, and how long to wait before the next time. */
+  /** When the jobs of all processes were last read, and how long to wait before the next read. */
   readAt = Number.NEGATIVE_INFINITY
   readAgainMillis = 0
   /** When the vendor last called; Unix milliseconds. */
@@ -51,7 +51,7 @@ export class PollShares {
     else this.#jobs.set(userId, count)
   }
 
-  /** The least time between two polls of a job of this user. */
+  /** The minimum time between two polls of a job of this user. */
   intervalMillis(userId: UserId, perSecond: number, now: number): number {
     if (this.#total <= perSecond * sharedPart * naturalSeconds) return 0
     const isChanged = Math.abs(this.#total - this.#levelTotal) * 20 > this.#total

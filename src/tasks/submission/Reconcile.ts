@@ -18,15 +18,15 @@ import type { Settled, Unsettled } from "./VendorAttemptStore.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /**
- * Finds the jobs of submits whose responses were lost, where the vendor can list: one list serves all tasks
- * that wait for theirs at the account, over all processes. docs/reference/vendors.md#reconciliation, ADR 0194.
+ * Finds the jobs of submits whose responses were lost, if the vendor can list jobs: one list serves all tasks that
+ * wait for a job at the account, over all processes. docs/reference/vendors.md#reconciliation, ADR 0194.
  */
 export class Reconcile extends Context.Service<
   Reconcile,
   {
     /**
-     * One look, by a task that was claimed from the account's queue of lists. A task whose job is found is
-     * polled next; one that is given up fails. Returns when to look again. Submits nothing.
+     * Searches once, on behalf of a task that was claimed from the account's queue of lists. A task whose job is
+     * found is polled next; a task that is given up fails. Returns when to search again. Submits nothing.
      */
     readonly look: (owned: OwnedTask, account: VendorAccount) => Effect.Effect<DateTime.Utc, Fenced>
   }
@@ -82,7 +82,7 @@ export class Reconcile extends Context.Service<
   )
 }
 
-/** More wait for a later look; their submits count as unsettled. */
+/** Further tasks wait for a later search; their submits count as unsettled. */
 const waitingMax = 500
 
 interface Known {
@@ -94,7 +94,7 @@ const makeRequests = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
   const entryOf = entryWith(yield* CatalogVersions)
   return {
-    /** What was submitted for these tasks; those that cannot be known any more are left out. */
+    /** The submitted requests of these tasks; requests that can no longer be reconstructed are left out. */
     requestsOf: Effect.fnUntraced(function* (ids: ReadonlyArray<TaskId>) {
       const known = new Map<TaskId, Known>()
       if (ids.length === 0) return known
@@ -109,13 +109,13 @@ const makeRequests = Effect.gen(function* () {
   }
 })
 
-/** What a later look may still bring for a task. */
+/** What a later search may still find for a task. */
 type Hope = "nothing" | "owners" | "more"
 
 interface Looked {
   readonly found: ReadonlyMap<TaskId, ListedJob>
   readonly hopeOf: (id: TaskId) => Hope
-  /** The whole list shows no job that may be the one of this task. */
+  /** Whether the whole list shows no job that may belong to this task. */
   readonly isAbsent: (id: TaskId) => boolean
 }
 
@@ -133,7 +133,7 @@ const claimantOf = (
   isOfLostTime: Option.exists(restoredAt, DateTime.isGreaterThanOrEqualTo(submit.startedAt))
 })
 
-/** Lists the jobs, leaves out those of other tasks, and matches the others. */
+/** Lists the jobs, leaves out those of other tasks, and matches the rest. */
 const makeListed = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
   const callbacks = yield* Callbacks
@@ -196,7 +196,7 @@ const makeListed = Effect.gen(function* () {
     )
     if (Result.isFailure(list)) {
       const error = list.failure
-      yield* Effect.logWarning(`The jobs of ${account.accountId} were not listed`, error)
+      yield* Effect.logWarning(`Listing the jobs of ${account.accountId} failed`, error)
       return { ...nothing, hopeOf: () => (isTransient(error) ? "more" : "nothing") } as const
     }
     if (list.success.length === 0) return { ...nothing, isAbsent: () => true }
@@ -208,7 +208,7 @@ const makeListed = Effect.gen(function* () {
   })
 })
 
-/** Reads records of jobs that may be several tasks', at most so many a look. */
+/** Most job records that one search reads to decide between several tasks. */
 const recordsMax = 10
 
 const withRecords = Effect.fnUntraced(function* (
@@ -252,19 +252,19 @@ const hopeOf = (candidates: ReadonlyArray<FreeJob>): Hope => {
   return candidates.some(({ job }) => job.read !== undefined) ? "more" : "owners"
 }
 
-/** The job of a submit was created between its begin and the time that a vendor may take. */
+/** The job of a submit was created between the start of the submit and the vendor's time limit. */
 const windowOf = ({ answeredAt, startedAt }: Unsettled, now: number) => {
   const from = DateTime.toEpochMillis(startedAt)
   const end = answeredAt === null ? now : DateTime.toEpochMillis(answeredAt)
   return { from, until: Math.max(end, from + Duration.toMillis(submitTimeout)) }
 }
 
-/** A job that is found may belong to another submit that started within this time of it. */
+/** A found job may belong to another submit that started within this time of it. */
 const overlapMillis = Duration.toMillis(Duration.minutes(5))
 
 /**
- * A list may show a new job late. Other submits of the time get their responses, and with them their jobs.
- * A job may show its request only when it has ended.
+ * How long to keep searching. A list may show a new job late. Other submits of the same time may still get their
+ * responses and so claim their jobs. A job may show its request only when it has ended.
  */
 const patience: { readonly [hope in Hope]: Duration.Duration } = {
   nothing: Duration.seconds(10),
@@ -281,10 +281,10 @@ const givenUpAt = ({ answeredAt, startedAt }: Unsettled, hope: Hope): DateTime.U
  */
 export const ambiguous = new VendorError({
   class: "AMBIGUOUS",
-  message: "It is not known whether the upstream took the job, so it was not submitted again"
+  message: "It is unknown whether the upstream accepted the job, so it was not submitted again"
 })
 
-/** The submit that was in doubt was none: the task may be submitted. */
+/** The submit in doubt never reached the vendor: the task may be submitted. */
 const absent = {
   state: "refused",
   handle: null,

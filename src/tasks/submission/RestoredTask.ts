@@ -20,13 +20,13 @@ const isUnsubmitted = ({ attempt }: OwnedTask): boolean =>
 const lostWithStore = new VendorError({
   class: "AMBIGUOUS",
   message:
-    "The store was restored to an earlier time, and it is not known whether the upstream took the job, so it was not " +
+    "The store was restored to an earlier time, and it is unknown whether the upstream accepted the job, so it was not " +
     "submitted again"
 })
 
 /**
- * Submits a task, after a look for its job where it is in doubt: at each account that may have it, one after the other.
- * Fails where an account cannot list its jobs. docs/standbys.md#tasks-in-doubt
+ * Submits a task. If it is in doubt, first searches for its job at each account that may have it, one after the
+ * other. Fails if an account cannot list its jobs. docs/standbys.md#tasks-in-doubt
  */
 export const makeUnlessInDoubt = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
@@ -35,14 +35,17 @@ export const makeUnlessInDoubt = Effect.gen(function* () {
   const vendors = yield* VendorClient
 
   const accountsOf = Effect.fnUntraced(function* ({ task }: OwnedTask) {
-    // Nobody paid for what the simulator makes
+    // Simulated jobs cost nothing
     if (task.sandbox) return []
     // Jobs are compared with the request of one model; another one may have bought this task
     if (nextPlace(task) !== undefined) return yield* lostWithStore
     return vendors.accountsFor(yield* entryOf(task))
   })
 
-  /** A look is an attempt without a body: from then on the task is one whose submit got no response. */
+  /**
+   * A search is stored as an attempt without a body: from then on the task counts as one whose submit got no
+   * response.
+   */
   const beginLook = Effect.fnUntraced(function* (owned: OwnedTask, account: VendorAccount) {
     const { epoch, task } = owned
     const n = Option.match(owned.attempt, { onNone: () => 0, onSome: (it) => it.n }) + 1
@@ -64,7 +67,7 @@ export const makeUnlessInDoubt = Effect.gen(function* () {
     const left = accounts.filter(({ accountId }) => !looked.has(accountId))
     if (left.some(({ list }) => list === undefined)) return yield* lostWithStore
     const [next] = left
-    // None has its job
+    // No account has its job
     if (next === undefined) return yield* submit(owned)
     return yield* beginLook(owned, next)
   })

@@ -23,14 +23,14 @@ import { passOn, skipReasonBefore, skipReasonOf } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Fenced, PaidSubmit } from "./PaidSubmit.ts"
 
-/** What a step came to: the task waits in the store, or its job has a result. */
+/** The outcome of a step: the task waits in the store, or its job has a result. */
 export type VendorStep =
   | { readonly _tag: "Waits"; readonly until: DateTime.Utc }
   | { readonly _tag: "Done"; readonly job: JobResult }
 
 export const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
 
-/** Gives the task up until it is claimed from this queue, where it is due at once or after these seconds. */
+/** Releases the task into this queue, where it is due at once or after these seconds. */
 export const waitWith = (store: TaskStore["Service"]) =>
   Effect.fnUntraced(function* (
     { epoch, task }: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
@@ -51,7 +51,10 @@ export type ReportFaults = <A, E>(
   work: Effect.Effect<A, VendorError | E>
 ) => Effect.Effect<A, VendorError | E>
 
-/** The media, then a slot, which may take long, then a permit. A task that waits for them stays `pending`. */
+/**
+ * Resolves the media, then takes a slot, which may take long, then a permit. A task that waits for them stays
+ * `pending`.
+ */
 export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
   const faults = yield* OperatorFaults
   const inputs = yield* TaskMedia
@@ -61,7 +64,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
   const passOver = yield* makePassOver
   const waitIn = waitWith(yield* TaskStore)
 
-  /** In the store, so that a user's tasks which wait for their share keep no others from this queue. */
+  /** Waits in the store, so that a user's tasks that wait for their share do not block others in this queue. */
   const waitForShare = (
     owned: OwnedTask,
     entry: TaskModel,
@@ -98,7 +101,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     if (outcome._tag === "Refused") return waits(outcome.until)
     if (outcome._tag === "Passed") {
       const { error, until } = outcome
-      // The operator is to know, though the task goes on
+      // Tells the operator, although the task continues
       yield* Effect.ignore(reportFaults(account, upstreamModel, Effect.fail(error)))
       yield* noteSkip(owned.task, skipReasonOf(error) ?? "unavailable")
       return waits(until)
@@ -137,12 +140,14 @@ const makeAdmission = Effect.gen(function* () {
   })
 })
 
-/** The account to submit to; of an alias that has another model left, or why none can take the submit now. */
+/** The account to submit to, or, for an alias with another model left, why no account can take the submit now. */
 const makeAccountFor = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const vendors = yield* VendorClient
 
-  /** The last account left the configuration: nobody paid for what the simulator makes. */
+  /**
+   * Refuses the simulator's account once the real account has left the configuration: simulated jobs cost nothing.
+   */
   const real = ({ task }: OwnedTask, account: VendorAccount) =>
     account.isSimulated === true && !task.sandbox ? Effect.fail(noAccount) : Effect.succeed(account)
 
@@ -166,11 +171,11 @@ const makeAccountFor = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (owned: OwnedTask, entry: TaskModel) {
     const bound = boundAccount(owned.task)
-    // What the request refers to is stored there
+    // The request refers to data stored at this account
     if (bound !== undefined) return Result.succeed(yield* real(owned, yield* vendors.owner(bound)))
     const { accountId } = owned
     if (accountId === null) return yield* choose(owned, entry)
-    // While the task waited, it may have left the configuration, or have begun to drain
+    // While the task waited, the account may have left the configuration or begun to drain
     const known = yield* Effect.option(vendors.owner(accountId))
     return Option.isSome(known) && known.value.isDraining?.() !== true
       ? Result.succeed(yield* real(owned, known.value))
@@ -180,11 +185,11 @@ const makeAccountFor = Effect.gen(function* () {
 
 const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
 
-/** The only account that can take the task; of a response that continues another one. */
+/** The only account that can take the task: for a response that continues another one. */
 const boundAccount = ({ body, resultKind }: TaskRow): string | undefined =>
   resultKind === "responses" ? Option.getOrUndefined(decodeResponse(body))?.account : undefined
 
-/** The task waits for its next model, with the reason, in one statement. Nothing was sent. */
+/** Makes the task wait for its next model and records the reason, in one statement. Nothing was sent. */
 const makePassOver = Effect.gen(function* () {
   const store = yield* TaskStore
   const slots = yield* ConcurrencyLimiter
@@ -208,5 +213,5 @@ const noteSkip = (task: TaskRow, reason: SkipReason) =>
 
 const noAccount = new VendorError({
   class: "OPERATOR",
-  message: "no account of the vendor is configured any more"
+  message: "the vendor no longer has a configured account"
 })

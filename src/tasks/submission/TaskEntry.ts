@@ -9,8 +9,8 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import type { PolledTask } from "../running/OwnedTask.ts"
 
 /**
- * The model that a task is at, as it was when the task was accepted, whatever was reloaded
- * since. Without it nothing is submitted, and a job that was submitted waits. ADR 0255
+ * The current model of a task, as it was when the task was accepted, even if the catalog has been reloaded since.
+ * Without it nothing is submitted, and a submitted job waits. ADR 0255
  */
 export const entryWith =
   (versions: CatalogVersions["Service"]) =>

@@ -12,27 +12,27 @@ const Unsettled = Schema.Struct({
   taskId: TaskId,
   n: Schema.Int,
   startedAt: Time,
-  /** When its response was missed; `null`: it may still be under way. */
+  /** When its response was lost; `null`: it may still be running. */
   answeredAt: Schema.NullOr(Time),
   /** Whether there was a submit is in doubt. docs/standbys.md#tasks-in-doubt */
   inDoubt: Schema.Boolean
 })
 export type Unsettled = typeof Unsettled.Type
 
-/** What the submits of an account around a time say of some jobs. */
+/** What the submits to an account around a time show about some jobs. */
 export interface AttemptsAround {
   readonly unsettled: ReadonlyArray<Unsettled>
-  /** Those of the jobs that belong to a task. */
+  /** The jobs that belong to a task. */
   readonly owned: ReadonlySet<string>
 }
 
-/** What became of the submit of a waiting task, or when it is looked for again. */
+/** The outcome of the submit of a waiting task, or when to search for its job again. */
 export interface Settled {
   readonly taskId: TaskId
   readonly n: number
-  /** Absent: nothing yet. */
+  /** Absent if unknown so far. */
   readonly outcome?: Pick<AttemptOutcome, "state" | "handle" | "failure">
-  /** Where and when the task goes on. */
+  /** Where and when the task continues. */
   readonly queue: string
   readonly dueAt: DateTime.Utc
 }
@@ -41,7 +41,10 @@ export interface Settled {
 export class VendorAttemptStore extends Context.Service<
   VendorAttemptStore,
   {
-    /** Of the tasks that wait in this queue, the longest due first, and of this one, which is in hand. */
+    /**
+     * The unsettled submits of the tasks that wait in this queue, oldest due time first, and of this task, which is
+     * in hand.
+     */
     readonly waiting: (of: {
       readonly queue: string
       readonly taskId: TaskId
@@ -53,7 +56,7 @@ export class VendorAttemptStore extends Context.Service<
       readonly until: DateTime.Utc
       readonly jobIds: ReadonlyArray<string>
     }) => Effect.Effect<AttemptsAround, StoreUnavailable>
-    /** Begins to look for the submit of a task in doubt at an account. `false`: it is fenced. */
+    /** Begins the search for the submit of a task in doubt at an account. `false`: the task is fenced. */
     readonly beginLook: (look: {
       readonly taskId: TaskId
       readonly epoch: number
@@ -61,16 +64,16 @@ export class VendorAttemptStore extends Context.Service<
       readonly vendor: string
       readonly accountId: string
     }) => Effect.Effect<boolean, StoreUnavailable>
-    /** The accounts that do not have a submit of this task which the store has lost. */
+    /** The accounts known to have no submit of this task that the store has lost. */
     readonly looked: (id: TaskId) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
-    /** When the store was last marked: what it knew of submits before may be incomplete. */
+    /** When the store was last marked: its records of submits before that may be incomplete. */
     readonly restoredAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     readonly tasks: (
       ids: ReadonlyArray<TaskId>
     ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
     /**
-     * In one transaction, each only if its task still waits in the queue, or is the one in hand with this
-     * epoch. `false`: that one is fenced.
+     * Settles in one transaction; each submit only if its task still waits in the queue, or is the task in hand with
+     * this epoch. `false`: the task in hand is fenced.
      */
     readonly settle: (of: {
       readonly queue: string
@@ -141,7 +144,7 @@ export class VendorAttemptStore extends Context.Service<
   )
 }
 
-/** What becomes of tasks in doubt. */
+/** Searches for the jobs of tasks in doubt. */
 const looks = (sql: PgClient.PgClient) =>
   ({
     beginLook: ({ accountId, epoch, n, taskId, vendor }) =>

@@ -22,7 +22,7 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
   GONE: { code: 4008, title: "Service Configuration Error" }
 }
 
-/** What is stored of a failed submit, for another process that takes the task over. */
+/** The stored text of a failed submit, for another process that takes over the task. */
 export const failureText = (error: VendorError): string =>
   withoutNul(`${error.class}: ${error.message}`.slice(0, failureCharactersMax).toWellFormed())
 
@@ -31,7 +31,7 @@ const withoutNul = (text: string): string => text.replaceAll("\u0000", "\uFFFD")
 
 const isClass = Schema.is(VendorErrorClass)
 
-/** The failure that `failureText` was made from; a text that cannot be read is a final failure. */
+/** The failure that `failureText` was made from; an unreadable text counts as a final failure. */
 export const storedFailure = (text: string | null): VendorError => {
   const [name = "", ...rest] = (text ?? "").split(": ")
   return isClass(name)
@@ -39,7 +39,7 @@ export const storedFailure = (text: string | null): VendorError => {
     : new VendorError({ class: "FAILED", message: "The upstream refused the job" })
 }
 
-/** For the client, when the fault is the operator's: the vendor's words go to the log only. */
+/** Details for the client if the fault is the operator's: the vendor's message appears only in the log. */
 const operatorDetails: { readonly [kind in VendorErrorClass]?: string } = {
   OPERATOR: "The service cannot reach this model now. The operator has been notified",
   GONE: "The vendor no longer offers this model. The operator has been notified"

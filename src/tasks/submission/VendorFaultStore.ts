@@ -5,7 +5,7 @@ import { rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** An account, or a model of one, at which the vendor refused the service itself. Open until then. */
+/** An account, or a model of an account, for which the vendor refused the service itself. Open until `until`. */
 export interface FaultRow {
   readonly key: string
   readonly until: DateTime.Utc
@@ -18,7 +18,7 @@ const LastFault = Schema.Struct({
   httpStatus: Schema.NullOr(Schema.Int),
   remedy: Schema.String
 })
-/** What the operator has to repair, or had to. `accountId`: with its adapter. */
+/** An open or closed fault that the operator has to repair. `accountId` includes the adapter. */
 export type LastFault = typeof LastFault.Type
 
 /** Open faults of vendor accounts, shared by all processes. ADR 0083. */

@@ -26,7 +26,7 @@ import type { ReportFaults, VendorStep } from "./SubmitStep.ts"
 import { entryWith } from "./TaskEntry.ts"
 import { storedFailure } from "./VendorFailure.ts"
 
-/** Takes the next step of a task at its vendor: submits the job, or polls the one that was submitted. */
+/** Runs the next step of a task at its vendor: submits the job, or polls the submitted job. */
 export class VendorWork extends Context.Service<
   VendorWork,
   {
@@ -35,7 +35,7 @@ export class VendorWork extends Context.Service<
      * task. Best effort: never fails.
      */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
-    /** A task that waits was given up: whoever claims it when it is due takes the next step. */
+    /** A waiting task has been released: the process that claims it when it is due runs the next step. */
     readonly next: (owned: Owned) => Effect.Effect<VendorStep, VendorError | Fenced>
   }
 >()("gateway/tasks/submission/VendorWork") {
@@ -83,7 +83,7 @@ export class VendorWork extends Context.Service<
           onFailure: (error) => waitForCatalog(owned, error),
           onSuccess: ({ upstreamModel }) => {
             const rate = ratedQueue(account, "poll", upstreamModel)
-            // The claim gave no permit, because the rate limit is new
+            // The rate limit is new, so the claim did not include a permit
             return rate !== undefined && rate.name !== owned.queue
               ? waitIn(owned, rate)
               : poll(account, upstreamModel, owned)
@@ -91,7 +91,7 @@ export class VendorWork extends Context.Service<
         })
       }
 
-      // Runs for every poll: a generator and its state would live as long as the request. ADR 0149
+      // Runs for every poll, so it is not a generator, whose state would live as long as the request. ADR 0149
       const pollJob = (owned: OwnedJob) =>
         Effect.matchEffect(accounts.ownerOf(owned.job.accountId), {
           onFailure: (error) => waitForAccount(owned, owned.job, error),
@@ -157,8 +157,8 @@ const makePolling = Effect.gen(function* () {
     )
 
   /**
-   * A poll that failed temporarily is repeated, and so is one that the vendor refuses to the
-   * account: the job was paid for, and the operator can repair the account. ADR 0255.
+   * Repeats a poll that failed temporarily, and one that the vendor refused because of the account: the job is paid
+   * for, and the operator can repair the account. ADR 0255.
    */
   const poll = (account: VendorAccount, upstreamModel: string, { epoch, job, task }: OwnedJob) => {
     const { userId } = task
@@ -198,7 +198,7 @@ const makePolling = Effect.gen(function* () {
 
   return {
     reportFaults,
-    /** The job was paid for, and the operator can put its account back. ADR 0186. */
+    /** The job is paid for, and the operator can restore its account. ADR 0186. */
     waitForAccount: (
       owned: Owned,
       { accountId }: Pick<NewestAttempt, "accountId">,
@@ -208,14 +208,14 @@ const makePolling = Effect.gen(function* () {
         faults.report(accountId, modelAt(owned.task).model, error),
         waitAMinute(owned)
       ),
-    /** The job was paid for, and another process, or a release that knows more, may read the catalog. ADR 0255 */
+    /** The job is paid for, and another process or a newer release may be able to read the catalog. ADR 0255 */
     waitForCatalog: (owned: OwnedJob, error: VendorError) =>
       Effect.andThen(logCatalogFault(owned, error), waitAMinute(owned)),
     poll
   }
 })
 
-/** Tells the operator at most once a minute, because many jobs may wait. */
+/** Logs at most once a minute, because many jobs may wait. */
 const makeCatalogFaultLogger = () => {
   let toldAtMillis = -Infinity
   return Effect.fnUntraced(function* ({ job, task }: OwnedJob, error: VendorError) {
@@ -235,10 +235,12 @@ const isDone = (account: VendorAccount, result: VendorResult): VendorStep => ({
   job: { account, result }
 })
 
-/** The wait after a poll that failed, when the vendor names none. */
+/** The wait after a failed poll, unless the vendor names one. */
 const failedPollMillis = 5000
 
-/** The request was refused. A job that failed because of the account comes in a successful response. */
+/**
+ * Whether the poll itself was refused. A job that failed because of the account is reported in a successful response.
+ */
 const isAccountRefused = (error: VendorError): boolean =>
   error.class === "OPERATOR" && error.httpStatus !== undefined
 

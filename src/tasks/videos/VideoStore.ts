@@ -15,7 +15,7 @@ export interface VideoPage {
   readonly isAscending: boolean
 }
 
-/** Tasks that make videos, as clients of OpenAI's shape see them: without those they have deleted. */
+/** Tasks that generate videos, as clients of OpenAI's shape see them: without deleted ones. */
 export class VideoStore extends Context.Service<
   VideoStore,
   {
@@ -27,7 +27,7 @@ export class VideoStore extends Context.Service<
       userId: UserId,
       page: VideoPage
     ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
-    /** Marks a video that has ended. `None`: it has not, or is deleted already. */
+    /** Marks a finished video as deleted. `None`: it has not finished or is already deleted. */
     readonly delete: (
       userId: UserId,
       id: TaskId,

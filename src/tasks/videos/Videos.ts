@@ -24,7 +24,7 @@ export class Videos extends Context.Service<
       userId: UserId,
       page: VideoPage
     ) => Effect.Effect<ReadonlyArray<Video>, StoreUnavailable>
-    /** Cancels the task if it runs, then removes its media. Fails with 2005. */
+    /** Cancels the task if it is running, then removes its media. Fails with 2005. */
     readonly delete: (userId: UserId, id: TaskId) => Effect.Effect<void, Failure>
   }
 >()("gateway/tasks/Videos") {
@@ -47,14 +47,14 @@ export class Videos extends Context.Service<
         delete: Effect.fn("Videos.delete")(function* (userId, id) {
           const task = yield* get(userId, id)
           if (!isTerminal(task.status)) {
-            // It may have ended meanwhile, which is as good
+            // It may have ended in the meantime, which is fine
             yield* Effect.catchIf(
               router.cancel(userId, task, id),
               (error) => error._tag === "Problem" && error.code === 2010,
               () => Effect.void
             )
           }
-          // Marked first: a crash leaves media without a video, which expire
+          // Marked first: after a crash the leftover media expire
           const deleted = yield* store.delete(userId, id, yield* DateTime.now)
           if (Option.isNone(deleted)) return yield* noVideo(id)
           yield* results.remove(deleted.value.result ?? [])

@@ -45,7 +45,7 @@ describe("a vendor's bill", () => {
         "Line 2 is not valid CSV"
       ],
       ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3 is not valid CSV"],
-      ["model,date,amount\nm, 2,2026-11-20,1\n", "Line 2: 4 cells, and not 3"]
+      ["model,date,amount\nm, 2,2026-11-20,1\n", "Line 2: 4 cells instead of 3"]
     ] as const) {
       assert.deepStrictEqual(parseBill(text, plain), Result.fail(fault))
     }
