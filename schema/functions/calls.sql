@@ -69,7 +69,7 @@ create or replace function calls_charge_late(
   p_now timestamptz
 ) returns setof threshold_crossing language plpgsql as $$
 declare
-  used usage_days[];
+  used usage_sum[];
   charged account_days[];
   crossed threshold_crossing[];
 begin
@@ -83,14 +83,16 @@ begin
       request_id = x.usage ->> 'request', first_token_ms = (x.usage ->> 'first_token_ms')::integer,
       alias = (x.usage -> 'alias') - '{vendor,model,route}'::text[]
     from (
-      select u.id, u.user_id, u.captured, u.status, u.account, u.usage::jsonb as usage
+      select u.id, u.user_id, u.captured, u.status, u.account, u.usage::jsonb as usage, o.created_at,
+        o.ended_at as lost_at, o.vendor as lost_vendor, coalesce(o.model, '') as lost_model
       from unnest(p_calls, p_users, p_captured, p_statuses, p_accounts, p_usages)
         as u(id, user_id, captured, status, account, usage)
+      join calls o on o.user_id = u.user_id and o.id = u.id
       where u.captured > 0
     ) x
-    where c.user_id = x.user_id and c.id = x.id and c.outcome = 'lost' and c.held > 0
+    where c.user_id = x.user_id and c.id = x.id and c.created_at = x.created_at and c.outcome = 'lost' and c.held > 0
     returning c.id, c.user_id, coalesce(c.api_key_id, '') as key, c.vendor, coalesce(c.model, '') as model, c.sandbox,
-      c.usage, c.captured, c.account_id, c.trace_id
+      c.usage, c.captured, c.account_id, c.trace_id, c.created_at, x.lost_at, x.lost_vendor, x.lost_model
   ), numbered as (
     select l.*, w.held, w.trigger_threshold, w.state, w.entry_count + row_number() over ledger as seq,
       (w.settled - sum(l.captured) over ledger)::bigint as settled_after
@@ -107,9 +109,13 @@ begin
     from (select distinct on (user_id) * from inserted order by user_id, seq desc) i where u.user_id = i.user_id
   )
   select
-    array_agg((n.user_id, (p_now at time zone 'UTC')::date, n.key, n.vendor, n.model, n.sandbox, 1,
-      coalesce((n.usage ->> 'inputTokens')::float8, 0), coalesce((n.usage ->> 'cachedInputTokens')::float8, 0),
-      coalesce((n.usage ->> 'outputTokens')::float8, 0), 0, 0, 0, 0, n.captured, 0)::usage_days),
+    array_agg((n.user_id, p_now, n.key, n.vendor, n.model, n.sandbox, 1,
+        coalesce((n.usage ->> 'inputTokens')::float8, 0), coalesce((n.usage ->> 'cachedInputTokens')::float8, 0),
+        coalesce((n.usage ->> 'outputTokens')::float8, 0), 0, 0, 0, 0, n.captured, 0, 0,
+        durations_of(n.created_at, p_now))::usage_sum)
+      -- It no longer counts as an error.
+      || array_agg((n.user_id, n.lost_at, n.key, n.lost_vendor, n.lost_model, n.sandbox, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        -1, null)::usage_sum),
     array_agg(((p_now at time zone 'UTC')::date, n.account_id, 0, n.captured)::account_days)
       filter (where n.account_id is not null),
     array_agg((n.user_id, n.settled_after - n.held, n.trigger_threshold)::threshold_crossing order by n.user_id, n.seq)
@@ -147,7 +153,7 @@ declare
   limited boolean;
   epochs integer[];
   refusals text[];
-  used usage_days[];
+  used usage_sum[];
   charged account_days[];
   settled integer;
 begin
@@ -184,7 +190,7 @@ begin
       usage::jsonb ->> 'request', (usage::jsonb ->> 'first_token_ms')::integer,
       (usage::jsonb -> 'alias') - '{vendor,model,route}'::text[]
     from ended
-    returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox
+    returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox, created_at
   ), freed as (
     select user_id, sum(captured)::bigint as captured, sum(amount)::bigint as amount from ended group by user_id
   ), known as (
@@ -257,17 +263,13 @@ begin
   select
     array_agg((j.id, j.refused, null, null, null)::calls_write_result) filter (where j.refused is not null),
     bool_or(j.touch),
-    (select array_agg((u.user_id, (p_now at time zone 'UTC')::date, u.key, u.vendor, u.model, u.sandbox, u.requests,
-        u.input, u.cached, u.output, 0, 0, 0, 0, u.credits, 0)::usage_days)
-      from (
-        select r.user_id, coalesce(r.api_key_id, '') as key, r.vendor, coalesce(r.model, '') as model, r.sandbox,
-          count(*) as requests, sum(r.captured) as credits,
-          coalesce(sum((r.usage ->> 'inputTokens')::float8), 0) as input,
-          coalesce(sum((r.usage ->> 'cachedInputTokens')::float8), 0) as cached,
-          coalesce(sum((r.usage ->> 'outputTokens')::float8), 0) as output
-        from receipts r where r.outcome = 'settled'
-        group by 1, 2, 3, 4, 5
-      ) u),
+    (select array_agg(case when r.outcome = 'settled' then (r.user_id, p_now, coalesce(r.api_key_id, ''), r.vendor,
+          coalesce(r.model, ''), r.sandbox, 1, coalesce((r.usage ->> 'inputTokens')::float8, 0),
+          coalesce((r.usage ->> 'cachedInputTokens')::float8, 0), coalesce((r.usage ->> 'outputTokens')::float8, 0),
+          0, 0, 0, 0, r.captured, 0, 0, durations_of(r.created_at, p_now))::usage_sum
+        else (r.user_id, p_now, coalesce(r.api_key_id, ''), r.vendor, coalesce(r.model, ''), r.sandbox, 0, 0, 0, 0, 0, 0,
+          0, 0, 0, 0, 1, null)::usage_sum end)
+      from receipts r),
     (select array_agg(((p_now at time zone 'UTC')::date, e.account, 0, e.captured)::account_days)
       from ended e where e.captured > 0 and e.account is not null),
     -- The balance after the charge that crosses the threshold, and after the release that belongs to it.
@@ -490,11 +492,11 @@ begin
   if limited then perform reservations_budget_hold(p_sizes.keys, p_process); end if;
   if p_used.places <> '{}' then
     perform usage_add(array(
-      select (p_sizes.users[u.place], (p_now at time zone 'UTC')::date, p_sizes.keys[u.place], u.vendor, u.model,
-        u.sandbox, u.requests, u.input, u.cached, u.output, 0, 0, 0, 0, u.credits, 0)::usage_days
+      select (p_sizes.users[u.place], p_now, p_sizes.keys[u.place], u.vendor, u.model, u.sandbox, u.requests, u.input,
+        u.cached, u.output, 0, 0, 0, 0, u.credits, 0, u.errors, u.durations::bigint[])::usage_sum
       from unnest(p_used.places, p_used.vendors, p_used.models, p_used.sandboxes, p_used.requests, p_used.input,
-          p_used.cached, p_used.output, p_used.credits)
-        as u(place, vendor, model, sandbox, requests, input, cached, output, credits)));
+          p_used.cached, p_used.output, p_used.credits, p_used.errors, p_used.durations)
+        as u(place, vendor, model, sandbox, requests, input, cached, output, credits, errors, durations)));
     perform account_days_add(array(
       select ((p_now at time zone 'UTC')::date, c.account, 0, c.captured)::account_days
       from unnest(p_calls.accounts, p_calls.captured) as c(account, captured)
@@ -561,25 +563,30 @@ begin
   -- Usage is summed up here.
   return query
   with used as (
-    select c.place, c.vendor, coalesce(c.model, '') as model, c.sandbox, count(*) as requests,
-      coalesce(sum((c.usage::json ->> 'inputTokens')::float8), 0)::bigint as input,
-      coalesce(sum((c.usage::json ->> 'cachedInputTokens')::float8), 0)::bigint as cached,
-      coalesce(sum((c.usage::json ->> 'outputTokens')::float8), 0)::bigint as output,
-      sum(c.captured)::bigint as credits
-    from unnest(p_calls.places, p_calls.vendors, p_calls.models, p_calls.sandboxes, p_calls.outcomes, p_calls.usages,
-        p_calls.captured)
-      as c(place, vendor, model, sandbox, outcome, usage, captured)
-    where c.outcome = 'settled'
+    select c.place, c.vendor, coalesce(c.model, '') as model, c.sandbox, count(*) filter (where c.is_settled) as requests,
+      coalesce(sum((c.usage::json ->> 'inputTokens')::float8) filter (where c.is_settled), 0)::bigint as input,
+      coalesce(sum((c.usage::json ->> 'cachedInputTokens')::float8) filter (where c.is_settled), 0)::bigint as cached,
+      coalesce(sum((c.usage::json ->> 'outputTokens')::float8) filter (where c.is_settled), 0)::bigint as output,
+      sum(c.captured)::bigint as credits, count(*) filter (where not c.is_settled) as errors,
+      (durations_sum(durations_of(timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now))
+        filter (where c.is_settled))::text as durations
+    from (
+      select x.*, x.outcome = 'settled' as is_settled
+      from unnest(p_calls.places, p_calls.vendors, p_calls.models, p_calls.sandboxes, p_calls.outcomes, p_calls.usages,
+          p_calls.captured, p_calls.started_ms)
+        as x(place, vendor, model, sandbox, outcome, usage, captured, started_ms)
+    ) c
     group by 1, 2, 3, 4
   )
   select r.* from (
     select coalesce(array_agg(place), '{}') as places, array_agg(vendor) as vendors, array_agg(model) as models,
       array_agg(sandbox) as sandboxes, array_agg(requests) as requests, array_agg(input) as input,
-      array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
+      array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits,
+      array_agg(errors) as errors, array_agg(durations) as durations
     from used
   ) u cross join lateral reservations_renew(
     p_sizes, p_calls, (u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached, u.output,
-      u.credits)::drawn_usage, p_process, p_throttle, p_alerts, p_now) r;
+      u.credits, u.errors, u.durations)::drawn_usage, p_process, p_throttle, p_alerts, p_now) r;
   crossed := array(
     select c::threshold_crossing
     from calls_charge_late(

@@ -396,7 +396,7 @@ begin
         updated_at = c.now
       from called c
       where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
-    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id, t.model as path_model,
+    returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id, t.model as path_model, t.created_at,
       t.metadata::jsonb as metadata,
       -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
@@ -405,7 +405,7 @@ begin
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
   ), c as materialized (
     select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.batch_id, w.vendor, w.model, w.seconds,
-      w.path_model, w.metadata,
+      w.path_model, w.metadata, w.created_at, c.status = 'completed' or c.captured > 0 as is_counted,
       jsonb_array_length(coalesce(c.result, '[]')) as made
     from called c left join written w on w.id = c.task
   ), entered as (
@@ -445,14 +445,15 @@ begin
     update vendor_attempts v set state = 'ambiguous'
       where v.task_id = any (array(select task from called where epoch is null)) and v.state = 'submitting'
   ), used as (
-    select case when count(*) > 0 then usage_add(array_agg((
-        c.user_id, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1,
-        coalesce((c.usage ->> 'inputTokens')::float8, 0), coalesce((c.usage ->> 'cachedInputTokens')::float8, 0),
-        coalesce((c.usage ->> 'outputTokens')::float8, 0),
+    select usage_add(array_agg((
+        c.user_id, c.now, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, c.is_counted::integer,
+        coalesce((u.usage ->> 'inputTokens')::float8, 0), coalesce((u.usage ->> 'cachedInputTokens')::float8, 0),
+        coalesce((u.usage ->> 'outputTokens')::float8, 0),
         case c.result_kind when 'images' then c.made else 0 end, case c.result_kind when 'videos' then c.made else 0 end,
         case c.result_kind when 'audios' then c.made else 0 end,
-        case c.result_kind when 'videos' then c.made * c.seconds else 0 end, c.captured, 1)::usage_days)) end
-    from c where c.status = 'completed' or c.captured > 0
+        case c.result_kind when 'videos' then c.made * c.seconds else 0 end, c.captured, c.is_counted::integer,
+        (c.status = 'failed')::integer, case when c.is_counted then durations_of(c.created_at, c.now) end)::usage_sum))
+    from c cross join lateral (select case when c.is_counted then c.usage end as usage) u
   )
   select c.n, c.user_id, c.alert, c.settled - c.held, c.threshold, e.endpoints, b.id
   from (

@@ -300,10 +300,39 @@ create table usage_days (
   credits bigint not null,
   -- How many of `requests` were tasks.
   tasks bigint not null default 0,
+  -- Failed tasks, and calls that were released or lost.
+  errors bigint not null default 0,
+  -- How long the `requests` took (docs/reference/usage.md#durations). Null: there were none.
+  durations bigint[],
   primary key (user_id, day, api_key_id, vendor, model, sandbox)
 -- Each batch of a key updates its row: the new version is on the same page, and no index is written.
 ) with (fillfactor = 50);
 create index usage_days_day on usage_days (day);
+
+-- The same by hour, for some weeks.
+create table usage_hours (
+  user_id uuid not null,
+  -- When the UTC hour of the settlement began.
+  hour timestamptz not null,
+  api_key_id text not null,
+  vendor text not null,
+  model text not null,
+  sandbox boolean not null,
+  requests bigint not null,
+  input_tokens bigint not null,
+  input_cached_tokens bigint not null,
+  output_tokens bigint not null,
+  images bigint not null,
+  videos bigint not null,
+  audios bigint not null,
+  seconds bigint not null,
+  credits bigint not null,
+  tasks bigint not null,
+  errors bigint not null,
+  durations bigint[],
+  primary key (user_id, hour, api_key_id, vendor, model, sandbox)
+) with (fillfactor = 50);
+create index usage_hours_hour on usage_hours (hour);
 
 -- What the wallet audit has read of each wallet: the sums of its entries up to `seq`, so that the next round
 -- reads new entries only (ADR 0061).
@@ -1047,8 +1076,38 @@ create type drawn_calls as (
 -- What the settled calls of each key and model add to the rollup (docs/reference/usage.md#rollup).
 create type drawn_usage as (
   places integer[], vendors text[], models text[], sandboxes boolean[], requests bigint[], input bigint[],
-  cached bigint[], output bigint[], credits bigint[]
+  cached bigint[], output bigint[], credits bigint[], errors bigint[],
+  -- Texts of arrays, because they differ in length.
+  durations text[]
 );
+
+-- What was settled at one time, for `usage_add`: the columns of the rollup.
+create type usage_sum as (
+  user_id uuid, at timestamptz, api_key_id text, vendor text, model text, sandbox boolean, requests bigint,
+  input_tokens bigint, input_cached_tokens bigint, output_tokens bigint, images bigint, videos bigint, audios bigint,
+  seconds bigint, credits bigint, tasks bigint, errors bigint, durations bigint[]
+);
+
+-- Adds up two counts of durations: the place of the first class, then how many are in it and in each that follows
+-- (docs/reference/usage.md#durations).
+create function durations_add(a bigint[], b bigint[]) returns bigint[] language plpgsql immutable parallel safe as $$
+declare
+  behind integer;
+begin
+  if a is null then return b; end if;
+  if b is null then return a; end if;
+  if b[1] < a[1] then a := b[1] || (array_fill(0::bigint, array[(a[1] - b[1])::integer]) || a[2:]); end if;
+  behind := (b[1] - a[1])::integer;
+  if behind + cardinality(b) > cardinality(a) then
+    a := a || array_fill(0::bigint, array[behind + cardinality(b) - cardinality(a)]);
+  end if;
+  for n in 2..cardinality(b) loop
+    a[behind + n] := a[behind + n] + b[n];
+  end loop;
+  return a;
+end $$;
+
+create aggregate durations_sum(bigint[]) (sfunc = durations_add, stype = bigint[], parallel = safe);
 
 -- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
 -- transaction (the other three).

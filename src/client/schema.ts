@@ -531,6 +531,7 @@ export interface UsageRebuild {
 
 export interface Usage {
   readonly day: string | null
+  readonly hour: string | null
   readonly user: string | null
   readonly key: string | null
   readonly vendor: string | null
@@ -541,6 +542,12 @@ export interface Usage {
   readonly units: UsageUnits
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly amount: string
+  /** Failed tasks, and calls that were released or lost */
+  readonly errors: number
+  /** Milliseconds that half of the tasks and calls took at most, to within a sixteenth */
+  readonly p50_ms: number | null
+  /** Milliseconds that 95 % of the tasks and calls took at most, to within a sixteenth */
+  readonly p95_ms: number | null
 }
 
 export interface UsageUnits {

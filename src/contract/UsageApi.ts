@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import { usageHoursDays, usageHoursDaysMax } from "../domain/Limits.ts"
 import { usageGroups } from "../domain/Usage.ts"
 import { formatQuery, pageOf, pageQuery } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
@@ -28,7 +29,7 @@ const GroupBy = Schema.String.check(
     )
   })
 ).annotate({
-  description: `Some of ${usageGroups.join(", ")}, separated by commas; day when absent`,
+  description: `Some of ${usageGroups.join(", ")}, separated by commas; day when absent. With hour, at most ${usageHoursDaysMax} of the last ${usageHoursDays} days`,
   examples: ["day,key,model"]
 })
 
@@ -59,9 +60,16 @@ const Units = Schema.Struct({
   seconds: Schema.Int
 }).annotate({ identifier: "UsageUnits" })
 
+const duration = (share: string) =>
+  Schema.NullOr(Schema.Int).annotate({
+    description: `Milliseconds that ${share} of the tasks and calls took at most, to within a sixteenth`
+  })
+
 /** The sums of a group, by the names of `group_by`; what rows are not grouped by is null. */
 export const Usage = Schema.Struct({
   day: Schema.NullOr(Schema.String),
+  /** When the hour began. */
+  hour: Schema.NullOr(Schema.String),
   user: Schema.NullOr(Schema.String),
   key: Schema.NullOr(Schema.String),
   vendor: Schema.NullOr(Schema.String),
@@ -70,7 +78,12 @@ export const Usage = Schema.Struct({
   tasks: Schema.Int,
   calls: Schema.Int,
   units: Units,
-  amount: CreditsFromString
+  amount: CreditsFromString,
+  errors: Schema.Int.annotate({
+    description: "Failed tasks, and calls that were released or lost"
+  }),
+  p50_ms: duration("half"),
+  p95_ms: duration("95 %")
 }).annotate({ identifier: "Usage" })
 
 /** What was charged, of a user or of all. docs/reference/usage.md */

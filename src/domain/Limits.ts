@@ -268,6 +268,11 @@ export const usageExportRowsMax = 1000
 /** Users per read when usage is rebuilt, and days per request: a day takes milliseconds. */
 export const usageRebuildUsersMax = 1000
 export const usageRebuildDaysMax = 31
+/** Days that usage by hour is kept, and days of a request for it. */
+export const usageHoursDays = 35
+export const usageHoursDaysMax = 8
+/** Rows of one statement that removes hours. */
+export const usageHourRowsMax = 10_000
 
 /** While tasks wait for slots, the store is read this often for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1

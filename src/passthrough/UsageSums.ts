@@ -1,4 +1,5 @@
 import { amounts, booleans, counts, integers, texts } from "../db/Columns.ts"
+import { DurationCounts } from "../domain/Durations.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 
 /** What the settled calls of one key and model add to the rollup. */
@@ -13,23 +14,30 @@ interface UsageSum {
   cached: number
   output: number
   credits: bigint
+  errors: number
+  readonly durations: DurationCounts
 }
 
 /** Sums of a batch, so that the server need not read every call's usage. docs/reference/usage.md#rollup */
 export class UsageSums {
   readonly #sums = new Map<string, UsageSum>()
 
-  add(place: number, start: CallStart, end: CallEnd, captured: bigint): void {
-    if (end.outcome !== "settled") return
+  /** A call that took so many milliseconds. */
+  add(place: number, start: CallStart, end: CallEnd, captured: bigint, millis: number): void {
     const { sandbox, vendor } = start
     const model = start.model ?? ""
     const name = `${place} ${sandbox} ${vendor} ${model}`
     let sum = this.#sums.get(name)
     if (sum === undefined) {
-      sum = { place, vendor, model, sandbox, ...nothing }
+      sum = { place, vendor, model, sandbox, ...nothing, durations: new DurationCounts() }
       this.#sums.set(name, sum)
     }
+    if (end.outcome !== "settled") {
+      sum.errors += 1
+      return
+    }
     sum.requests += 1
+    sum.durations.add(millis)
     sum.credits += captured
     if (end.usage === null) return
     sum.input += countOf(end.usage["inputTokens"])
@@ -49,12 +57,14 @@ export class UsageSums {
       counts(sums, ({ input }) => input),
       counts(sums, ({ cached }) => cached),
       counts(sums, ({ output }) => output),
-      amounts(sums, ({ credits }) => credits)
+      amounts(sums, ({ credits }) => credits),
+      counts(sums, ({ errors }) => errors),
+      texts(sums, ({ durations }) => durations.text())
     ]
   }
 }
 
-const nothing = { requests: 0, input: 0, cached: 0, output: 0, credits: 0n }
+const nothing = { requests: 0, input: 0, cached: 0, output: 0, credits: 0n, errors: 0 }
 
 const countOf = (value: unknown): number =>
   typeof value === "number" && Number.isSafeInteger(value) ? value : 0

@@ -1,6 +1,11 @@
 import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import type { UserId } from "../domain/Ids.ts"
-import { usageExportRowsMax, usageRebuildUsersMax } from "../domain/Limits.ts"
+import {
+  usageExportRowsMax,
+  usageHourRowsMax,
+  usageHoursDays,
+  usageRebuildUsersMax
+} from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { UsageStore } from "./UsageStore.ts"
 import type { UsagePage, UsageQuery, UsageRow } from "./UsageStore.ts"
@@ -26,6 +31,8 @@ export class UsageReport extends Context.Service<
     readonly all: (query: UsageQuery) => Stream.Stream<UsageRow, StoreUnavailable>
     /** Recomputes days from tasks and receipts, one at a time. Returns how many days of a user differed. */
     readonly rebuild: (range: RebuildRange) => Effect.Effect<number, StoreUnavailable>
+    /** Removes hours that are no longer kept. docs/reference/privacy.md#retention */
+    readonly removeOld: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/wallet/UsageReport") {
   static readonly layer = Layer.effect(
@@ -40,17 +47,28 @@ export class UsageReport extends Context.Service<
               return [rows, Option.fromUndefinedOr(last && Option.some(last.group))] as const
             })
           ),
-        rebuild: rebuild(store)
+        rebuild: rebuild(store),
+        removeOld: Effect.flatMap(hoursSince, (since) =>
+          Effect.repeat(store.removeHours(since, usageHourRowsMax), {
+            while: (removed) => removed >= usageHourRowsMax
+          })
+        ).pipe(Effect.asVoid)
       })
     )
   ).pipe(Layer.provide(UsageStore.layer))
 }
 
+/** The first hour that is kept. */
+const hoursSince = Effect.map(DateTime.now, (now) =>
+  DateTime.subtract(DateTime.startOf(now, "hour"), { days: usageHoursDays })
+)
+
 const rebuild = (store: UsageStore["Service"]) =>
   Effect.fnUntraced(function* ({ from, to, user }: RebuildRange) {
     const days = daysOf(from, to)
+    const since = yield* hoursSince
     const ofUser = (userId: UserId) =>
-      Effect.forEach(days, (day) => store.rebuild(userId, day)).pipe(
+      Effect.forEach(days, (day) => store.rebuild(userId, day, since)).pipe(
         Effect.map((changed) => changed.filter(Boolean).length)
       )
     if (user !== undefined) return yield* ofUser(user)

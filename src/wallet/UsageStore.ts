@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option, Schema } from "effect"
-import { Micro, rowOf, rowsOf } from "../db/Rows.ts"
+import type { DateTime } from "effect"
+import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
@@ -9,6 +10,7 @@ import type { UsageGroup } from "../domain/Usage.ts"
 /** The text of each group's column, in an order independent of collations. */
 const columnOf: Readonly<Record<UsageGroup, string>> = {
   day: `d.day::text COLLATE "C"`,
+  hour: `to_char(d.hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') COLLATE "C"`,
   user: `d.user_id::text COLLATE "C"`,
   key: `d.api_key_id COLLATE "C"`,
   vendor: `d.vendor COLLATE "C"`,
@@ -48,7 +50,11 @@ export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
   videos: Schema.Int,
   audios: Schema.Int,
   seconds: Schema.Int,
-  credits: Micro
+  credits: Micro,
+  /** Failed tasks, and calls that were not settled. */
+  errors: Schema.Int,
+  /** Of the tasks and calls. */
+  durations: Schema.NullOr(Schema.Array(Schema.Int))
 }) {}
 
 const Rebuilt = Schema.Struct({ changed: Schema.Boolean })
@@ -63,8 +69,20 @@ export class UsageStore extends Context.Service<
       query: UsageQuery,
       page: UsagePage
     ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
-    /** Recomputes a day of a user from tasks and receipts. Returns whether it differed. */
-    readonly rebuild: (userId: UserId, day: string) => Effect.Effect<boolean, StoreUnavailable>
+    /**
+     * Recomputes a day of a user from tasks and receipts, its hours as far as they are kept. Returns whether it
+     * differed.
+     */
+    readonly rebuild: (
+      userId: UserId,
+      day: string,
+      hoursSince: DateTime.Utc
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    /** Removes hours, at most so many rows. Returns how many. */
+    readonly removeHours: (
+      before: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<number, StoreUnavailable>
     /** Users in the order of their ids. */
     readonly users: (
       after: Option.Option<UserId>,
@@ -77,10 +95,20 @@ export class UsageStore extends Context.Service<
     Effect.map(PgClient.PgClient, (sql) =>
       UsageStore.of({
         sums: sums(sql),
-        rebuild: (userId, day) =>
-          sql`SELECT usage_rebuild AS changed FROM usage_rebuild(${userId}, ${day}::date)`.pipe(
+        rebuild: (userId, day, hoursSince) =>
+          sql`
+            SELECT usage_rebuild AS changed FROM usage_rebuild(${userId}, ${day}::date, ${toDate(hoursSince)})`.pipe(
             rowOf(Rebuilt),
             Effect.map(({ changed }) => changed),
+            storeFailures
+          ),
+        removeHours: (before, limit) =>
+          sql`
+            DELETE FROM usage_hours WHERE ctid = ANY (ARRAY(
+              SELECT ctid FROM usage_hours WHERE hour < ${toDate(before)} ORDER BY hour LIMIT ${limit}))
+            RETURNING true AS changed`.pipe(
+            rowsOf(Rebuilt),
+            Effect.map((rows) => rows.length),
             storeFailures
           ),
         users: (after, limit) =>
@@ -100,6 +128,7 @@ export class UsageStore extends Context.Service<
 function sums(sql: PgClient.PgClient) {
   return (query: UsageQuery, { after, limit }: UsagePage) => {
     const columns = sql.literal(query.groups.map((group) => columnOf[group]).join(", "))
+    const rollup = query.groups.includes("hour") ? hours(sql, query) : days(sql, query)
     return sql`
       SELECT ARRAY[${columns}] AS "group",
         sum(d.tasks)::float8 AS tasks, sum(d.requests - d.tasks)::float8 AS calls,
@@ -107,9 +136,9 @@ function sums(sql: PgClient.PgClient) {
         sum(d.input_cached_tokens)::float8 AS input_cached_tokens,
         sum(d.output_tokens)::float8 AS output_tokens, sum(d.images)::float8 AS images,
         sum(d.videos)::float8 AS videos, sum(d.audios)::float8 AS audios,
-        sum(d.seconds)::float8 AS seconds, sum(d.credits)::bigint AS credits
-      FROM usage_days d WHERE ${sql.and([
-        sql`d.day >= ${query.from}::date AND d.day <= ${query.to}::date`,
+        sum(d.seconds)::float8 AS seconds, sum(d.credits)::bigint AS credits, sum(d.errors)::float8 AS errors,
+        durations_sum(d.durations)::float8[] AS durations
+      FROM ${rollup} WHERE ${sql.and([
         ...(query.user === undefined ? [] : [sql`d.user_id = ${query.user}`]),
         ...(query.key === undefined ? [] : [sql`d.api_key_id = ${query.key}`]),
         ...(query.vendor === undefined ? [] : [sql`d.vendor = ${query.vendor}`]),
@@ -122,3 +151,12 @@ function sums(sql: PgClient.PgClient) {
       GROUP BY ${columns} ORDER BY ${columns} LIMIT ${limit}`.pipe(rowsOf(UsageRow), storeFailures)
   }
 }
+
+/** The rows of the days, or of all hours of them. */
+const days = (sql: PgClient.PgClient, { from, to }: UsageQuery) =>
+  sql`(SELECT * FROM usage_days o WHERE o.day >= ${from}::date AND o.day <= ${to}::date) d`
+
+const hours = (sql: PgClient.PgClient, { from, to }: UsageQuery) => sql`
+  (SELECT o.*, (o.hour AT TIME ZONE 'UTC')::date AS day FROM usage_hours o
+    WHERE o.hour >= ${from}::timestamp AT TIME ZONE 'UTC'
+      AND o.hour < (${to}::date + 1)::timestamp AT TIME ZONE 'UTC') d`

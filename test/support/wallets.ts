@@ -314,7 +314,37 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
             sum(images + videos + audios) AS results
           FROM usage_days WHERE ${mine} GROUP BY 1, 2, 3
         ) u USING (user_id, day, model)
-        WHERE (s.n, s.done, s.tokens, s.results) IS DISTINCT FROM (u.n, u.done, u.tokens, u.results))
+        WHERE (s.n, s.done, s.tokens, s.results) IS DISTINCT FROM (u.n, u.done, u.tokens, u.results)) +
+      -- Each hour has the errors and durations of the tasks and receipts that ended in it
+      (SELECT count(*) FROM (
+          SELECT user_id, date_trunc('hour', ended_at) AS hour, api_key_id, vendor, model, count(*) FILTER (WHERE is_error) AS errors,
+            durations_sum(durations_of(created_at, ended_at)) FILTER (WHERE is_counted) AS durations
+          FROM (
+            SELECT user_id, updated_at AS ended_at, created_at, coalesce(api_key_id, '') AS api_key_id,
+              coalesce(candidates -> candidate ->> 'vendor', vendor) AS vendor,
+              coalesce(candidates -> candidate ->> 'model', model) AS model, status = 'failed' AS is_error,
+              status = 'completed' OR captured > 0 AS is_counted
+            FROM mine WHERE status IN ('completed', 'failed')
+            UNION ALL
+            SELECT user_id, ended_at, created_at, coalesce(api_key_id, ''), vendor, coalesce(model, ''),
+              outcome <> 'settled', outcome = 'settled' FROM calls WHERE ${mine}
+          ) o GROUP BY 1, 2, 3, 4, 5
+        ) s FULL JOIN (
+          SELECT user_id, hour, api_key_id, vendor, model, sum(errors) AS errors, durations_sum(durations) AS durations
+          FROM usage_hours WHERE ${mine} GROUP BY 1, 2, 3, 4, 5
+        ) u USING (user_id, hour, api_key_id, vendor, model)
+        WHERE (coalesce(s.errors, 0), s.durations) IS DISTINCT FROM (coalesce(u.errors, 0), u.durations)) +
+      -- The rollup by day is that of its hours
+      (SELECT count(*) FROM (
+          SELECT user_id, (hour AT TIME ZONE 'UTC')::date AS day, api_key_id, vendor, model, sandbox, sum(requests) AS requests,
+            sum(input_tokens + input_cached_tokens + output_tokens) AS tokens, sum(images + videos + audios + seconds) AS results,
+            sum(credits) AS credits, sum(tasks) AS tasks, sum(errors) AS errors, durations_sum(durations) AS durations
+          FROM usage_hours WHERE ${mine} GROUP BY 1, 2, 3, 4, 5, 6
+        ) h FULL JOIN usage_days u USING (user_id, day, api_key_id, vendor, model, sandbox)
+        WHERE ${userId === undefined ? sql`true` : sql`user_id = ${userId}`}
+          AND (h.requests, h.tokens, h.results, h.credits, h.tasks, h.errors, h.durations) IS DISTINCT FROM
+            (u.requests, u.input_tokens + u.input_cached_tokens + u.output_tokens, u.images + u.videos + u.audios + u.seconds,
+              u.credits, u.tasks, u.errors, u.durations))
     )::int AS n`
   const [count] = yield* Schema.decodeUnknownEffect(Count)(rows)
   return count?.n

@@ -1,6 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Schema } from "effect"
-import type { DateTime } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { settle } from "../../db/BatchWrites.ts"
 import type { Alerting } from "../../db/BatchWrites.ts"
 import { amounts, booleans, composite, counts, integers, texts, uuids } from "../../db/Columns.ts"
@@ -135,7 +134,7 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
 const batch = `${composite("reservation_sizes", 1, 9)}, ${composite("drawn_calls", 10, 16)}`
 
 const fastStatement = `SELECT * FROM reservations_renew(
-  ${batch}, ${composite("drawn_usage", 26, 9)}, $35, make_interval(secs => $36), $37, $38)`
+  ${batch}, ${composite("drawn_usage", 26, 11)}, $37, make_interval(secs => $38), $39, $40)`
 
 const carefulStatement = `SELECT * FROM reservations_renew_again(
   ${batch}, $26, make_interval(secs => $27), $28, $29)`
@@ -144,7 +143,7 @@ const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
   alerts: boolean
 ) => {
-  const { calls, keys, used } = numbered(ended, sizes)
+  const { calls, keys, used } = numbered(ended, sizes, DateTime.toEpochMillis(now))
   return [
     texts(sizes, ({ key }) => key),
     integers(sizes, ({ rotation }) => rotation),
@@ -184,11 +183,15 @@ const parametersOf = (
  * The number of each call's capture among those of its key, and their sum up to it, so that the server
  * need not sort. `place` is that of the key, from 1. ADR 0072.
  */
-const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
+const numbered = (
+  ended: ReservationBatch["ended"],
+  sizes: ReservationBatch["sizes"],
+  now: number
+) => {
   const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
   const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
   const used = new UsageSums()
-  const calls = ended.map(({ end, start }) => {
+  const calls = ended.map(({ begunAt, end, start }) => {
     // The function raises for a call whose key has no size
     const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
     const captured = end.captured < start.amount ? end.captured : start.amount
@@ -197,7 +200,7 @@ const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["siz
       key.charged += captured
     }
     const number = captured > 0n ? key.captures : 0
-    used.add(key.place, start, end, captured)
+    used.add(key.place, start, end, captured, now - begunAt)
     return { place: key.place, number, total: key.charged, captured }
   })
   return { keys, calls, used }

@@ -4,6 +4,7 @@ import { AccountControl } from "../../process/accounts/AccountControl.ts"
 import { LogRetention } from "../../process/retention/LogRetention.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { Sessions } from "../../users/Sessions.ts"
+import { UsageReport } from "../../wallet/UsageReport.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
 import { TaskRetention } from "./TaskRetention.ts"
 
@@ -16,6 +17,7 @@ export const retentionJobs = Effect.gen(function* () {
   const quotas = yield* RequestQuotas
   const sessions = yield* Sessions
   const tasks = yield* TaskRetention
+  const usage = yield* UsageReport
   return [
     { name: "delivery log", run: log.maintain },
     { name: "audit log", run: log.maintainAudit },
@@ -24,6 +26,7 @@ export const retentionJobs = Effect.gen(function* () {
     { name: "old callbacks", run: callbacks.deleteExpired },
     { name: "old tasks", run: tasks.maintain },
     { name: "full request buckets", run: quotas.deleteFull },
-    { name: "ended sessions", run: sessions.deleteExpired }
+    { name: "ended sessions", run: sessions.deleteExpired },
+    { name: "usage by hour", run: usage.removeOld }
   ]
 })

@@ -85,6 +85,31 @@ export const always: ReadonlyArray<Invariant> = [
       WHERE coalesce(u.tasks, 0) <> coalesce(t.n, 0) OR coalesce(u.calls, 0) <> coalesce(c.n, 0)`
   },
   {
+    name: "the rollup by hour is the rollup by day",
+    sql: `SELECT format('user %s on %s: hours %s, days %s', user_id, day, h.sums, d.sums) AS what
+      FROM (SELECT user_id, (hour AT TIME ZONE 'UTC')::date AS day, (sum(requests), sum(credits), sum(errors), durations_sum(durations)) AS sums
+        FROM usage_hours GROUP BY 1, 2) h
+      FULL JOIN (SELECT user_id, day, (sum(requests), sum(credits), sum(errors), durations_sum(durations)) AS sums
+        FROM usage_days GROUP BY 1, 2) d USING (user_id, day)
+      WHERE h.sums IS DISTINCT FROM d.sums`
+  },
+  {
+    name: "the rollup counts failed tasks and unsettled calls as errors, and the durations of the others",
+    sql: `SELECT format('user %s: %s errors of %s', user_id, u.errors, r.errors) AS what
+      FROM (SELECT user_id, sum(errors) AS errors, durations_sum(durations) AS durations FROM usage_days GROUP BY 1) u
+      FULL JOIN (
+        SELECT user_id, count(*) FILTER (WHERE is_error) AS errors,
+          durations_sum(durations_of(created_at, ended_at)) FILTER (WHERE is_counted) AS durations
+        FROM (
+          SELECT user_id, created_at, updated_at AS ended_at, status = 'failed' AS is_error,
+            status = 'completed' OR captured > 0 AS is_counted FROM tasks WHERE status IN ('completed', 'failed')
+          UNION ALL
+          SELECT user_id, created_at, ended_at, outcome <> 'settled', outcome = 'settled' FROM calls
+        ) o GROUP BY 1
+      ) r USING (user_id)
+      WHERE (coalesce(u.errors, 0), u.durations) IS DISTINCT FROM (coalesce(r.errors, 0), r.durations)`
+  },
+  {
     name: "a budget is what its key captured and holds, and within its limit",
     since: "0006_usage",
     sql: `SELECT format('key %s: spent %s held %s of %s, captured %s, holds %s', b.api_key_id, b.spent, b.held, k.spend_limit, s.spent, h.held) AS what

@@ -1,6 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { DurationCounts, placeOf } from "../../../src/domain/Durations.ts"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { UsageReport } from "../../../src/wallet/UsageReport.ts"
@@ -69,7 +71,13 @@ const used = Effect.gen(function* () {
 })
 
 const tokens = (n: number) => ({ inputTokens: 20 * n, inputCachedTokens: 0, outputTokens: 40 * n })
-const none = { ...tokens(0), images: 0, videos: 0, audios: 0, seconds: 0 }
+const none = { ...tokens(0), images: 0, videos: 0, audios: 0, seconds: 0, errors: 0 }
+
+/** So many durations of no more than a millisecond. */
+const atOnce = (n: number) => [0, n]
+
+/** A call that was held before midnight, and two that were drawn after it. */
+const twoMinutesAndAtOnce = [0, 2, ...Array.from({ length: placeOf(120_000) - 1 }, () => 0), 1]
 
 const expected = (user: UserId) => [
   {
@@ -78,7 +86,9 @@ const expected = (user: UserId) => [
     tasks: 0,
     calls: 1,
     ...tokens(1),
-    credits: 1_000_000n
+    credits: 1_000_000n,
+    errors: 1,
+    durations: atOnce(1)
   },
   {
     ...none,
@@ -86,7 +96,9 @@ const expected = (user: UserId) => [
     tasks: 1,
     calls: 0,
     images: 2,
-    credits: 15_000_000n
+    credits: 15_000_000n,
+    errors: 1,
+    durations: atOnce(1)
   },
   {
     ...none,
@@ -94,7 +106,9 @@ const expected = (user: UserId) => [
     tasks: 0,
     calls: 3,
     ...tokens(3),
-    credits: 5_000_000n
+    credits: 5_000_000n,
+    errors: 1,
+    durations: twoMinutesAndAtOnce
   },
   {
     ...none,
@@ -103,7 +117,8 @@ const expected = (user: UserId) => [
     calls: 0,
     videos: 1,
     seconds: 10,
-    credits: 100_000_000n
+    credits: 100_000_000n,
+    durations: [placeOf(120_000), 1]
   }
 ]
 
@@ -132,6 +147,74 @@ describeStores("usage", (database) => {
       })
     )
 
+    it.effect("is rolled up by hour too, with errors and durations", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const rows = yield* sums(user, { groups: ["hour", "model"], from: day, to: next })
+        const [calls, images, ...later] = rows.map(({ durations, errors, group }) => ({
+          group,
+          errors,
+          durations
+        }))
+        const hour = `${day}T23:00:00Z`
+        assert.deepStrictEqual(calls, { group: [hour, "gpt-4o"], errors: 1, durations: atOnce(1) })
+        assert.deepInclude(images, { group: [hour, "text-to-image-max"], errors: 1 })
+        assert.deepStrictEqual(
+          later.map(({ group }) => group),
+          [
+            [`${next}T00:00:00Z`, "gpt-4o"],
+            [`${next}T00:00:00Z`, "image-to-video-spark"]
+          ]
+        )
+        const second = yield* sums(user, { groups: ["hour"], from: next, to: next })
+        assert.strictEqual(second.length, 1)
+      })
+    )
+
+    it.effect("puts durations into the classes that the service names", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const millis = Array.from({ length: 31 }, (_, power) =>
+          [-1, 0, 1].map((step) => Math.max(0, 2 ** power + step))
+        ).flat()
+        const counts = new DurationCounts()
+        for (const duration of millis) counts.add(duration)
+        const [row] = yield* sql<{ places: ReadonlyArray<number>; sum: string }>`
+          SELECT array_agg(o[1]::float8 ORDER BY n) AS places, durations_sum(o ORDER BY n)::text AS sum
+          FROM (
+            SELECT n, durations_of(timestamptz 'epoch', timestamptz 'epoch' + x * interval '1 millisecond') AS o
+            FROM unnest(${millis}::float8[]) WITH ORDINALITY AS u(x, n)
+          ) d`
+        assert.deepStrictEqual(row?.places, millis.map(placeOf))
+        assert.strictEqual(row?.sum, counts.text())
+      })
+    )
+
+    it.effect("keeps hours for 35 days, and does not make older ones anew", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const usage = yield* UsageReport
+        const hours = () => sums(user, { groups: ["hour"], from: day, to: next })
+        yield* TestClock.setTime(
+          DateTime.toEpochMillis(DateTime.makeUnsafe("2026-12-27T23:59:00Z"))
+        )
+        yield* usage.removeOld
+        assert.strictEqual((yield* hours()).length, 2)
+        yield* TestClock.adjust("1 minute")
+        yield* usage.removeOld
+        assert.deepStrictEqual(
+          (yield* hours()).map(({ group }) => group),
+          [[`${next}T00:00:00Z`]]
+        )
+        assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user }), 0)
+        const sql = yield* PgClient.PgClient
+        yield* sql`UPDATE usage_days SET credits = credits + 1 WHERE user_id = ${user}`
+        assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user }), 2)
+        assert.strictEqual((yield* hours()).length, 1)
+        assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
     it.effect("is read in pages that miss and repeat nothing", () =>
       Effect.gen(function* () {
         const user = yield* used
@@ -157,12 +240,16 @@ describeStores("usage", (database) => {
         for (const fault of [
           sql`UPDATE usage_days SET credits = credits + 1, images = 0, tasks = 7 WHERE user_id = ${user} AND day = ${day}`,
           sql`DELETE FROM usage_days WHERE user_id = ${user} AND day = ${day}`,
-          sql`INSERT INTO usage_days SELECT user_id, day, 'key_gone', vendor, model, sandbox, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0
+          sql`UPDATE usage_days SET errors = 0, durations = '{40,1}' WHERE user_id = ${user} AND day = ${day}`,
+          sql`DELETE FROM usage_hours WHERE user_id = ${user} AND hour < ${next}::date`,
+          sql`UPDATE usage_hours SET hour = hour - interval '1 hour' WHERE user_id = ${user} AND hour < ${next}::date`,
+          sql`INSERT INTO usage_days SELECT user_id, day, 'key_gone', vendor, model, sandbox, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, NULL
             FROM usage_days WHERE user_id = ${user} AND day = ${day}`
         ]) {
           yield* fault
           assert.strictEqual(yield* rebuild, 1)
           assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+          assert.strictEqual(yield* breachesOf(user), 0)
         }
         yield* sql`DELETE FROM usage_days`
         assert.isAtLeast(yield* usage.rebuild({ from: day, to: next }), 2)
@@ -230,6 +317,14 @@ describeStores("usage", (database) => {
         const text = JSON.stringify(plan)
         assert.match(text, /usage_days_pkey|usage_days_day/u)
         assert.notMatch(text, /Seq Scan|tasks|calls|wallet_entries/u)
+        const hours = JSON.stringify(
+          yield* sql`
+          EXPLAIN SELECT d.model, durations_sum(d.durations) FROM usage_hours d
+          WHERE d.hour >= ${day}::timestamp AT TIME ZONE 'UTC' AND d.hour < (${next}::date + 1)::timestamp AT TIME ZONE 'UTC'
+            AND d.user_id = ${user} GROUP BY d.model`
+        )
+        assert.match(hours, /usage_hours_pkey|usage_hours_hour/u)
+        assert.notMatch(hours, /Seq Scan/u)
       })
     )
   })

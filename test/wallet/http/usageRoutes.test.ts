@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { millisAt, placeOf } from "../../../src/domain/Durations.ts"
 import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
@@ -29,6 +30,7 @@ const run = Effect.fnUntraced(function* (user: User, tasks: number, calls: numbe
 
 const fields = [
   "day",
+  "hour",
   "user",
   "key",
   "vendor",
@@ -37,7 +39,10 @@ const fields = [
   "tasks",
   "calls",
   "units",
-  "amount"
+  "amount",
+  "errors",
+  "p50_ms",
+  "p95_ms"
 ]
 const units = [
   "input_tokens",
@@ -107,11 +112,69 @@ for (const store of ["embedded", "postgres"] as const) {
           assert.match(csv.headers.get("content-type") ?? "", /^text\/csv/u)
           const lines = csv.text.split("\r\n")
           assert.strictEqual(lines[0], fields.join(",").replace("units", units.join(",")))
-          assert.strictEqual(lines[2], `1970-01-01,,,,text-to-image-max,,2,0,0,0,0,2,0,0,0,15.00`)
+          const { p50_ms, p95_ms } = images
+          assert.strictEqual(
+            lines[2],
+            `1970-01-01,,,,,text-to-image-max,,2,0,0,0,0,2,0,0,0,15.00,0,${p50_ms},${p95_ms}`
+          )
           const accepted = yield* user.call("GET", `${usage}?group_by=day,model`, undefined, {
             accept: "text/csv"
           })
           assert.strictEqual(accepted.text, csv.text)
+        })
+      )
+
+      it.effect("by hour has errors and durations, which day and hours agree on", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 100 })
+          yield* run(user, 2, 1)
+          const failed = yield* user.call("POST", image, { prompt: "[[sim:fail]]" })
+          assert.strictEqual(failed.status, 202, failed.text)
+          yield* advance("6 seconds")
+          const read = (query: string) => user.call("GET", `${usage}?${query}&to=1970-01-02`)
+          const hours = yield* eventually(
+            read("group_by=hour,model&from=1970-01-01"),
+            ({ json }) =>
+              json.data.reduce(
+                (n: number, row: { calls: number; errors: number }) => n + row.calls + row.errors,
+                0
+              ) === 2
+          )
+          const [tokens, images] = hours.json.data
+          assert.deepInclude(tokens, { model: "gpt-4o", calls: 1, errors: 0 })
+          assert.deepInclude(images, {
+            day: null,
+            hour: "1970-01-01T00:00:00Z",
+            tasks: 2,
+            errors: 1,
+            amount: "15.00"
+          })
+          const { data: tasks } = (yield* user.call("GET", "/manage/v1/tasks?status=completed"))
+            .json
+          const took = tasks
+            .map((it: { created_at: string; updated_at: string }) =>
+              millisAt(placeOf(Date.parse(it.updated_at) - Date.parse(it.created_at)))
+            )
+            .sort((one: number, other: number) => one - other)
+          assert.deepStrictEqual([images.p50_ms, images.p95_ms], took)
+          const { data: calls } = (yield* user.call("GET", "/manage/v1/calls")).json
+          const call = Date.parse(calls[0].ended_at) - Date.parse(calls[0].created_at)
+          assert.strictEqual(tokens.p95_ms, millisAt(placeOf(call)))
+          const days = yield* read("group_by=day,model&from=1970-01-01")
+          assert.deepStrictEqual(
+            days.json.data.map((row: object) => ({ ...row, day: null })),
+            hours.json.data.map((row: object) => ({ ...row, hour: null }))
+          )
+          for (const from of ["1969-12-25", "1969-12-26"]) {
+            const answer = yield* read(`group_by=hour&from=${from}`)
+            assert.strictEqual(answer.status, from.endsWith("26") ? 200 : 400, from)
+          }
+          assert.deepStrictEqual((yield* read("group_by=hour&from=1969-12-25")).json.errors, [
+            {
+              pointer: "#/query/from",
+              detail: "Expected at most 8 days up to `to`, because they are grouped by hour"
+            }
+          ])
         })
       )
 

@@ -6,7 +6,8 @@ import { Api } from "../../../contract/Api.ts"
 import { UsageKey } from "../../../contract/UsageApi.ts"
 import type { UsageQuery as Query } from "../../../contract/UsageApi.ts"
 import * as Credits from "../../../domain/Credits.ts"
-import { usageRebuildDaysMax } from "../../../domain/Limits.ts"
+import { percentile } from "../../../domain/Durations.ts"
+import { usageHoursDaysMax, usageRebuildDaysMax } from "../../../domain/Limits.ts"
 import { invalid, problem } from "../../../domain/Problem.ts"
 import { usageGroups } from "../../../domain/Usage.ts"
 import type { UsageGroup } from "../../../domain/Usage.ts"
@@ -16,7 +17,7 @@ import { requireOperator } from "../../server/access/Authentication.ts"
 import { csvResponse, textCell, wantsCsv } from "../Csv.ts"
 import { readPage, toPage } from "../Paging.ts"
 
-/** Without `from`: so many days before `to`. */
+/** Without `from`: so many days before `to`; rows by hour begin the day before. */
 const defaultDays = 29
 
 /** What was charged, by day, key and model. */
@@ -42,7 +43,7 @@ export const layer = HttpApiBuilder.group(
       rebuildUsage: Effect.fnUntraced(function* ({ payload }) {
         yield* requireOperator
         const { from, to, user_id: user } = payload
-        const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1
+        const days = daysOf(from, to)
         if (days < 1 || days > usageRebuildDaysMax) {
           const detail = `Expected 1 to ${usageRebuildDaysMax} days from the first`
           return yield* invalid([{ pointer: pointerOf(["to"]), detail }])
@@ -52,6 +53,10 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
+
+/** How many days, both inclusive. */
+const daysOf = (from: string, to: string): number =>
+  (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1
 
 const fault = (name: string, detail: string) =>
   invalid([{ pointer: pointerOf(["query", name]), detail }])
@@ -63,11 +68,18 @@ const readQuery = Effect.fnUntraced(function* (query: Query) {
     return yield* problem(1004, "The usage of another user is the operator's to read")
   }
   const to = query.to ?? DateTime.formatIsoDateUtc(yield* DateTime.now)
+  const names: ReadonlyArray<string> = (query.group_by ?? "day").split(",")
+  const isByHour = names.includes("hour")
   const from =
     query.from ??
-    DateTime.formatIsoDateUtc(DateTime.subtract(DateTime.makeUnsafe(to), { days: defaultDays }))
+    DateTime.formatIsoDateUtc(
+      DateTime.subtract(DateTime.makeUnsafe(to), { days: isByHour ? 1 : defaultDays })
+    )
   if (from > to) return yield* fault("to", "Expected no day before `from`")
-  const names: ReadonlyArray<string> = (query.group_by ?? "day").split(",")
+  if (isByHour && daysOf(from, to) > usageHoursDaysMax) {
+    const detail = `Expected at most ${usageHoursDaysMax} days up to \`to\`, because they are grouped by hour`
+    return yield* fault("from", detail)
+  }
   return {
     from,
     to,
@@ -90,6 +102,7 @@ const showUsage = (groups: ReadonlyArray<UsageGroup>) => {
     const sandbox = valueOf(row, "sandbox")
     return {
       day: valueOf(row, "day"),
+      hour: valueOf(row, "hour"),
       user: valueOf(row, "user"),
       key: valueOf(row, "key"),
       vendor: valueOf(row, "vendor"),
@@ -106,7 +119,10 @@ const showUsage = (groups: ReadonlyArray<UsageGroup>) => {
         audios: row.audios,
         seconds: row.seconds
       },
-      amount: row.credits
+      amount: row.credits,
+      errors: row.errors,
+      p50_ms: percentile(row.durations ?? [], 0.5),
+      p95_ms: percentile(row.durations ?? [], 0.95)
     }
   }
 }
@@ -123,10 +139,20 @@ const unitNames = [
   "seconds"
 ] satisfies ReadonlyArray<keyof Shown["units"]>
 
-const columns = [...usageGroups, "tasks", "calls", ...unitNames, "amount"]
+const columns = [
+  ...usageGroups,
+  "tasks",
+  "calls",
+  ...unitNames,
+  "amount",
+  "errors",
+  "p50_ms",
+  "p95_ms"
+]
 
 const lineOf = (row: Shown): ReadonlyArray<string> => [
   row.day ?? "",
+  row.hour ?? "",
   row.user ?? "",
   row.key ?? "",
   textCell(row.vendor),
@@ -135,5 +161,8 @@ const lineOf = (row: Shown): ReadonlyArray<string> => [
   String(row.tasks),
   String(row.calls),
   ...unitNames.map((name) => String(row.units[name])),
-  Credits.format(row.amount)
+  Credits.format(row.amount),
+  String(row.errors),
+  String(row.p50_ms ?? ""),
+  String(row.p95_ms ?? "")
 ]

@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { DurationCounts, millisAt, percentile, placeOf } from "../../../src/domain/Durations.ts"
+
+/** docs/reference/usage.md#durations */
+
+const millis = fc.integer({ min: 1, max: 2 ** 31 - 1 })
+
+/** What the array of Postgres says. */
+const countsOf = (durations: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const counts = new DurationCounts()
+  for (const duration of durations) counts.add(duration)
+  return (counts.text() ?? "").slice(1, -1).split(",").map(Number)
+}
+
+describe("durations in classes", () => {
+  it("the middle of a class is within a sixteenth of all that is in it", () => {
+    fc.assert(
+      fc.property(millis, (duration) => {
+        assert.isAtMost(Math.abs(millisAt(placeOf(duration)) - duration), duration / 16)
+      })
+    )
+  })
+
+  it("longer durations are in the same or a later class", () => {
+    fc.assert(
+      fc.property(millis, millis, (one, other) => {
+        assert.strictEqual(
+          Math.sign(placeOf(one) - placeOf(other)) * Math.sign(one - other) >= 0,
+          true
+        )
+      })
+    )
+    assert.deepStrictEqual([0, 1, 2, 3, 8].map(placeOf), [0, 0, 8, 12, 24])
+    assert.strictEqual(placeOf(2 ** 40), placeOf(2 ** 31 - 1))
+  })
+
+  it("a percentile of the classes is within a sixteenth of the exact one", () => {
+    fc.assert(
+      fc.property(
+        fc.array(millis, { minLength: 1, maxLength: 200 }),
+        fc.constantFrom(0.01, 0.5, 0.95, 1),
+        (durations, share) => {
+          const sorted = [...durations].sort((one, other) => one - other)
+          const exact = sorted[Math.ceil(sorted.length * share) - 1] ?? 0
+          const found = percentile(countsOf(durations), share) ?? 0
+          assert.isAtMost(Math.abs(found - exact), exact / 16)
+        }
+      )
+    )
+  })
+
+  it("nothing has no percentile", () => {
+    assert.isNull(percentile([], 0.5))
+    assert.isNull(new DurationCounts().text())
+  })
+})
