@@ -263,13 +263,18 @@ begin
   select
     array_agg((j.id, j.refused, null, null, null)::calls_write_result) filter (where j.refused is not null),
     bool_or(j.touch),
-    (select array_agg(case when r.outcome = 'settled' then (r.user_id, p_now, coalesce(r.api_key_id, ''), r.vendor,
-          coalesce(r.model, ''), r.sandbox, 1, coalesce((r.usage ->> 'inputTokens')::float8, 0),
-          coalesce((r.usage ->> 'cachedInputTokens')::float8, 0), coalesce((r.usage ->> 'outputTokens')::float8, 0),
-          0, 0, 0, 0, r.captured, 0, 0, durations_of(r.created_at, p_now))::usage_sum
-        else (r.user_id, p_now, coalesce(r.api_key_id, ''), r.vendor, coalesce(r.model, ''), r.sandbox, 0, 0, 0, 0, 0, 0,
-          0, 0, 0, 0, 1, null)::usage_sum end)
-      from receipts r),
+    (select array_agg((u.user_id, p_now, u.key, u.vendor, u.model, u.sandbox, u.requests, u.input, u.cached, u.output,
+        0, 0, 0, 0, u.credits, 0, u.errors, case when u.class is not null then array[u.class[1], u.requests::integer] end)::usage_sum)
+      from (
+        select r.user_id, coalesce(r.api_key_id, '') as key, r.vendor, coalesce(r.model, '') as model, r.sandbox,
+          case when r.outcome = 'settled' then durations_of(r.created_at, p_now) end as class,
+          count(*) filter (where r.outcome = 'settled') as requests, sum(r.captured) as credits,
+          count(*) filter (where r.outcome <> 'settled') as errors,
+          coalesce(sum((r.usage ->> 'inputTokens')::float8) filter (where r.outcome = 'settled'), 0) as input,
+          coalesce(sum((r.usage ->> 'cachedInputTokens')::float8) filter (where r.outcome = 'settled'), 0) as cached,
+          coalesce(sum((r.usage ->> 'outputTokens')::float8) filter (where r.outcome = 'settled'), 0) as output
+        from receipts r group by 1, 2, 3, 4, 5, 6
+      ) u),
     (select array_agg(((p_now at time zone 'UTC')::date, e.account, 0, e.captured)::account_days)
       from ended e where e.captured > 0 and e.account is not null),
     -- The balance after the charge that crosses the threshold, and after the release that belongs to it.
@@ -493,7 +498,7 @@ begin
   if p_used.places <> '{}' then
     perform usage_add(array(
       select (p_sizes.users[u.place], p_now, p_sizes.keys[u.place], u.vendor, u.model, u.sandbox, u.requests, u.input,
-        u.cached, u.output, 0, 0, 0, 0, u.credits, 0, u.errors, u.durations::bigint[])::usage_sum
+        u.cached, u.output, 0, 0, 0, 0, u.credits, 0, u.errors, u.durations::integer[])::usage_sum
       from unnest(p_used.places, p_used.vendors, p_used.models, p_used.sandboxes, p_used.requests, p_used.input,
           p_used.cached, p_used.output, p_used.credits, p_used.errors, p_used.durations)
         as u(place, vendor, model, sandbox, requests, input, cached, output, credits, errors, durations)));

@@ -2,10 +2,10 @@
 
 -- The class of a duration, counted once (docs/reference/usage.md#durations): eight for each power of two of
 -- milliseconds, which are the exponent and the first three bits of the fraction of a double.
-create or replace function durations_of(p_from timestamptz, p_to timestamptz) returns bigint[]
+create or replace function durations_of(p_from timestamptz, p_to timestamptz) returns integer[]
 language sql immutable parallel safe as $$
   select array[(('x' || encode(float8send(
-    least(greatest(floor(extract(epoch from p_to - p_from) * 1000), 1), 2147483647)::float8), 'hex'))::bit(64)::bigint >> 49)
+    least(greatest(floor(extract(epoch from p_to - p_from) * 1000), 1), 2147483647)::float8), 'hex'))::bit(64)::bigint >> 49)::integer
     - 8184, 1]
 $$;
 
@@ -13,33 +13,39 @@ $$;
 -- caller holds the wallets' locks, so that nobody else writes rows of these users.
 create or replace function usage_add(p_used usage_sum[]) returns void language plpgsql as $$
 begin
+  with summed as materialized (
+    select u.user_id, date_trunc('hour', u.at, 'UTC') as hour, u.api_key_id, u.vendor, u.model, u.sandbox,
+      sum(u.requests) as requests, sum(u.input_tokens) as input_tokens,
+      sum(u.input_cached_tokens) as input_cached_tokens, sum(u.output_tokens) as output_tokens, sum(u.images) as images,
+      sum(u.videos) as videos, sum(u.audios) as audios, sum(u.seconds) as seconds, sum(u.credits) as credits,
+      sum(u.tasks) as tasks, sum(u.errors) as errors, durations_sum(u.durations) as durations
+    from unnest(p_used) u
+    group by 1, 2, 3, 4, 5, 6
+  ), by_hour as (
+    insert into usage_hours as d
+      (user_id, hour, api_key_id, vendor, model, sandbox, requests, input_tokens, input_cached_tokens, output_tokens,
+        images, videos, audios, seconds, credits, tasks, errors, durations)
+    select * from summed
+    on conflict (user_id, hour, api_key_id, vendor, model, sandbox) do update set
+      requests = d.requests + excluded.requests, input_tokens = d.input_tokens + excluded.input_tokens,
+      input_cached_tokens = d.input_cached_tokens + excluded.input_cached_tokens,
+      output_tokens = d.output_tokens + excluded.output_tokens, images = d.images + excluded.images,
+      videos = d.videos + excluded.videos, audios = d.audios + excluded.audios,
+      seconds = d.seconds + excluded.seconds, credits = d.credits + excluded.credits,
+      tasks = d.tasks + excluded.tasks, errors = d.errors + excluded.errors,
+      durations = durations_add(d.durations, excluded.durations)
+  )
   insert into usage_days as d
     (user_id, day, api_key_id, vendor, model, sandbox, requests, input_tokens, input_cached_tokens, output_tokens,
       images, videos, audios, seconds, credits, tasks, errors, durations)
-  select u.user_id, (u.at at time zone 'UTC')::date, u.api_key_id, u.vendor, u.model, u.sandbox,
-    sum(u.requests), sum(u.input_tokens), sum(u.input_cached_tokens), sum(u.output_tokens), sum(u.images),
-    sum(u.videos), sum(u.audios), sum(u.seconds), sum(u.credits), sum(u.tasks), sum(u.errors),
-    durations_sum(u.durations)
-  from unnest(p_used) u
+  select u.user_id, (u.hour at time zone 'UTC')::date, u.api_key_id, u.vendor, u.model, u.sandbox,
+    sum(u.requests) as requests, sum(u.input_tokens) as input_tokens,
+    sum(u.input_cached_tokens) as input_cached_tokens, sum(u.output_tokens) as output_tokens, sum(u.images) as images,
+    sum(u.videos) as videos, sum(u.audios) as audios, sum(u.seconds) as seconds, sum(u.credits) as credits,
+    sum(u.tasks) as tasks, sum(u.errors) as errors, durations_sum(u.durations) as durations
+  from summed u
   group by 1, 2, 3, 4, 5, 6
   on conflict (user_id, day, api_key_id, vendor, model, sandbox) do update set
-    requests = d.requests + excluded.requests, input_tokens = d.input_tokens + excluded.input_tokens,
-    input_cached_tokens = d.input_cached_tokens + excluded.input_cached_tokens,
-    output_tokens = d.output_tokens + excluded.output_tokens, images = d.images + excluded.images,
-    videos = d.videos + excluded.videos, audios = d.audios + excluded.audios,
-    seconds = d.seconds + excluded.seconds, credits = d.credits + excluded.credits,
-    tasks = d.tasks + excluded.tasks, errors = d.errors + excluded.errors,
-    durations = durations_add(d.durations, excluded.durations);
-  insert into usage_hours as d
-    (user_id, hour, api_key_id, vendor, model, sandbox, requests, input_tokens, input_cached_tokens, output_tokens,
-      images, videos, audios, seconds, credits, tasks, errors, durations)
-  select u.user_id, date_trunc('hour', u.at, 'UTC'), u.api_key_id, u.vendor, u.model, u.sandbox,
-    sum(u.requests), sum(u.input_tokens), sum(u.input_cached_tokens), sum(u.output_tokens), sum(u.images),
-    sum(u.videos), sum(u.audios), sum(u.seconds), sum(u.credits), sum(u.tasks), sum(u.errors),
-    durations_sum(u.durations)
-  from unnest(p_used) u
-  group by 1, 2, 3, 4, 5, 6
-  on conflict (user_id, hour, api_key_id, vendor, model, sandbox) do update set
     requests = d.requests + excluded.requests, input_tokens = d.input_tokens + excluded.input_tokens,
     input_cached_tokens = d.input_cached_tokens + excluded.input_cached_tokens,
     output_tokens = d.output_tokens + excluded.output_tokens, images = d.images + excluded.images,

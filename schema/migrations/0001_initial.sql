@@ -303,7 +303,7 @@ create table usage_days (
   -- Failed tasks, and calls that were released or lost.
   errors bigint not null default 0,
   -- How long the `requests` took (docs/reference/usage.md#durations). Null: there were none.
-  durations bigint[],
+  durations integer[],
   primary key (user_id, day, api_key_id, vendor, model, sandbox)
 -- Each batch of a key updates its row: the new version is on the same page, and no index is written.
 ) with (fillfactor = 50);
@@ -329,7 +329,7 @@ create table usage_hours (
   credits bigint not null,
   tasks bigint not null,
   errors bigint not null,
-  durations bigint[],
+  durations integer[],
   primary key (user_id, hour, api_key_id, vendor, model, sandbox)
 ) with (fillfactor = 50);
 create index usage_hours_hour on usage_hours (hour);
@@ -1085,29 +1085,29 @@ create type drawn_usage as (
 create type usage_sum as (
   user_id uuid, at timestamptz, api_key_id text, vendor text, model text, sandbox boolean, requests bigint,
   input_tokens bigint, input_cached_tokens bigint, output_tokens bigint, images bigint, videos bigint, audios bigint,
-  seconds bigint, credits bigint, tasks bigint, errors bigint, durations bigint[]
+  seconds bigint, credits bigint, tasks bigint, errors bigint, durations integer[]
 );
 
 -- Adds up two counts of durations: the place of the first class, then how many are in it and in each that follows
 -- (docs/reference/usage.md#durations).
-create function durations_add(a bigint[], b bigint[]) returns bigint[] language plpgsql immutable parallel safe as $$
+create function durations_add(a integer[], b integer[]) returns integer[] language plpgsql immutable parallel safe as $$
 declare
   behind integer;
 begin
   if a is null then return b; end if;
   if b is null then return a; end if;
-  if b[1] < a[1] then a := b[1] || (array_fill(0::bigint, array[(a[1] - b[1])::integer]) || a[2:]); end if;
-  behind := (b[1] - a[1])::integer;
+  if b[1] < a[1] then a := b[1] || (array_fill(0, array[a[1] - b[1]]) || a[2:]); end if;
+  behind := b[1] - a[1];
   if behind + cardinality(b) > cardinality(a) then
-    a := a || array_fill(0::bigint, array[behind + cardinality(b) - cardinality(a)]);
+    a := a || array_fill(0, array[behind + cardinality(b) - cardinality(a)]);
   end if;
   for n in 2..cardinality(b) loop
-    a[behind + n] := a[behind + n] + b[n];
+    a[behind + n] := least(a[behind + n]::bigint + b[n], 2147483647);
   end loop;
   return a;
 end $$;
 
-create aggregate durations_sum(bigint[]) (sfunc = durations_add, stype = bigint[], parallel = safe);
+create aggregate durations_sum(integer[]) (sfunc = durations_add, stype = integer[], parallel = safe);
 
 -- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
 -- transaction (the other three).
