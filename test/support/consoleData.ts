@@ -341,6 +341,7 @@ const unitsUsed: Schemas["UsageUnits"] = {
 
 const usageOf = (fields: Partial<Schemas["Usage"]>): Schemas["Usage"] => ({
   day: null,
+  hour: null,
   user: null,
   key: null,
   vendor: null,
@@ -350,6 +351,9 @@ const usageOf = (fields: Partial<Schemas["Usage"]>): Schemas["Usage"] => ({
   calls: 2,
   units: unitsUsed,
   amount: "96.20",
+  errors: 1,
+  p50_ms: 4352,
+  p95_ms: 11_264,
   ...fields
 })
 
