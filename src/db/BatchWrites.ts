@@ -29,7 +29,7 @@ export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
   return calls.map((call, n) => outcomeOf(byIndex.get(n), call))
 }
 
-/** Tries again after a deadlock or a serialization failure: nothing of the statement was done. */
+/** Retries after a deadlock or a serialization failure, in which case the statement has changed nothing. */
 export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(self, { ...deadlockRetries, while: isDeadlock })
 
@@ -42,7 +42,7 @@ const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
 interface UserEvent {
   readonly type: EventType
   readonly userId: UserId
-  /** Whose entry in the ledger the event follows. */
+  /** The task whose ledger entry the event follows. */
   readonly taskId: TaskId | null
   readonly event: EventBody
   readonly now: DateTime.Utc

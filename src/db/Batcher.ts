@@ -51,7 +51,7 @@ export class Batcher<Item, Outcome, E> {
   #added = 0
   #open = 0
   #startedAt = -Infinity
-  /** Items of the run before. */
+  /** Items of the previous run. */
   #latest = 0
   #isClosed = false
 

@@ -24,6 +24,9 @@ export const uuids = columnOf<string>(OID.uuid)
 export const counts = <A>(items: ReadonlyArray<A>, value: (item: A) => number) =>
   amounts(items, (item) => BigInt(value(item)))
 
-/** A batch as one argument of a function: so many columns, as parameters from `first`, of a composite type. */
+/**
+ * A batch as one argument of a function: a composite type of this many columns, passed as parameters from number
+ * `first` on.
+ */
 export const composite = (type: string, first: number, columns: number): string =>
   `row(${Array.from({ length: columns }, (_, n) => `$${first + n}`).join(", ")})::${type}`

@@ -49,8 +49,8 @@ const start = (options: PGliteOptions) =>
   )
 
 /**
- * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed or PGlite has aborted
- * (PANIC), so nothing may be written any more.
+ * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed or PGlite has aborted (PANIC),
+ * so nothing more may be written.
  */
 class DurableNodeFS extends NodeFS {
   failure: Error | undefined

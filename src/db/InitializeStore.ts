@@ -6,7 +6,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { NodeFS } from "@electric-sql/pglite/nodefs"
 import { compileOnceOnly, initDbStartParams, startParams } from "./PgliteOptions.ts"
 
-// Nobody waits for the store any more
+// The parent process has ended
 process.once("disconnect", () => process.exit(1))
 compileOnceOnly()
 const fs = new NodeFS(process.argv[2] ?? "")

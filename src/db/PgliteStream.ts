@@ -100,7 +100,7 @@ export class PgliteStream extends Duplex {
   }
 }
 
-/** PGlite's response; after a failure the session is not usable any more. */
+/** PGlite's response; after a failure the session is no longer usable. */
 interface BatchResponse {
   readonly bytes: Uint8Array
   readonly failure: Promise<Error> | undefined

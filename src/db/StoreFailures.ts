@@ -20,7 +20,7 @@ const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 const refusal = /^(?:25006|53[124]..|58...)$/u
 let refusals = 0
 
-/** The number of statements that this program had refused so, of all its stores. */
+/** The number of statements refused in this way, over all stores of this program. */
 export const storeRefusals = (): number => refusals
 
 const isRefusal = (thrown: unknown): boolean =>
@@ -55,15 +55,15 @@ export const storeFailures = <A, E, R>(
   })
 
 /**
- * For a write of an actor that must not be lost: tries again until the store is back. Safe because every
- * such write is conditional, so that a repeat after a commit without a response changes nothing.
- * `restore`: the write is not interruptible, and the waits are.
+ * For a write of an actor that must not be lost: retries until the store is back. Safe because every such write is
+ * conditional, so that a repeat after a commit without a response changes nothing. `restore` makes the waits
+ * interruptible, but not the write.
  */
 export const retryStore = <A, R>(
   self: Effect.Effect<A, StoreUnavailable, R>,
   restore?: (wait: Effect.Effect<void>) => Effect.Effect<void>
 ): Effect.Effect<A, never, R> =>
-  // Most calls succeed, and a schedule costs more than a look at what is in memory
+  // A schedule only after the first failure: most calls succeed, and it would cost more than they do
   Effect.catch(self, (error) => {
     let next: Effect.Effect<A, StoreUnavailable, R> = Effect.fail(error)
     const again = Effect.suspend(() => {
@@ -77,7 +77,7 @@ export const retryStore = <A, R>(
         : Schedule.modifyDelay(storeRetries, ({ duration }) =>
             Effect.as(restore(Effect.sleep(duration)), Duration.zero)
           )
-    // Never: the schedule has no end
+    // Never dies: the schedule has no end
     return Effect.orDie(Effect.retry(again, schedule))
   })
 

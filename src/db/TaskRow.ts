@@ -20,15 +20,15 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   body: Schema.Json,
   sandbox: Schema.Boolean,
   price: Micro,
-  /** The number of the catalog that it was accepted with; null: from before catalogs were stored. */
+  /** The number of the catalog with which it was accepted; null for the adopted catalog. */
   catalogId: Schema.NullOr(Schema.Int),
   captured: Schema.NullOr(Micro),
   result: Schema.NullOr(Schema.Array(Schema.String)),
   error: Schema.NullOr(TaskError),
   metadata: Schema.NullOr(Metadata),
-  /** Of an alias, whose path the task has: the models that may do it. Null: the model was asked for itself. */
+  /** The models of the alias at the task's path. Null if the path names a model. */
   candidates: nullByDefault(Schema.Array(Candidate)),
-  /** The place of the one that the task is at. */
+  /** The index of the task's current model. */
   candidate: nullByDefault(Schema.Int),
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time,
@@ -36,7 +36,7 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   updatedAt: Time
 }) {}
 
-/** A task without its body, which may be long: what GET shows. */
+/** A task as GET returns it: without its body, which may be long. */
 export const TaskView = TaskRow.mapFields(Struct.omit(["body", "traceId"])).annotate({
   identifier: "TaskView"
 })

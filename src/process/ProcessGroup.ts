@@ -30,7 +30,7 @@ export interface GroupMember {
   readonly ready: (own: Effect.Effect<void, Problem>) => Effect.Effect<void, Problem>
 }
 
-/** One process by itself: signals reach it, and it speaks for itself. */
+/** A single process, which receives signals itself and reports only its own state. */
 const alone: GroupMember = {
   announces: true,
   joins: false,

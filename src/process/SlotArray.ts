@@ -67,7 +67,7 @@ export const makeFiberSlots = Effect.fnUntraced(function* (options?: {
   }
 })
 
-/** In real time, whatever the clock of a test says: nobody moves it while a scope closes. */
+/** In real time even under a test clock, which nothing advances while a scope closes. */
 export const endWithin = (work: Effect.Effect<void>, millis: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)

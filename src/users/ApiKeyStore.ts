@@ -28,7 +28,7 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
 const isLimited = `num_nonnulls(k.spend_limit, k.allowed_models, k.rate_limit_per_minute, k.concurrent_tasks,
   k.expires_at) > 0`
 
-/** Of the session row `s`, which was exchanged for the key row `k` or for none. */
+/** Columns of the key row `k` that was exchanged for the session row `s`, if any. */
 export const exchangedKey = `${isLimited} AS is_limited,
   coalesce(k.rotations > coalesce(s.key_rotations, 0), false) AS is_previous`
 
@@ -69,7 +69,7 @@ export interface KeyLimits {
   readonly concurrentTasks?: number | null
 }
 
-/** What of a key changes. */
+/** The changes to a key. */
 export interface KeyChange extends KeyLimits {
   readonly name?: string
   readonly expiresAt?: DateTime.Utc | null

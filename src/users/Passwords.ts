@@ -28,7 +28,7 @@ export class Passwords extends Context.Service<
   static readonly layer = Layer.effect(
     Passwords,
     Effect.gen(function* () {
-      // Of all who sign in together, because nobody is known yet
+      // One caller for all sign-ins, because the user is not known yet
       const places = new FairShares({
         capacity: passwordHashesAtOnceMax,
         aloneMax: 1,
@@ -36,7 +36,7 @@ export class Passwords extends Context.Service<
       })
       const bounded = <A>(run: () => Promise<A>): Effect.Effect<A, Problem> =>
         Effect.catchTag(
-          // A hash continues when its request was left: its place stays taken
+          // A hash continues after its request was abandoned, so its place stays taken
           places.within("everybody")(Effect.uninterruptible(Effect.promise(run))),
           "ShareExhausted",
           () => busy

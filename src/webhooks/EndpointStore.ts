@@ -60,7 +60,7 @@ export interface EndpointChange {
   readonly filter?: EndpointFilter | null | undefined
 }
 
-/** An endpoint of which its user's other endpoints are to be told. */
+/** A failing endpoint, to be reported to its user's other endpoints. */
 const FailingEndpoint = Schema.Struct({
   id: EndpointId,
   userId: UserId,
@@ -70,8 +70,8 @@ const FailingEndpoint = Schema.Struct({
 export type FailingEndpoint = typeof FailingEndpoint.Type
 
 /**
- * Webhook endpoints, without what stands for webhooks of tasks (`of_tasks`). The row of a deleted one stays, because
- * the delivery log refers to it.
+ * Webhook endpoints, without the rows that represent task webhooks (`of_tasks`). The row of a deleted endpoint stays,
+ * because the delivery log refers to it.
  */
 export class EndpointStore extends Context.Service<
   EndpointStore,
@@ -98,7 +98,10 @@ export class EndpointStore extends Context.Service<
       since: DateTime.Utc,
       attemptsMax: number
     ) => Effect.Effect<ReadonlyArray<EndpointAttempt>, StoreUnavailable>
-    /** That have failed since then, whose users have another endpoint that subscribes to it; not told yet. */
+    /**
+     * Unreported endpoints that have failed since then and whose users have another endpoint that subscribes to
+     * `webhook.failing`.
+     */
     readonly failing: (
       since: DateTime.Utc,
       limit: number

@@ -112,10 +112,10 @@ const Row = Schema.Union([
  * numbers follow the order of commits without gaps: a reader that has seen an entry has missed none before it. With
  * the time of the entry an event is found by its key, in the partition of its day.
  *
- * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time
- * of its charge, whose number shows that it is new, because its process's clock may be behind that of the last alert.
- * A withheld alert has no entry: `withheld_alerts` has the number of the entry that it follows. Alerts from before
- * migration 0020 are found by the wallet's last alert, when no entry is left. ADR 0232.
+ * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time of
+ * its charge, whose number shows that it is new, because its process's clock may be behind that of the last alert. A
+ * withheld alert has no entry: `withheld_alerts` has the number of the entry that it follows. The time of the
+ * wallet's last alert is searched too. ADR 0232.
  */
 const after = (sql: PgClient.PgClient) => {
   return (userId: UserId, { entries, position, since, types }: EventFilter) =>

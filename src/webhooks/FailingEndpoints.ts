@@ -6,7 +6,7 @@ import { EndpointStore } from "./EndpointStore.ts"
 import { webhookFailing } from "./Events.ts"
 
 /**
- * Tells a user's other endpoints when one has failed for a day. One process looks for them.
+ * Notifies a user's other endpoints when one has failed for a day. One process scans for them.
  * docs/reference/webhooks.md#failing-endpoints
  */
 export const layer = Duty.layer(

@@ -41,8 +41,8 @@ export const sign = (secret: string, parts: SignedParts): string => {
 const standardSecret = /^whsec_(?<key>[A-Za-z0-9+/]{43}=)$/u
 
 /**
- * One signature of `webhook-signature`: the same content, signed by the decoded key, in Base64. `undefined` for
- * a secret of the old form, which is no Base64. docs/reference/webhooks.md#standard-webhooks
+ * One signature of `webhook-signature`: the same content, signed by the decoded key, in Base64. `undefined` for a
+ * secret that is not in this form. docs/reference/webhooks.md#standard-webhooks
  */
 export const standardSign = (secret: string, parts: SignedParts): string | undefined => {
   const key = standardSecret.exec(secret)?.groups?.["key"]
@@ -54,7 +54,7 @@ export const standardSign = (secret: string, parts: SignedParts): string | undef
   return `${signatureVersion},${signature}`
 }
 
-/** The headers of Standard Webhooks, when the current secret is of its form. */
+/** The headers of Standard Webhooks, if the current secret has its form. */
 const standardHeaders = (
   parts: SignedParts,
   secret: string,

@@ -20,7 +20,7 @@ export const SigningSecrets = Schema.Struct({
 })
 export type SigningSecrets = typeof SigningSecrets.Type
 
-/** Webhook secrets of users; `task_accept_many` makes the first one. */
+/** Webhook secrets of users; `task_accept_many` creates the first one. */
 export class WebhookSecretStore extends Context.Service<
   WebhookSecretStore,
   {
@@ -35,7 +35,7 @@ export class WebhookSecretStore extends Context.Service<
       previousUntil: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<WebhookSecretRow, StoreUnavailable>
-    /** Of an endpoint of the user, or of what stands for the webhooks of tasks at an origin. */
+    /** The secrets of a user's endpoint, or of the row that represents task webhooks at an origin. */
     readonly signingAt: (
       userId: UserId,
       id: EndpointId

@@ -11,24 +11,24 @@ import type { WebhookSecretRow } from "./WebhookSecretStore.ts"
 
 export type { WebhookSecretRow } from "./WebhookSecretStore.ts"
 
-/** A new signing secret: as its user sees it, and as it is stored. */
+/** A new signing secret, in plain text and as stored. */
 export const makeSecret = (secrets: Secrets["Service"]) => {
   const text = generateSecret()
   return { text, encrypted: secrets.encrypt(text), preview: secretPreview(text) }
 }
 
-/** Until when the secret before a rotation also signs. docs/reference/webhooks.md#secrets-and-rotation */
+/** Until this time the secret from before a rotation also signs. docs/reference/webhooks.md#secrets-and-rotation */
 export const overlapEnd = (now: DateTime.Utc) => DateTime.add(now, { hours: secretOverlapHours })
 
 /** The secret that signs the webhooks of a user's tasks. docs/reference/webhooks.md#webhook-of-a-task */
 export class WebhookSecrets extends Context.Service<
   WebhookSecrets,
   {
-    /** `None`: no task of the user has had a webhook, and no secret was asked for. */
+    /** `None` if no task of the user has had a webhook and no secret was requested. */
     readonly get: (
       userId: UserId
     ) => Effect.Effect<Option.Option<WebhookSecretRow>, StoreUnavailable>
-    /** Makes the first secret too. Only this shows one. */
+    /** Also creates the first secret. Only this method returns a secret in plain text. */
     readonly rotate: (
       userId: UserId
     ) => Effect.Effect<

@@ -5,7 +5,7 @@ import type { FieldFault } from "../domain/Problem.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"
 import type { EgressRefused } from "../egress/EgressRules.ts"
 
-/** Why a URL may not be that of a webhook; `None`: it may. */
+/** The reason why a URL may not be used for a webhook; `None` if it may. */
 export type CheckUrl = (url: string) => Effect.Effect<Option.Option<string>>
 
 /** Characters that a URL parser would remove silently. */
@@ -33,7 +33,7 @@ export const makeUrlCheck = Effect.map(EgressGuard, (guard) =>
   checkBy((url) => guard.checkSaved(url, { schemes }))
 )
 
-/** Without resolving the host, for many URLs at once. Each attempt resolves and checks it. */
+/** Checks without resolving the host, for many URLs at once. Each attempt resolves and checks the host. */
 export const makeUrlTextCheck = Effect.map(EgressGuard, (guard) =>
   checkBy((url) => guard.checkUrl(url, { schemes }))
 )

@@ -65,8 +65,8 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
 )
 
 /**
- * Whether a response gets the sandbox header: every one while no vendor has a key, else those at the paths
- * of vendors without a key, unless it names the model of an alias, which may be another vendor's.
+ * Whether a response gets the sandbox header: while no vendor has a key, every response; otherwise those at the paths
+ * of vendors without a key, except responses that name the model of an alias, which may belong to another vendor.
  * docs/reference/http.md#sandbox-header, ADR 0110.
  */
 export const makeIsSandbox = Effect.gen(function* () {
@@ -79,11 +79,11 @@ export const makeIsSandbox = Effect.gen(function* () {
   }
 })
 
-/** What is read of a request before it is handled. */
+/** The parts of a request that are read before it is handled. */
 interface RequestHead {
   readonly method: string
   readonly headers: HeaderValues
-  /** Node's request, if it came by a connection. */
+  /** Node's request, if it came over a connection. */
   readonly source: object
 }
 
@@ -98,8 +98,8 @@ const refuseInvalid = <A, E, R>(
 }
 
 /**
- * What is wrong with a request before anything is read: not one `Host`, a WebSocket handshake, a path in
- * another spelling, or a body with too large a length.
+ * The fault of a request that is detected before reading its body: not exactly one `Host`, a WebSocket handshake, a
+ * path in another spelling, or too large a `Content-Length`.
  */
 export const faultOfRequest = (
   request: RequestHead,
@@ -115,8 +115,8 @@ export const faultOfRequest = (
 }
 
 /**
- * RFC 6455, 4.1; or its rest, where a proxy has removed the headers that belong to the connection. It is judged
- * before its key: clients then fall back to HTTP at once.
+ * RFC 6455, 4.1; or what remains of it if a proxy has removed the hop-by-hop headers. Checked before the key, so that
+ * clients fall back to HTTP at once.
  */
 const isWebSocketHandshake = ({ headers, method }: RequestHead): boolean =>
   method === "GET" &&

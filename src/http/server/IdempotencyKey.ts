@@ -18,8 +18,8 @@ export interface IdempotencyKey extends RequestHash {
 }
 
 /**
- * The header `Idempotency-Key`, 1 to 255 characters, if there is one. `query`, with its `?`: what of it makes
- * another request. docs/reference/tasks.md#idempotency
+ * The header `Idempotency-Key`, 1 to 255 characters, if there is one. `query` (with its `?`) is the part of the query
+ * that distinguishes requests. docs/reference/tasks.md#idempotency
  */
 export const readIdempotencyKey = (
   request: HttpServerRequest.HttpServerRequest,
@@ -32,7 +32,7 @@ export const readIdempotencyKey = (
     body.value
   )
 
-/** The same of a request that was read before. */
+/** The same for a request that has already been read. */
 export const idempotencyKeyOf = (
   key: string | undefined,
   target: string,
@@ -57,7 +57,7 @@ export const requestHashOf = (target: string, value: unknown): Effect.Effect<Req
 /** Values that are hashed in one turn: each costs about a microsecond. */
 const valuesAtOnce = 2048
 
-/** What ends a list or an object; no value of JSON is one. */
+/** Marks the end of a list or an object; not a JSON value. */
 const end = Symbol("end")
 
 /**

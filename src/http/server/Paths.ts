@@ -1,11 +1,11 @@
-/** How the router compares: a front proxy's rule for a path must hold for all that reaches its route. */
+/** How the router compares paths: a front proxy's rule for a path must cover every request that reaches its route. */
 export const exactPaths = {
   caseSensitive: true,
   ignoreDuplicateSlashes: false,
   ignoreTrailingSlash: false
 }
 
-/** Of `BASE_URL`, without a slash at its end: a proxy may serve the gateway below a path of its own. */
+/** The path of `BASE_URL` without a trailing slash: a proxy may serve the gateway below a path. */
 export const basePathOf = (baseUrl: string): string =>
   new URL(baseUrl).pathname.replace(/\/+$/u, "").replaceAll(/[^\w/.~%-]/gu, encodeURIComponent)
 
@@ -16,24 +16,24 @@ export const isTaskPath = (path: string): boolean => task.test(path)
 
 const response = /^\/vendors\/openai\/v1\/responses\/./u
 
-/** Of one response, which ran in the background as a task. docs/reference/background.md */
+/** The path of a response that ran in the background as a task. docs/reference/background.md */
 export const isResponsePath = (path: string): boolean => response.test(path)
 
 const taskShape = /^\/v1\/(?:(?:images|videos)(?:[/?]|$)|responses\/)/u
 
-/** In OpenAI's shape, and run as a task by any vendor's model. docs/reference/shapes.md */
+/** Paths in OpenAI's shape whose requests run as tasks with any vendor's model. docs/reference/shapes.md */
 export const isTaskShape = (path: string): boolean => taskShape.test(path)
 
-/** What is behind it goes to the passthrough, which decodes it. */
+/** The rest of the path goes to the passthrough, which decodes it. */
 const passthroughTail = /^\/(?:vendors\/[\w.-]+|v1\/models)\//u
 
 /** Encoded letters, digits, `-`, `.`, `_` and `~`: RFC 3986, section 6.2.2.2. */
 const encodedUnreserved = /%(?:[46][1-9a-f]|[57][0-9a]|3\d|2[de]|5f|7e)/giu
 
-/** `;` and `#`, at which the router ends a path; empty segments. */
+/** Matches `;` and `#`, at which the router ends a path, and empty segments. */
 const normalized = /[;#]|\/\/|.\/$/u
 
-/** A page of the console with a slash at its end, which the console redirects. */
+/** A console page with a trailing slash, which the console redirects. */
 export const isConsoleFolder = (path: string): boolean =>
   path.startsWith("/console/") && path.endsWith("/")
 

@@ -5,13 +5,13 @@ import { Router } from "../../tasks/creation/Router.ts"
 
 /** Vendors by name. */
 export interface VendorModes {
-  /** With a key for any of their models or routes. */
+  /** Vendors with a key for any of their models or routes. */
   readonly live: ReadonlySet<string>
-  /** Served by the simulator alone. */
+  /** Vendors served only by the simulator. */
   readonly simulated: ReadonlySet<string>
 }
 
-/** The vendors of the catalog that is sold now. */
+/** The vendors of the current catalog. */
 export const makeVendorModes = Effect.gen(function* () {
   const { models } = yield* Router
   const catalog = yield* Catalog
@@ -28,7 +28,7 @@ export const makeVendorModes = Effect.gen(function* () {
     const simulated = new Set(parts.map(({ vendor }) => vendor).filter((it) => !live.has(it)))
     return { live, simulated }
   }
-  // Every response asks: read once for each catalog
+  // Read once per catalog, because every response needs it
   let known = { version: catalog.current(), modes: read() }
   return (): VendorModes => {
     const version = catalog.current()

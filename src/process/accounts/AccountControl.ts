@@ -105,7 +105,10 @@ export class AccountControl extends Context.Service<
           Effect.flatMap(find(id), ({ details }) =>
             details.isConfigured
               ? changed(id, store.resume(id))
-              : problem(2010, "This account is not configured: put it back to use it again")
+              : problem(
+                  2010,
+                  "This account is not configured: add it to the configuration to use it again"
+                )
           ),
         deleteOld: Effect.flatMap(DateTime.now, (now) =>
           figures.deleteBefore(DateTime.subtract(now, { days: 1 }))

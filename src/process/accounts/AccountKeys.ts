@@ -67,7 +67,7 @@ export class AccountKeys extends Context.Service<
       let tendedAt = Number.NEGATIVE_INFINITY
       const tend = Effect.gen(function* () {
         const millis = yield* Clock.currentTimeMillis
-        // It has none, and others have left none: they may still leave some
+        // This process has no accounts and others have left none so far; they may still leave some
         if (isIdle && millis - tendedAt < idleMillis) return
         tendedAt = millis
         const now = yield* clock.now

@@ -72,7 +72,7 @@ export class CatalogVersions extends Context.Service<
         yield* Effect.mapError(accountsWith(providers), ({ message: detail }) =>
           catalog.faulty([{ pointer: "#/vendors", detail }])
         )
-        // Compared with the adopted catalog, not with the one this process saw last
+        // Compares with the adopted catalog, not with the one this process saw last
         yield* adopted.look
         const before = catalog.current()
         const difference = differenceOf(before.content, next.content)

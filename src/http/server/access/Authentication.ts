@@ -15,12 +15,12 @@ import { tokenMissing, tokenOf } from "./ClientKeys.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeSessionUseOf } from "./SessionKeys.ts"
 
-/** By what a request acts: the key, the session, or the operator's token. */
+/** The credential of a request: the key, the session, or the operator's token. */
 export interface Actor {
   readonly type: "api_key" | "session" | "operator"
-  /** Of the key or the session; null: the operator's token. */
+  /** The id of the key or the session; null for the operator's token. */
   readonly id: string | null
-  /** Null: the operator. */
+  /** Null for the operator. */
   readonly userId: UserId | null
 }
 
@@ -32,15 +32,15 @@ export const actorOf = (caller: Caller): Actor => {
     : { type: "operator", id: null, userId }
 }
 
-/** A caller of a model endpoint. A response that waits checks each second whether the caller still may have it. */
+/** A caller of a model endpoint. A waiting response checks each second whether the caller may still have it. */
 export interface AdmittedCaller extends Admitted {
   readonly mayStill: MayStill
 }
 
 /**
- * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
- * `inference` within its request rate, or a session. With a rate limit every response gets `RateLimit-*`,
- * also a problem. docs/reference/keys-and-limits.md#request-rate
+ * The caller of a model endpoint, and the task that the path names. Requires an API key with scope `inference` within
+ * its request rate, or a session. With a rate limit every response gets `RateLimit-*`, including problems.
+ * docs/reference/keys-and-limits.md#request-rate
  */
 export const makeAdmitInference = Effect.gen(function* () {
   const keys = yield* ApiKeys
@@ -90,8 +90,8 @@ export const overRate = ({ limit, of, resetSeconds }: Rate): Problem =>
   })
 
 /**
- * The caller of a management endpoint. A header goes before a cookie, because no other page can make the
- * browser send it. docs/reference/http.md#management-api
+ * The caller of a management endpoint. A header takes precedence over a cookie, because no other site's page can make
+ * the browser send it. docs/reference/http.md#management-api
  */
 export const makeAuthenticateManagement = Effect.gen(function* () {
   const keys = yield* ApiKeys
@@ -120,7 +120,7 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     return callerOf(found.value)
   })
 
-  /** `isUse`: false where nobody asks, and an open response goes on. */
+  /** `isUse` is false for the check of an open response, which is not a request of the user. */
   return Effect.fnUntraced(function* (request: Request, isUse = true) {
     const cookie = cookies.tokenOf(request)
     return request.headers["authorization"] === undefined && cookie !== undefined
@@ -159,14 +159,14 @@ const callerOf = (session: SessionRow): Caller => {
   return { _tag: "User", userId, key, session }
 }
 
-/** The user of an endpoint for users; the operator is no user. */
+/** The user that calls an endpoint for users; the operator is not a user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"
     ? Effect.succeed(caller.userId)
     : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
 )
 
-/** Whose resources are read: the user's own, or of the user that the operator names. */
+/** The user whose resources are read: the caller, or the user that the operator names. */
 export const requireReader = ({ user_id }: { readonly user_id?: UserId }) =>
   Effect.flatMap(CurrentCaller, (caller) => {
     if (caller._tag === "Operator") {
@@ -191,7 +191,7 @@ export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
     : Effect.fail(problem(1004, "This endpoint is the operator's: call it with the ADMIN_TOKEN"))
 )
 
-/** What a user may see of itself, and the operator of everybody. */
+/** Admits the user itself and the operator. */
 export const requireOwnerOrOperator = (id: UserId) =>
   Effect.flatMap(CurrentCaller, (caller) =>
     caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator

@@ -25,10 +25,7 @@ const tokenMalformed = Exit.fail(
   problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
 )
 
-/**
- * The token of a passthrough call: from `Authorization`, or where the
- * vendors' clients put it. ADR 0074.
- */
+/** The token of a passthrough call: from `Authorization`, or from where the vendors' clients put it. ADR 0074. */
 export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   const given = headerText(headers, "x-api-key") ?? headerText(headers, "x-goog-api-key")
   return headers["authorization"] === undefined && given !== undefined
@@ -36,7 +33,7 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     : tokenOf(headers)
 }
 
-/** A client's key, and the digest that it is cached by. */
+/** A client's key, and the digest under which it is cached. */
 export interface ClientKey {
   readonly token: string
   readonly digest: KeyDigest

@@ -4,7 +4,7 @@ import { Admission, counted } from "../../../process/admission/Admission.ts"
 import { makeCallerOfRoute } from "../listener/RequestCaller.ts"
 import { makeAdmitInference } from "./Authentication.ts"
 
-/** The caller of a create. Until its key is known, the look at it is work in hand of the request's caller. */
+/** The caller of a create. The lookup of its key counts as work in hand of the request's caller. */
 export const makeAdmitCreate = Effect.gen(function* () {
   const admit = yield* makeAdmitInference
   const callerOf = yield* makeCallerOfRoute

@@ -8,28 +8,26 @@ import { sessionDays } from "../../../domain/SignInLimits.ts"
 import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 
-/** What is read of a request with a cookie. */
+/** The parts of a request needed to check its cookie. */
 export interface CookieRequest {
   readonly method: string
   readonly headers: HeaderValues
   readonly cookies: Readonly<Record<string, string | undefined>>
 }
 
-/** The cookie of sessions, and the judgement where a request with it comes from. ADR 0172. */
+/** The session cookie, and the check of the origin of requests with it. ADR 0172. */
 export interface SessionCookies {
-  /** Of the request, if it has one. */
+  /** The session token of the request, if it has one. */
   readonly tokenOf: (request: CookieRequest) => string | undefined
   readonly set: (token: string) => Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
   readonly clear: Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
   /** Fails with 1007 unless a page of the gateway's own origin sent the request. */
   readonly refuseForeign: (request: CookieRequest) => Effect.Effect<void, Problem>
-  /**
-   * The same for a request without a cookie: a program that says nothing about its origin may send it.
-   */
+  /** The same for a request without a cookie: programs, which send no origin, are allowed. */
   readonly refuseOtherPages: (request: CookieRequest) => Effect.Effect<void, Problem>
 }
 
-/** With https the browser lets no other host, and nothing unencrypted, set the cookie. */
+/** With https, the browser lets no other host and no unencrypted response set the cookie. */
 export const secureName = "__Host-gateway_session"
 export const plainName = "gateway_session"
 
@@ -68,12 +66,12 @@ export const makeSessionCookies = Effect.map(AppConfig, ({ baseUrl }): SessionCo
 })
 
 const foreign = Effect.fail(
-  problem(1007, "A request with a session's cookie has to come from a page of this gateway")
+  problem(1007, "A request with a session cookie must come from a page of this gateway")
 )
 
 /**
- * Browsers send `Sec-Fetch-Site` to https and to the loopback, and `Origin` with every write. A read may
- * also be typed into the address bar (`none`).
+ * Browsers send `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with every write. A read may also be
+ * typed into the address bar (`none`).
  */
 const isFromOwnPage = (
   headers: HeaderValues,

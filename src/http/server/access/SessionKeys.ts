@@ -6,10 +6,10 @@ import { Sessions } from "../../../users/Sessions.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import type { CookieRequest } from "./SessionCookies.ts"
 
-/** What a request with a session's cookie uses models by. */
+/** How a request with a session cookie uses models. */
 export interface SessionUse {
   readonly keyHash: Uint8Array
-  /** Is no use of the session: it goes on to be idle. */
+  /** Does not count as a use of the session, whose idle time continues. */
   readonly mayStill: MayStill
 }
 
@@ -18,7 +18,7 @@ export type SessionUseOf = (
   request: CookieRequest
 ) => Effect.Effect<Option.Option<SessionUse>, Problem | StoreUnavailable>
 
-/** Inference by session, of own pages only. docs/reference/sessions.md#inference, ADR 0172 */
+/** Inference with a session, only from the gateway's own pages. docs/reference/sessions.md#inference, ADR 0172 */
 export const makeSessionUseOf = Effect.gen(function* () {
   const sessions = yield* Sessions
   const cookies = yield* makeSessionCookies

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http"
 import { smallBodyBytesMax } from "../../../domain/Limits.ts"
 import { expireRequest } from "../listener/Listener.ts"
 
-/** A large body that may arrive: what of it is in memory, and what its user's part covers. */
+/** An admitted large body: the bytes in memory, and the bytes granted from its user's share. */
 export class ArrivingBody {
   granted: number
   arrived = 0
@@ -23,7 +23,7 @@ export class ArrivingBody {
     this.#capacity = capacity
     this.granted = granted
     capacity.user.add(this)
-    // A listener of its own would start the flow before somebody reads
+    // Adding a `data` listener now would start the flow before the reader is ready
     const onListener = (event: string | symbol) => {
       if (event !== "data") return
       source.off("newListener", onListener)
@@ -36,7 +36,7 @@ export class ArrivingBody {
     })
   }
 
-  /** Bytes since the last call; `undefined` when the service kept the sender waiting meanwhile. */
+  /** Bytes since the last call; `undefined` if the service paused the sender in the meantime. */
   look(): number | undefined {
     const bytes = this.#waited ? undefined : this.#sinceLook
     this.#sinceLook = 0
@@ -44,14 +44,14 @@ export class ArrivingBody {
     return bytes
   }
 
-  /** It is used no more: what still arrives is not kept. */
+  /** The body is no longer used: bytes that still arrive do not count. */
   leave(): void {
     this.#isGone = true
     this.#capacity.user.leave(this)
     this.#capacity.all.leave(this)
   }
 
-  /** It loses its place: 408, and its connection closes. */
+  /** Ends the request with 408 and closes its connection. */
   expire(): void {
     expireRequest(this.#source)
   }
@@ -75,7 +75,7 @@ export class ArrivingBody {
   }
 }
 
-/** What arrived of all large bodies. Above `max` one body goes on, so that of those that wait one ends. */
+/** The bytes in memory of all large bodies. Above `max` only one body continues, so that one always completes. */
 export class BodyCapacity {
   used = 0
   readonly #max: number
@@ -101,7 +101,7 @@ export class BodyCapacity {
     this.#resume()
   }
 
-  /** It waits for its user's other bodies, which may wait here: another one goes on. */
+  /** The body waits for its user's other bodies, which may be waiting here: lets another body continue. */
   pass(body: ArrivingBody): void {
     if (this.#first !== body) return
     this.#first = undefined
@@ -118,8 +118,8 @@ export class BodyCapacity {
 }
 
 /**
- * The part of one user. A body with a length takes it before it is read; one without takes a little, and
- * twice as much whenever that has arrived. Complete, each keeps what it has.
+ * The share of one user. A body with a length takes its bytes before it is read. A body without one takes a little,
+ * and doubles that each time it has arrived. A complete body keeps only the bytes that it has.
  */
 export class UserCapacity {
   #free: number
@@ -137,7 +137,7 @@ export class UserCapacity {
     return this.#bodies.size === 0 && this.#entering.size === 0
   }
 
-  /** Calls back when the bytes are taken. Returns what gives up before that. */
+  /** Calls `enter` when the bytes are taken. Returns a function that cancels the wait. */
   take(bytes: number, enter: () => void): () => void {
     const waiting = { bytes, enter }
     this.#entering.add(waiting)
@@ -153,7 +153,7 @@ export class UserCapacity {
     if (body.arrived <= body.granted) return true
     const rest = this.#max - body.granted
     const more = Math.min(Math.max(body.granted, body.arrived - body.granted), rest)
-    // With the whole part it is too large: its reader refuses it
+    // A body that already has the whole share is too large: its reader refuses it
     if (more <= this.#free) {
       this.#free -= more
       body.granted += more

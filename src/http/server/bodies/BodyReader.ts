@@ -8,7 +8,7 @@ import { inSlices, sliceBytes } from "../../../domain/Slices.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { sendContinue } from "../listener/Listener.ts"
 
-/** Sees a body as it arrives. Returns what is wrong with it as soon as it is known. */
+/** Inspects a body as it arrives. Returns its fault as soon as it is known. */
 export interface BodyWatch {
   readonly add: (chunk: Uint8Array) => string | undefined
 }
@@ -16,7 +16,7 @@ export interface BodyWatch {
 /** Requests whose bodies were refused before they had arrived. */
 const cutOff = new WeakSet<object>()
 
-/** The rest of the body is not read: the connection has to close. */
+/** Whether the rest of the body is not read, so that the connection must close. */
 export const isCutOff = (source: object): boolean => cutOff.has(source)
 
 /**
@@ -39,7 +39,7 @@ export const readBytes = Effect.fnUntraced(function* (watch: BodyWatch) {
   return bytes
 })
 
-/** The same of a request of Node's. */
+/** The same for a request of Node. */
 export const readSource = (
   source: IncomingMessage,
   watch: BodyWatch,
@@ -60,7 +60,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     const refuse = (fault: Problem) => {
       stop()
       cutOff.add(source)
-      // What arrives before the connection closes is thrown away
+      // Data that arrives before the connection closes is discarded
       source.resume()
       resume(Effect.fail(fault))
     }
@@ -103,14 +103,14 @@ const blockBytesMin = sliceBytes
 const blockBytesMax = 64 * sliceBytes
 
 /**
- * A body in few blocks, however small the chunks are that it arrives in: a chunk of one byte takes a hundred in
- * memory. One that announced its length has a single block, which is not copied again.
+ * Collects a body in few blocks, however small its chunks are: a chunk of one byte takes a hundred bytes of memory. A
+ * body with a known length has a single block, which is not copied again.
  */
 export class CollectedBody {
   readonly #blocks: Array<Buffer> = []
   readonly #announced: number
   readonly #bytesMax: number
-  /** Of the last block. */
+  /** Free bytes in the last block. */
   #free = 0
   #length = 0
 
@@ -119,7 +119,7 @@ export class CollectedBody {
     this.#bytesMax = bytesMax
   }
 
-  /** `false`: it is too large. */
+  /** `false` if the body is too large. */
   add(chunk: Buffer): boolean {
     if (this.#length + chunk.length > this.#bytesMax) return false
     if (this.#length === 0 && chunk.length === this.#announced) this.#blocks.push(chunk)
@@ -128,7 +128,7 @@ export class CollectedBody {
     return true
   }
 
-  /** The blocks, which it keeps no longer: it may live as long as its request. */
+  /** Returns the blocks and drops them, because this object may live as long as its request. */
   take(): ReadonlyArray<Buffer> {
     const blocks = this.#blocks.splice(0)
     const last = blocks.pop()
@@ -146,7 +146,7 @@ export class CollectedBody {
     }
   }
 
-  /** The pages of a block take memory when they are written. */
+  /** A block takes physical memory only when it is written. */
   #grow(): Buffer {
     const bytes =
       this.#blocks.length === 0 && this.#announced > 0
@@ -161,7 +161,7 @@ export class CollectedBody {
 
 const noBytes = new Uint8Array()
 
-/** In slices: memory for large bodies is slow to get. */
+/** In slices, because allocating memory for large bodies is slow. */
 export function* joined(blocks: ReadonlyArray<Uint8Array>): Sliced<Uint8Array> {
   const [first = noBytes, ...rest] = blocks
   if (rest.length === 0) return first

@@ -3,9 +3,8 @@ import { FairShares } from "../../../domain/FairShares.ts"
 import { heavyBodyBytesMin } from "../../../domain/ShareLimits.ts"
 
 /**
- * Handles one heavy body in a turn of the event loop, in turn among the callers: however many of them arrive
- * at once, small requests of others wait for one. It bounds when a body is parsed and priced, not how much
- * of it is in memory.
+ * Handles one heavy body per turn of the event loop, in turn among the callers: however many arrive at once, small
+ * requests of others wait for at most one. Bounds when a body is parsed and priced, not how much of it is in memory.
  */
 export class BodyTurns {
   readonly #shares = new FairShares({ capacity: 1, aloneMax: 1, queueMax: Infinity })
@@ -17,13 +16,13 @@ export class BodyTurns {
       return
     }
     this.#shares.wait(caller, 1, () => {
-      // What was read in this turn is served before the next body
+      // Requests read in this turn are served before the next body
       setImmediate(() => this.#shares.give(caller))
       handle()
     })
   }
 
-  /** The same for a fiber: goes on when it may handle the body. */
+  /** The same for a fiber, which continues when it may handle the body. */
   readonly take = (caller: string, bytes: number): Effect.Effect<void> =>
     bytes < heavyBodyBytesMin
       ? Effect.void
@@ -35,7 +34,7 @@ export class BodyTurns {
           return Effect.sync(() => giveUp?.())
         })
 
-  /** Callers whose bodies wait or are handled. */
+  /** Callers whose bodies are waiting or being handled. */
   get callers(): number {
     return this.#shares.callers
   }

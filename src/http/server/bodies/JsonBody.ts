@@ -25,8 +25,8 @@ export const isPlainJson = (headers: HeaderValues): boolean =>
   (headerText(headers, "content-encoding") ?? "identity") === "identity"
 
 /**
- * For routes of `HttpApi`, which reads `application/json` alone: other names of JSON become it, and a type without a
- * body is left out. Before the body is read. docs/reference/http.md#request-bodies
+ * For routes of `HttpApi`, which accepts only `application/json`: replaces other JSON types with it and removes the
+ * type of a request without a body. Runs before the body is read. docs/reference/http.md#request-bodies
  */
 export const withJsonType = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.updateService(self, HttpServerRequest.HttpServerRequest, (request) => {
@@ -48,8 +48,8 @@ export const notJson = problem(
 )
 
 /**
- * Reads a JSON request body: 2003 when it is not declared as JSON, 2002 when it does not parse or is too complex.
- * `GlobalMiddleware` limits its length. docs/reference/http.md#request-bodies
+ * Reads a JSON request body. Fails with 2003 if it is not declared as JSON, and with 2002 if it does not parse or is
+ * too complex. `GlobalMiddleware` limits its length. docs/reference/http.md#request-bodies
  */
 export const readJsonBody = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -62,20 +62,20 @@ export const readJsonBody = Effect.gen(function* () {
   return { value: yield* inSlices(() => valueWithTexts(document)) } satisfies JsonBody
 })
 
-/** The headers of a request, and what reads its body. */
+/** The headers of a request and the reader of its body. */
 export interface BodySource<E, R> {
   readonly headers: HeaderValues
   read(watch: BodyWatch): Effect.Effect<Uint8Array, E, R>
 }
 
-/** The bytes of a JSON body whose structure is within limits; nobody has parsed them. */
+/** The bytes of a JSON body whose structure is within limits; not parsed yet. */
 export const readScanned = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
   if (!isPlainJson(source.headers)) return yield* notJson
   const scanner = new JsonScanner()
   return { bytes: yield* source.read(scanner), scanner }
 })
 
-/** The bytes of a JSON body and what is in them, its long strings apart. */
+/** The bytes of a JSON body and its parsed document, with long strings kept apart. */
 export const readDocumentOf = <E, R>(source: BodySource<E, R>) =>
   Effect.flatMap(readScanned(source), parseScanned)
 

@@ -14,9 +14,9 @@ import type { HeaderValues } from "../HeaderText.ts"
 import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"
 
 /**
- * Limits the memory of request bodies in this process: what arrived of large bodies counts, and above the
- * limit they are not read on. Each caller has a part, so that its bodies delay only its own. A sender that
- * is too slow loses its place. No `FairShares`: a body takes more as it arrives, and is paused in between. ADR 0140.
+ * Limits the memory of request bodies in this process: counts the bytes that have arrived of large bodies, and pauses
+ * them above the limit. Each caller has a share, so that its bodies delay only its own. A sender that is too slow is
+ * cut off. Does not use `FairShares`, because a body takes more as it arrives and is paused in between. ADR 0140.
  */
 export class RequestBodyLimiter extends Context.Service<
   RequestBodyLimiter,
@@ -32,7 +32,7 @@ export class RequestBodyLimiter extends Context.Service<
     RequestBodyLimiter,
     Effect.gen(function* () {
       const { maxBodyBytes, processes } = yield* AppConfig
-      // Above it one body goes on
+      // Above the limit one body continues
       const all = new BodyCapacity(ofProcess((largestBodiesMax - 1) * maxBodyBytes, processes))
       const enter = makeEnter(all, largestBodiesPerCallerMax * maxBodyBytes)
       return {
@@ -93,7 +93,7 @@ const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
   }
 })
 
-/** What a body takes before it is read; 0: it is small. Without a length it takes more as it arrives. */
+/** Bytes that a body takes before it is read; 0 for a small body. Without a length it takes more as it arrives. */
 const bytesOf = (headers: HeaderValues, max: number): number => {
   if (headers["transfer-encoding"] !== undefined) return Math.min(smallBodyBytesMax, max)
   const length = Math.min(Number(headerText(headers, "content-length") ?? 0), max)

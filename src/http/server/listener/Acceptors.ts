@@ -10,22 +10,21 @@ export interface Address {
 }
 
 /**
- * Whether several sockets of this process may listen on one port, each with connections of its own. Other
- * systems give all connections to one of them, or refuse to share.
+ * Whether several sockets of this process can listen on one port and share its connections. Other systems give all
+ * connections to one of them, or refuse to share.
  */
 export const sharesPorts = process.platform === "linux"
 
-/** Listening sockets beside the server's own. */
+/** Listening sockets in addition to the server's own. */
 const acceptorsCount = sharesPorts ? 63 : 0
 
 /** Connections that wait in the kernel for each of them. */
 export const backlogMax = 128
 
 /**
- * libuv accepts one connection of a listening socket in each turn of the event loop, so that under load new
- * connections wait for many turns before anything can be answered. With several sockets on the port as many
- * are accepted in a turn. The server's own has to listen with `reusePort`; none are added where ports are not
- * shared. ADR 0208.
+ * libuv accepts one connection per listening socket in each turn of the event loop, so that under load new
+ * connections wait for many turns. With several sockets on the port, a turn accepts that many connections. The
+ * server's own socket must listen with `reusePort`; none are added where ports cannot be shared. ADR 0208.
  */
 export const addAcceptors = (
   server: HttpServer,
@@ -36,7 +35,7 @@ export const addAcceptors = (
   const open = (address: Address | SocketHandle): Server => {
     const acceptor = createServer({ allowHalfOpen: true, noDelay: true })
     acceptor.on("connection", (socket) => server.emit("connection", socket))
-    // The others accept without it
+    // The other sockets accept without it
     acceptor.on("error", () => {})
     acceptor.on("listening", () => acceptors.isClosed && acceptor.close())
     return "port" in address
@@ -75,12 +74,14 @@ export const listeningSockets = (server: HttpServer): ListeningSockets => ({
     const acceptors = acceptorsOf.get(server)
     if (acceptors !== undefined) acceptors.isClosed = true
     for (const acceptor of acceptors?.open.splice(0) ?? []) acceptor.close()
-    // That of the HTTP server would close idle connections too
+    // The HTTP server's own `close` would also close idle connections
     NetServer.prototype.close.call(server)
   }
 })
 
-/** Node sends a server to another process as this handle, and makes a server of it there, which accepts at once. */
+/**
+ * Node sends a server to another process as this handle, and creates a server from it there, which accepts at once.
+ */
 const handleOf = (server: Server): ReadonlyArray<SocketHandle> => {
   const handle: unknown = Reflect.get(server, "_handle")
   return isHandle(handle) ? [handle] : []
@@ -97,9 +98,9 @@ interface Acceptors {
 const acceptorsOf = new WeakMap<HttpServer, Acceptors>()
 
 /**
- * Closes all listening sockets and resets as few connections as can be. The kernel resets a connection that has
- * arrived and that Node has not accepted. A connection is accepted in the poll phase of a turn of the event loop, so
- * each socket closes, alone, after a poll phase that gave it none, and soon after. ADR 0208.
+ * Closes all listening sockets and resets as few connections as possible. The kernel resets connections that have
+ * arrived but that Node has not accepted. Node accepts connections in the poll phase of an event-loop turn, so each
+ * socket closes separately, shortly after a poll phase in which it got no connection. ADR 0208.
  */
 export const closeGently = (
   server: HttpServer,
@@ -109,16 +110,16 @@ export const closeGently = (
     const until = performance.now() + millisMax
     const acceptors = acceptorsOf.get(server)
     if (acceptors !== undefined) acceptors.isClosed = true
-    // `close` would do it first, and late
+    // Otherwise `close` would do this later, just before it stops listening
     server.closeIdleConnections()
     const all = [server, ...(acceptors?.open.splice(0) ?? [])]
     return Effect.forEach(all, (it) => closeInQuietTurn(it, until), { discard: true })
   })
 
-/** Under load no turn may be quiet: whatever still listens then closes at once. */
+/** Under load no turn may be quiet: sockets that still listen after this time close at once. */
 const closingMillisMax = 1000
 
-/** The first turn may take so long; each turn that is waited for allows as much more. */
+/** A turn up to this long counts as quiet; each further turn allows this much more. */
 const quietMillis = 0.05
 
 const closeInQuietTurn = (server: Server, until: number): Effect.Effect<void> =>
@@ -147,8 +148,8 @@ const closeInQuietTurn = (server: Server, until: number): Effect.Effect<void> =>
   })
 
 /**
- * Whether nobody listens there: the system would let another program of the same user share the port.
- * Asked by connecting, because a socket that listens for a moment would reset who connects to it.
+ * Whether no program listens there: the system would let another program of the same user share the port. Tests by
+ * connecting, because a socket that listens for a moment would reset clients that connect to it.
  */
 export const isFree = ({ host, port }: Address): Promise<boolean> =>
   new Promise((resolve) => {

@@ -9,8 +9,8 @@ import type { HeaderValues } from "../HeaderText.ts"
 type Address = ProxyNetwork[0]
 
 /**
- * The address of a client: of the connection, or, when that is a proxy of `TRUSTED_PROXIES`, the last
- * address of `X-Forwarded-For` that is not one. What stands before it the client may have written itself.
+ * The address of a client: the address of the connection or, if that is a proxy of `TRUSTED_PROXIES`, the last
+ * address in `X-Forwarded-For` that is not such a proxy. The client may have forged earlier addresses.
  * docs/reference/configuration.md#sign-in
  */
 const addressBehind =
@@ -42,7 +42,7 @@ export const makeClientAddress = Effect.map(AppConfig, ({ signIn: { trustedProxi
     )
 })
 
-/** The address, of IPv6 its /64: a network that one subscriber has. Without an address they are all one. */
+/** The address, or for IPv6 its /64, which belongs to one subscriber. Clients without an address count as one. */
 export const makeNetworkOf = Effect.map(AppConfig, ({ signIn: { trustedProxies } }) => {
   const addressOf = addressBehind(trustedProxies)
   return (headers: HeaderValues, remote: string | undefined): string => {

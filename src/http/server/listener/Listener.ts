@@ -61,7 +61,7 @@ export class Listener extends Context.Service<
     readonly server: Server
     /** Installs the interceptor until the scope ends. */
     readonly intercept: (interceptor: Interceptor) => Effect.Effect<void, never, Scope.Scope>
-    /** For the end of the process; nothing is waited for after it. */
+    /** For the end of the process, which afterwards waits for nothing. */
     readonly drain: ListenerDrain
   }
 >()("gateway/http/server/Listener") {
@@ -120,7 +120,7 @@ export const makeListener = (
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
     const [request, response] = args
     if (
-      // The second: with `Expect: 100-continue`, where somebody listens for it, as the routes do
+      // `checkContinue` is the event for `Expect: 100-continue` if it has a listener, such as the routes
       (event === "request" || event === "checkContinue") &&
       request instanceof IncomingMessage &&
       response instanceof ServerResponse
@@ -184,7 +184,7 @@ const makeServer = (bounds: ListenerBounds): Server => {
     insecureHTTPParser: false,
     // `GlobalMiddleware` returns a problem
     requireHostHeader: false,
-    // RFC 9110, 7.8: an offer may be ignored. With `upgrade` listeners Node takes it and loses the body
+    // RFC 9110, 7.8: an offer to upgrade may be ignored. With `upgrade` listeners Node accepts it and loses the body
     shouldUpgradeCallback: () => false
   })
   let open = 0
@@ -258,9 +258,9 @@ export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
   }
 }
 
-// Made once: an error with its stack would cost a tenth of a refusal
+// Created once: an error with its stack would cost a tenth of a refusal
 const overloaded = problem(5003, "The service is overloaded: try again shortly")
-export const stopping = problem(5003, "The process stops: try again")
+export const stopping = problem(5003, "The process is stopping: try again")
 
 /** 503 without a route. docs/reference/errors.md#headers-of-errors */
 const refuse = (response: ServerResponse, fault: Problem): void => {
@@ -270,13 +270,13 @@ const refuse = (response: ServerResponse, fault: Problem): void => {
   response.writeHead(status, {
     ...headers,
     "content-length": Buffer.byteLength(body),
-    // The client may leave out the body that it has announced
+    // The client may omit the body that it has announced
     ...(isExpecting(req) ? { connection: "close" } : {})
   })
   response.end(body)
 }
 
-/** It waits for `100 Continue` before it sends its body. */
+/** Whether the client waits for `100 Continue` before it sends its body. */
 export const isExpecting = ({ complete, headers }: IncomingMessage): boolean =>
   headers.expect !== undefined && !complete
 
@@ -285,7 +285,9 @@ export const pathOfUrl = ({ url = "/" }: IncomingMessage): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
-/** The whole response, as it is written to the socket; `request`: the one that is broken, if its headers are not. */
+/**
+ * The whole response, as written to the socket; `request` is the malformed request, if its headers could be parsed.
+ */
 const problemText = (fault: Problem, request: IncomingMessage | undefined): string => {
   const path = request === undefined ? "/" : pathOfUrl(request)
   const given = request?.headers ?? {}

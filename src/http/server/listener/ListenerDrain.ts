@@ -3,24 +3,24 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { closeGently } from "./Acceptors.ts"
 
-/** What a stopping process does with its connections. docs/operating.md#stopping */
+/** Closes the connections of a stopping process. docs/operating.md#stopping */
 export interface ListenerDrain {
   /** From now on every response closes its connection. */
   readonly begin: () => void
   /** Stops listening, and closes idle connections. */
   readonly stopListening: Effect.Effect<void>
-  /** Succeeds when no request is under way, and closes unused connections; call it after `stopListening`. */
+  /** Closes unused connections and succeeds when no request is running; call it after `stopListening`. */
   readonly idle: Effect.Effect<void>
   /** Requests without a complete response. */
   readonly open: () => ReadonlyArray<ServerResponse>
-  /** For each request, before it is handled. */
+  /** Call for each request before it is handled. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
 }
 
-/** Milliseconds in which a client sends its next request on a connection whose response did not close it. */
+/** Milliseconds that a client has for its next request on a connection whose last response did not close it. */
 const lingerMillis = 5000
 
-/** A connection that has sent nothing so long after the listener stopped is not waited for. */
+/** The drain does not wait for a connection that has sent nothing for this long after the listener stopped. */
 const firstRequestMillis = 1000
 
 const recheck = Duration.millis(20)
@@ -46,7 +46,7 @@ export const makeListenerDrain = (
     if (performance.now() - stoppedAt > firstRequestMillis) return true
     return [...sockets].every((socket) => last.has(socket))
   }
-  /** Node counts a connection without a request as busy: the server would wait for it until it gives up. */
+  /** Node counts a connection without a request as busy, so the server would wait for it until its timeout. */
   const closeUnused = () => {
     for (const socket of sockets) if (!last.has(socket)) socket.destroy()
   }

@@ -8,15 +8,15 @@ import type { RequestCaller } from "./RequestCaller.ts"
 export type OverloadGuard = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /**
- * In each turn of the event loop refusals get this share of the time that all else had, and so much in
- * milliseconds: a client whose refusal waits sends nothing that would have to be read.
+ * In each turn of the event loop refusals get this share of the time that all other work took, and at least this many
+ * milliseconds: while its refusal waits, a client sends nothing that would have to be read.
  */
 const refusalShare = 0.1
 const refusalMillis = 0.25
 
 /**
- * The newest is refused first, and one that has waited for so long before it: most hear it at once, and few objects
- * become old. ADR 0207.
+ * The newest request is refused first, except that requests that have waited this long (milliseconds) come before it.
+ * So most clients get their refusal at once, and few objects live long. ADR 0207.
  */
 const lateMillis = 1000
 
@@ -27,9 +27,8 @@ interface Refused {
 }
 
 /**
- * Admits requests before anything of them is read, each caller within its share. Only new work is ever
- * refused: probes, metrics, management, callbacks, and whatever is asked about a task that exists, cost
- * little or spare work. ADR 0207, 0277.
+ * Admits requests before their bodies are read, each caller within its share. Only new work is ever refused: probes,
+ * metrics, management, callbacks and requests about existing tasks cost little or save work. ADR 0207, 0277.
  */
 export const makeOverloadGuard = (
   admission: AdmissionService,
@@ -40,7 +39,7 @@ export const makeOverloadGuard = (
   const refused: Array<Refused> = []
   let isMeasured = false
   let isAsked = false
-  /** The loop runs its immediates when it has handled all that it has read at once. */
+  /** The event loop runs immediates when it has handled everything that it read in this turn. */
   const measureTurn = () => {
     isMeasured = true
     isAsked = false
@@ -52,7 +51,8 @@ export const makeOverloadGuard = (
     for (const measure of measured) measure(now, took)
     if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * took))
     isMeasured = false
-    // In the turn after, what was admitted is worked on before more is read: it is measured whole. ADR 0207
+    // Also measures the next turn completely, because it works on the admitted requests before it reads more. ADR
+    // 0207
     if (isAsked || refused.length > 0) measureTurn()
   }
   const refuseSome = (untilMillis: number) => {
@@ -77,7 +77,7 @@ export const makeOverloadGuard = (
 /** Ends a turn of a limiter, and writes its metrics. */
 const measuredBy = (limiter: AdmissionLimiter, cause: string) => {
   const refused = Metric.withAttributes(refusedTotal, { cause })
-  // From the start, so that a rate sees the first refusal
+  // Starts at 0, so that a rate includes the first refusal
   refused.updateUnsafe(0, Context.empty())
   const delay = Metric.withAttributes(delaySeconds, { cause })
   delay.updateUnsafe(0, Context.empty())
@@ -99,7 +99,7 @@ const limiterOf = (
   return url.startsWith("/v1/") || url.startsWith("/vendors/") ? calls : undefined
 }
 
-/** Before it is read, a message of MCP may be a create. */
+/** Before it is read, an MCP message may be a create. */
 const create =
   /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits))|\/manage\/v1\/task-batches|\/mcp)(?:\?|$)/u
 

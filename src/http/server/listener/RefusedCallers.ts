@@ -3,7 +3,10 @@ import type { ServerResponse } from "node:http"
 /** A caller with this many refusals, and no success since, has its requests started one after the other. */
 const refusalsMin = 8
 
-/** The next request of such a caller starts when the one before has ended, at the latest after this. Milliseconds. */
+/**
+ * The next request of such a caller starts when the previous one has ended, at the latest after this time.
+ * Milliseconds.
+ */
 const nextMillis = 50
 
 /** Most requests of a caller that wait; the next one is refused with 503. */
@@ -56,7 +59,7 @@ export class RefusedCallers {
       if (isOver) return
       isOver = true
       clearTimeout(timer)
-      // What others sent meanwhile is read first
+      // Reads the requests that others have sent in the meantime first
       setImmediate(() => this.#startNext(caller))
     }
     const timer = setTimeout(next, nextMillis)

@@ -5,13 +5,12 @@ import { KnownKeys } from "../../../users/KnownKeys.ts"
 import { clientKeyOf } from "../access/ClientKeys.ts"
 import { makeNetworkOf } from "./ClientAddress.ts"
 
-/** Whose share of the process a request takes. */
+/** The caller whose share of the process a request uses. */
 export type RequestCaller = (request: IncomingMessage) => string
 
 /**
- * The user whose key the request has in a header, if the key was valid before; otherwise its address, IPv6
- * by /64. Nothing is looked up: it runs before anything of the request is read.
- * docs/reference/keys-and-limits.md#shares
+ * The user whose key the request has in a header, if the key was valid before; otherwise its address, IPv6 by /64.
+ * Looks nothing up, because it runs before the request is read. docs/reference/keys-and-limits.md#shares
  */
 export const makeRequestCaller = Effect.gen(function* () {
   const known = yield* KnownKeys
@@ -23,7 +22,7 @@ export const makeRequestCaller = Effect.gen(function* () {
   }
 })
 
-/** The same for a request at the routes; those without a connection are one caller. */
+/** The same for a request at the routes; requests without a connection count as one caller. */
 export const makeCallerOfRoute = Effect.map(
   makeRequestCaller,
   (callerOf) =>

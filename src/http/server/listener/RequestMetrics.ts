@@ -2,7 +2,7 @@ import { Context, Metric } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { isTaskPath, isTaskShape } from "../Paths.ts"
 
-/** What a request is for. */
+/** The kind of request. */
 type Kind = "create" | "task" | "call" | "manage" | "service"
 
 /** `aborted`: the connection ended before the response did. */
@@ -22,7 +22,7 @@ const series = (kind: Kind, outcome: Outcome): Metric.Histogram<number> => {
 
 const none = Context.empty()
 
-/** Measures a request until its response has ended. Once for each request. ADR 0223 */
+/** Measures a request until its response has ended. Call once per request. ADR 0223 */
 export const measureRequest = (request: IncomingMessage, response: ServerResponse): void => {
   const beganAt = performance.now()
   response.on("close", () => {

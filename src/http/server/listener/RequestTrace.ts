@@ -17,7 +17,7 @@ export class RequestTrace extends Context.Service<
   }
 >()("gateway/http/server/RequestTrace") {}
 
-/** Of a later version only the parts of version 00 are read (W3C Trace Context, section 3.2.4). */
+/** For later versions, only the parts of version 00 are read (W3C Trace Context, section 3.2.4). */
 const w3c =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
 

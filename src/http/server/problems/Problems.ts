@@ -62,7 +62,7 @@ interface RenderedProblem {
   readonly body: string
 }
 
-/** A problem as it is sent, by a route or by the listener. */
+/** A problem as sent by a route or by the listener. */
 export const renderProblem = (
   fault: Problem,
   place: Place,
@@ -124,7 +124,7 @@ export const problemResponse = (
 export const problemOf = (error: unknown): Option.Option<Problem> => {
   if (error instanceof Problem) return Option.some(error)
   if (error instanceof StoreUnavailable) {
-    return Option.some(problem(5003, "The store cannot be reached now: try again shortly"))
+    return Option.some(problem(5003, "The store cannot be reached: try again shortly"))
   }
   if (HttpApiError.HttpApiSchemaError.is(error)) return schemaProblem(error)
   if (HttpServerError.isHttpServerError(error)) {
@@ -167,7 +167,7 @@ const schemaProblem = (error: HttpApiError.HttpApiSchemaError): Option.Option<Pr
   }
 }
 
-/** The problem of a failure. A defect is logged, and its problem has no detail of it. */
+/** The problem of a failure. A defect is logged; its problem does not reveal it. */
 export const faultOf = (
   cause: Cause.Cause<unknown>,
   method: string,

@@ -4,7 +4,7 @@ import { HttpApiScalar } from "effect/http-api"
 import type { HttpApi, HttpApiGroup } from "effect/http-api"
 import { createHash } from "node:crypto"
 
-/** The page loads nothing from other hosts, and hands the document to none. */
+/** The page loads nothing from other hosts and sends them nothing. */
 const scalar = {
   withDefaultFonts: false,
   authentication: { preferredSecurityScheme: "bearer" },
@@ -18,7 +18,7 @@ export const makeDocsPage = Effect.fnUntraced(function* <
   Id extends string,
   Groups extends HttpApiGroup.Constraint
 >(api: HttpApi.HttpApi<Id, Groups>) {
-  // On a router of its own, because Scalar's layer adds GET alone, which excludes 405 for the others
+  // Uses a separate router, because Scalar's layer adds only GET, which rules out 405 for other methods
   const router = yield* HttpRouter.make
   // The layer loads Scalar's program, of 6 MB
   const build = Layer.build(HttpApiScalar.layer(api, { path: "/docs", scalar })).pipe(
@@ -38,7 +38,7 @@ export const makeDocsPage = Effect.fnUntraced(function* <
 
 const scripts = /<script>([\s\S]*?)<\/script>/gu
 
-/** A page whose scripts run by their hashes alone, that is in no frame and loads nothing from other hosts. */
+/** A page that runs only scripts with known hashes, cannot be framed, and loads nothing from other hosts. */
 export const hardened = (
   page: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {

@@ -6,7 +6,7 @@ const style =
   "body{font:16px/1.5 system-ui;max-width:64rem;margin:3rem auto;padding:0 1rem}" +
   "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.4rem 1rem .4rem 0}" +
   "tr{border-bottom:1px solid #8884}:target{background:#fd06}:root{color-scheme:light dark}" +
-  // On a narrow screen the cells of a row are below each other
+  // On a narrow screen the cells of a row are stacked
   "@media(max-width:40rem){tr:has(th){display:none}td{display:block;padding:0}tr{display:block;padding:.6rem 0}td:first-child{font-weight:bold}}"
 
 const escape = (text: string): string =>
@@ -47,8 +47,8 @@ export const errorsPage = HttpServerResponse.html(
         return row(code, [code, String(status), title, ...cells])
       })
     ),
-    "<h2>Errors of tasks</h2><p>A task that fails is no HTTP error: GET answers 200 with ",
-    "<code>task_info.status</code> <code>failed</code> and one of these in ",
+    "<h2>Errors of tasks</h2><p>A failed task is not an HTTP error: GET responds with 200, ",
+    "<code>task_info.status</code> <code>failed</code> and one of these codes in ",
     "<code>task_info.error.code</code>. Nothing is charged.</p>",
     table(
       ["code", "meaning", "what to do", "create again"],

@@ -8,7 +8,7 @@ import { Wallet } from "../../../wallet/Wallet.ts"
 import { metricText, processMetrics } from "./ProcessMetrics.ts"
 import type { MetricFamily } from "./ProcessMetrics.ts"
 
-/** Labels that name no account and no tenant. */
+/** Labels that do not identify accounts or tenants. */
 const openLabels = new Set([
   "cause",
   "code",
@@ -22,7 +22,7 @@ const openLabels = new Set([
   "vendor"
 ])
 
-/** Without the series that have any other label. docs/reference/http.md#metrics */
+/** Removes the series that have any other label. docs/reference/http.md#metrics */
 const withoutNames = (text: string): string =>
   text
     .split("\n")
@@ -33,15 +33,18 @@ const withoutNames = (text: string): string =>
     )
     .join("\n")
 
-/** How often the rows of unfinished work are counted at most: `/metrics` is open to anybody. */
+/** Shortest time between two counts of unfinished work, because `/metrics` is public by default. */
 const countedEvery = Duration.seconds(5)
 
-/** Half of Prometheus' usual `scrape_timeout`: behind a scrape that fails nobody sees which of the two is away. */
+/**
+ * Half of Prometheus' default `scrape_timeout`: a failed scrape would not show whether the process or the store is
+ * unavailable.
+ */
 const storeSilenceMax = Duration.seconds(5)
 
 /**
- * The text of `/metrics`: of all processes of this command, and of the store once. What the store tells is left out
- * while it is away, and `gateway_store_up` is 0. ADR 0223, ADR 0295
+ * The text of `/metrics`: of all processes of this command, and of the store once. While the store is unavailable,
+ * its metrics are left out and `gateway_store_up` is 0. ADR 0223, ADR 0295
  */
 export const makeMetrics = Effect.gen(function* () {
   const wallet = yield* Wallet
@@ -59,12 +62,12 @@ export const makeMetrics = Effect.gen(function* () {
       slotGauge(yield* slots.queues),
       gauge(
         "gateway_store_seconds",
-        "How long two small statements take, with their waits.",
+        "Time that two small statements take, including waits.",
         seconds
       )
     ]
   })
-  // Scrapes at one time share one look, which takes one connection
+  // Concurrent scrapes share one read, which uses one connection
   const look = yield* Effect.cachedWithTTL(fromStore, 0)
   const ofThisProcess = Effect.gen(function* () {
     const families = [...accountGauges(yield* upstream.accounts), ...processMetrics()]
@@ -108,12 +111,12 @@ const driftGauges = (wallets: number, budgets: number): ReadonlyArray<MetricFami
   ),
   gauge(
     "gateway_key_budget_drift",
-    "Spend limits of keys that count what cannot be right; must be 0.",
+    "Spend limits of keys with impossible counts; must be 0.",
     budgets
   )
 ]
 
-/** An old 0 of the drift proves nothing. docs/reference/wallet.md#wallet-audit */
+/** Shows how old the drift figure is: an outdated 0 proves nothing. docs/reference/wallet.md#wallet-audit */
 const auditGauge = (auditedAt: Option.Option<DateTime.Utc>): MetricFamily => ({
   name: "gateway_wallet_audit_timestamp_seconds",
   type: "gauge",
@@ -128,30 +131,38 @@ const auditGauge = (auditedAt: Option.Option<DateTime.Utc>): MetricFamily => ({
 const queueGauges = (
   depths: Effect.Success<Queues["Service"]["depths"]>
 ): ReadonlyArray<MetricFamily> => [
-  byState("gateway_tasks", "Unfinished tasks, and those of them in a state; of all processes.", {
-    unfinished: depths.tasks,
-    waiting_for_slot: depths.tasksWaiting,
-    unowned: depths.tasksUnowned,
-    due: depths.tasksDue
-  }),
+  byState(
+    "gateway_tasks",
+    "Unfinished tasks over all processes: the total, and the number in some states.",
+    {
+      unfinished: depths.tasks,
+      waiting_for_slot: depths.tasksWaiting,
+      unowned: depths.tasksUnowned,
+      due: depths.tasksDue
+    }
+  ),
   gauge(
     "gateway_tasks_lateness_seconds",
-    "Of the task whose step has been due for longest; 0: none is.",
+    "Lateness of the task whose step has been due longest; 0 if none is due.",
     depths.tasksLatenessMillis / 1000
   ),
-  byState("gateway_deliveries", "Unfinished deliveries, and those of them in a state.", {
-    unfinished: depths.deliveries,
-    due: depths.deliveriesDue,
-    in_progress: depths.deliveriesClaimed
-  }),
+  byState(
+    "gateway_deliveries",
+    "Unfinished deliveries: the total, and the number in some states.",
+    {
+      unfinished: depths.deliveries,
+      due: depths.deliveriesDue,
+      in_progress: depths.deliveriesClaimed
+    }
+  ),
   gauge(
     "gateway_deliveries_lateness_seconds",
-    "Of the delivery that has been due for longest; 0: none is.",
+    "Lateness of the delivery that has been due longest; 0 if none is due.",
     depths.latenessMillis / 1000
   ),
   gauge(
     "gateway_store_restored_timestamp_seconds",
-    "When the store was last found to have gone back in time; 0: it was not.",
+    "When the store was last found to have gone back in time; 0 if never.",
     depths.restoredAt === null ? 0 : DateTime.toEpochMillis(depths.restoredAt) / 1000
   ),
   gauge(
@@ -177,12 +188,12 @@ const accountGauges = (
   {
     name: "gateway_account_paused_seconds",
     type: "gauge",
-    help: "Seconds until no model of the account pauses any more.",
+    help: "Seconds until the last paused model of the account resumes.",
     samples: accounts.map(({ id, pausedMillis }) => [{ account: id }, pausedMillis / 1000])
   }
 ]
 
-/** Tasks that hold a slot at a vendor, and those that wait for one. ADR 0108. */
+/** Tasks that hold a slot at a vendor or wait for one. ADR 0108. */
 const slotGauge = (
   queues: Effect.Success<ConcurrencyLimiter["Service"]["queues"]>
 ): MetricFamily => ({

@@ -11,8 +11,8 @@ export interface MetricFamily {
 }
 
 /**
- * The process itself, by the names that dashboards for Node know. Read when they are asked for: nothing is
- * sampled meanwhile, so that an idle process stays idle.
+ * Metrics of the process, with the names that dashboards for Node use. Read only on request, so that an idle process
+ * stays idle.
  */
 export const processMetrics = (): ReadonlyArray<MetricFamily> => {
   const { arrayBuffers, external, heapUsed, rss } = process.memoryUsage()
@@ -41,13 +41,13 @@ export const processMetrics = (): ReadonlyArray<MetricFamily> => {
     metric(
       "gauge",
       "nodejs_external_memory_bytes",
-      "Buffers and native objects beside the heap.",
+      "Buffers and native objects outside the heap.",
       Math.max(external, arrayBuffers)
     ),
     metric(
       "counter",
       "nodejs_eventloop_active_seconds_total",
-      "Time in which the event loop worked; near 1 a second it is full.",
+      "Busy time of the event loop; a rate near 1 per second means it is saturated.",
       performance.eventLoopUtilization().active / 1000
     )
   ]

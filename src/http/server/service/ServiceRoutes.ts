@@ -46,7 +46,7 @@ export const layer = Layer.unwrap(
       }),
       resource(openApi.path, { GET: Effect.map(documents, ({ document }) => document) }),
       resource(pages.docs.path, { GET: Effect.flatMap(documents, ({ page }) => page) }),
-      // The browser keeps the fragment, in which a link has its secret
+      // The browser keeps the fragment, which contains the secret of a link
       resource(pages.signIn.path, {
         GET: Effect.succeed(HttpServerResponse.redirect(`${console}/sign-in`))
       }),
@@ -63,9 +63,11 @@ export const layer = Layer.unwrap(
   })
 )
 
-const stopping = problem(5003, "The process stops: send requests to another one")
+const stopping = problem(5003, "The process is stopping: send requests to another one")
 
-/** The OpenAPI document and its page, of the catalog that is sold now: made by the first request after a start or a reload. */
+/**
+ * The OpenAPI document and its page for the current catalog, built by the first request after a start or a reload.
+ */
 const makeDocuments = Effect.gen(function* () {
   const catalog = yield* Catalog
   const { serviceName } = yield* AppConfig

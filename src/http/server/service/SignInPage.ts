@@ -2,11 +2,14 @@ import { HttpServerResponse } from "effect/http"
 import { basePathOf } from "../Paths.ts"
 import { hardened } from "./DocsPage.ts"
 
-/** A link that signs in once. The secret stands in the fragment, which browsers send to nobody. */
+/** A link that signs in once. The secret is in the fragment, which browsers do not send. */
 export const signInUrl = (baseUrl: string, token: string): string =>
   `${baseUrl}/sign-in#token=${token}`
 
-/** Leads on from a page of ours: in a redirect from another site the browser would not send the cookie. */
+/**
+ * Continues from a page of the gateway, because the browser would not send the cookie in a redirect from another
+ * site.
+ */
 export const signedInPage = (baseUrl: string) => {
   const console = `${basePathOf(baseUrl)}/console`
   const html = `<!doctype html>
