@@ -22,7 +22,7 @@ export type Operation = HttpApiGroup.Endpoints<
   (typeof Api)["groups"][keyof (typeof Api)["groups"]]
 >["identifier"]
 
-/** What a schema of the contract looks like in JSON. */
+/** The JSON form of a schema of the contract. */
 type Sent<S> =
   S extends Schema.toCodecJson<infer Of>
     ? Of["Encoded"]
@@ -30,7 +30,7 @@ type Sent<S> =
       ? Of["Encoded"]
       : never
 
-/** The JSON of a response. A list as a file is a text, which no command asks for. */
+/** The JSON of a response. No command requests a list as a file, which is text. */
 export type Answer<Name extends Operation> = Exclude<
   Sent<HttpApiEndpoint.Success<Endpoint<Name>>>,
   string
@@ -38,7 +38,7 @@ export type Answer<Name extends Operation> = Exclude<
 
 export interface ManageRequest<Name extends Operation> {
   readonly as: Caller
-  /** Values of the path. */
+  /** Values for the path. */
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly payload?: Sent<HttpApiEndpoint.Payload<Endpoint<Name>>>

@@ -32,10 +32,7 @@ const demo = Effect.gen(function* () {
   return isComplete
 })
 
-/**
- * `npm run demo -- --certificate`: makes the receiver's certificate, which a running service has to
- * trust.
- */
+/** `npm run demo -- --certificate`: creates the receiver's certificate, which a running service must trust. */
 const certificateOnly = Effect.gen(function* () {
   const { rootFile } = yield* Effect.orDie(Certificate.certificateIn(Certificate.defaultFolder))
   yield* Console.log(`EGRESS_ALLOW=localhost NODE_EXTRA_CA_CERTS=${rootFile} npm start`)

@@ -5,7 +5,10 @@ import { errorsDocument } from "../http/openapi/ErrorsDocument.ts"
 import { schemaFiles } from "../http/openapi/SchemaFiles.ts"
 import { clientTypes } from "./client/clientTypes.ts"
 
-/** `npm run schema`: writes what is generated from the code: `schema/`, the error codes in `docs`, the types of the client. */
+/**
+ * `npm run schema`: writes the files generated from the code: `schema/`, the error codes in `docs`, the types of the
+ * client.
+ */
 const main = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path

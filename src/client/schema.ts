@@ -1095,7 +1095,7 @@ export interface ModelInputs {
   readonly "image-edit-pro": ImageEditPro
 }
 
-/** Where the models of the built-in catalog are. */
+/** The paths of the models of the built-in catalog. */
 export const builtInModels: {
   readonly [Model in keyof ModelInputs]: {
     readonly vendor: string
@@ -1437,5 +1437,5 @@ export interface Operations {
   }
 }
 
-/** Their GET takes `user_id`, by which the operator reads what a user has. */
+/** The GET of these paths takes `user_id`, with which the operator reads a user's data. */
 export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]

@@ -24,7 +24,10 @@ export interface Adapter {
   /** The headers that carry the key. */
   readonly auth: (key: string) => Readonly<Record<string, string>>
   readonly make: (context: AdapterContext) => VendorAccount
-  /** Polls of an account, unless the operator sets another rate; absent: blocking. docs/reference/vendors.md#poll-rates */
+  /**
+   * Polls per second of an account, unless the operator sets another rate; absent for blocking calls.
+   * docs/reference/vendors.md#poll-rates
+   */
   readonly pollsPerSecond?: number
   /** Whether the account has the model; absent: every account has every model. */
   readonly hasModel?: (account: AccountSetting, upstreamModel: string) => boolean
@@ -40,7 +43,7 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const google = (key: string) => ({ "x-goog-api-key": key })
 const fal = (key: string) => ({ authorization: `Key ${key}` })
 
-/** `safety_filter` is of the gateway itself: an upstream that does not know it inspects as it does. */
+/** `safety_filter` is the gateway's own field: an upstream without such a setting inspects content as usual. */
 const among =
   (fields: ReadonlySet<string>): NonNullable<Adapter["takes"]> =>
   (_entry, field) =>
@@ -105,7 +108,7 @@ export const adapters: { readonly [name in TaskAdapterName]: Adapter } = {
   }
 }
 
-/** Their accounts run tasks. */
+/** The providers whose accounts run tasks. */
 export const taskProviders: ReadonlySet<Provider> = new Set(
   Object.values(adapters).map(({ provider }) => provider)
 )

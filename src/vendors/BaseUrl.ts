@@ -7,11 +7,11 @@ export const withVersion = (baseUrl: string, version: `/${string}`): string => {
 /** A key is sent to the origin of its account's base only. */
 export const isSameOrigin = (baseUrl: string, url: string): boolean => {
   const origin = originOf(baseUrl)
-  // Nothing of a user or a port can follow the slash
+  // After the slash there can be no user or port
   return url.startsWith(`${origin}/`) || URL.parse(url)?.origin === origin
 }
 
-/** Of accounts, which are few: every poll asks for each URL of its job. */
+/** Cached, because every poll checks each URL of its job and accounts are few. */
 const origins = new Map<string, string>()
 
 const originOf = (baseUrl: string): string => {

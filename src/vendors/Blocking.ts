@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { VendorError } from "./VendorError.ts"
 
-/** A blocking call leaves no job behind that could be polled. docs/reference/vendors.md#adapters */
+/** A blocking call leaves no job that could be polled. docs/reference/vendors.md#adapters */
 export const blocking = {
   poll: () =>
-    Effect.fail(new VendorError({ class: "LOST", message: "A blocking call cannot be asked for" })),
+    Effect.fail(new VendorError({ class: "LOST", message: "A blocking call cannot be polled" })),
   cancel: () => Effect.succeed("Unsupported" as const)
 }

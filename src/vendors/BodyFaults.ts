@@ -11,7 +11,7 @@ import { adapterOf } from "./Adapters.ts"
 const isTaken = (entry: CatalogEntry, field: string): boolean =>
   adapterOf(entry.adapter)?.takes?.(entry, field) !== false
 
-/** `null`, an empty text and one result are what a model gives that has no such field. */
+/** `null`, an empty string and one result ask for nothing that a model without the field does not do. */
 const asksNothing = (field: string, value: unknown): boolean =>
   value === null || value === undefined || value === "" || (field === "n" && value === 1)
 
@@ -19,13 +19,12 @@ const faultOf = (entry: CatalogEntry, field: string, value: unknown): string | u
   if (asksNothing(field, value)) return undefined
   return isTaken(entry, field)
     ? adapterOf(entry.adapter)?.valueFault?.(entry.upstreamModel, field, value)
-    : `${entry.model} does not take this field`
+    : `${entry.model} does not support this field`
 }
 
 /**
- * Fields that the client set and the upstream model does not have, and values that it does not take:
- * refused, not dropped or changed. Defaults are
- * no wish of the client, so the body before its decode is judged. ADR 0143.
+ * Fields that the client set and the upstream model does not have, and values that it does not accept: refused, not
+ * dropped or changed. Checks the body before decoding, because the client did not ask for the defaults. ADR 0143.
  */
 export const refusedFields = (entry: CatalogEntry, input: unknown): ReadonlyArray<FieldFault> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return []
@@ -53,7 +52,7 @@ export const mediaFaults = (
     return detail === undefined ? [] : [{ pointer, detail }]
   })
 
-/** The schema of the entry's body: its label's without the fields that are refused, metadata and webhook. */
+/** The schema of the entry's body: its label's, without refused fields, metadata and webhook. */
 export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
   const schema = jsonSchemaOf(entry.label)
   return {
@@ -68,7 +67,7 @@ export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
   }
 }
 
-/** Of an alias: the fields that any of its models takes. */
+/** For an alias: the fields that any of its models accepts. */
 export const bodySchemaOfAll = (entries: ReadonlyArray<CatalogEntry>): JsonSchema.JsonSchema => {
   const schemas = entries.map(bodySchemaOf)
   return Object.assign({}, ...schemas, {

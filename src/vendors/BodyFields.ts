@@ -17,11 +17,11 @@ export const unsupportedModel = ({ model }: SubmitRequest): VendorError =>
     message: `the adapter cannot send a body of ${model}: correct the catalog's adapter`
   })
 
-/** Why a value is refused that is not one of those that the upstream model takes. */
+/** The fault of a value that the upstream model does not accept. */
 export const unlessOneOf = (
   values: ReadonlyArray<string | number | boolean>,
   value: unknown
 ): string | undefined =>
   values.some((it) => it === value)
     ? undefined
-    : `This model takes only ${values.map(String).join(", ")}, got ${describeValue(value)}`
+    : `This model accepts only ${values.map(String).join(", ")}, got ${describeValue(value)}`

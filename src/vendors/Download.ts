@@ -12,9 +12,9 @@ import { VendorError } from "./VendorError.ts"
 const silenceMax = Duration.seconds(30)
 
 const interrupted = (why: string) =>
-  new VendorError({ class: "RETRYABLE", message: `its download broke off, ${why}` })
+  new VendorError({ class: "RETRYABLE", message: `its download broke off: ${why}` })
 
-const silent = interrupted(`nothing came for ${Duration.toSeconds(silenceMax)} seconds`)
+const silent = interrupted(`no data for ${Duration.toSeconds(silenceMax)} seconds`)
 
 /** The error of a response without the medium. */
 const statusError = (status: number): VendorError =>

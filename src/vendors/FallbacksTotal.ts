@@ -2,7 +2,7 @@ import { Metric } from "effect"
 import type { SkipReason } from "../domain/Candidate.ts"
 
 const total = Metric.counter("gateway_fallbacks_total", {
-  description: "Models of an alias that were passed over when a task or a call was to begin",
+  description: "Models of an alias that were skipped before a task or a call began",
   incremental: true
 })
 
@@ -11,6 +11,6 @@ interface Skipped {
   readonly model: string
 }
 
-/** Counts a model of an alias that was passed over. docs/reference/aliases.md#when-the-next-model-is-tried */
+/** Counts a skipped model of an alias. docs/reference/aliases.md#when-the-next-model-is-tried */
 export const countFallback = ({ model, vendor }: Skipped, reason: SkipReason) =>
   Metric.update(Metric.withAttributes(total, { vendor, model, reason }), 1)

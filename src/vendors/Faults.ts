@@ -28,7 +28,7 @@ export interface FaultRule {
 const matchesCode = (code: string, patterns: ReadonlyArray<string>): boolean =>
   patterns.some((it) => (it.endsWith("*") ? code.startsWith(it.slice(0, -1)) : code === it))
 
-/** The usual meaning of a status, where no row matches. */
+/** The usual meaning of a status, if no row matches. */
 const classOfStatus = (status: number): VendorErrorClass => {
   if (status === 401 || status === 402 || status === 403 || status === 404) return "OPERATOR"
   if (status === 429) return "RATE_LIMITED"
@@ -36,7 +36,7 @@ const classOfStatus = (status: number): VendorErrorClass => {
   return status >= 400 ? "FATAL_CLIENT" : "FAILED"
 }
 
-/** The class of a reported error. `status` 0: it was reported in a 200. */
+/** The class of a reported error. `status` is 0 if it was reported in a 200. */
 export const classOf = (
   rules: ReadonlyArray<FaultRule>,
   status: number,
@@ -49,7 +49,9 @@ export const classOf = (
       (rule.message === undefined || rule.message.test(message))
   )?.class ?? classOfStatus(status)
 
-/** Vendors may quote a whole image, or a key; the text goes into the log, into a row and to a client. */
+/**
+ * Sanitizes the text, which goes into the log, the store and to a client: vendors may quote a whole image or a key.
+ */
 const plain = (text: string): string => sanitize(text, failureCharactersMax)
 
 const makeError = (
@@ -71,12 +73,12 @@ const makeError = (
       : { retryAfterMillis: reported.retryAfterMillis })
   })
 
-/** With these an intermediary's response (a firewall, a proxy) says nothing about the job. */
+/** With these statuses, a response from an intermediary (a firewall, a proxy) says nothing about the job. */
 const intermediaryStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 410])
 
 /**
- * The error of a response that is not 2xx. Without an error that the vendor reports it comes from an
- * intermediary, which may have forwarded a submit. docs/reference/vendors.md#error-classes
+ * The error of a response that is not 2xx. Without an error reported by the vendor it comes from an intermediary,
+ * which may have forwarded a submit. docs/reference/vendors.md#error-classes
  */
 export const responseError = (
   rules: ReadonlyArray<FaultRule>,
@@ -111,8 +113,8 @@ const classOfQuery = (kind: VendorErrorClass, status: number): VendorErrorClass 
 const isMissing = (status: number): boolean => status === 404 || status === 410
 
 /**
- * A submit that the vendor reports as timed out left no job behind. It names nothing but the model, so
- * what the vendor does not find is the model.
+ * A submit that the vendor reports as timed out left no job. A submit names only the model, so "not found" means the
+ * model.
  */
 const classOfSubmit = (kind: VendorErrorClass, status: number): VendorErrorClass => {
   if (kind === "TIMEOUT") return "RETRYABLE"
@@ -120,11 +122,14 @@ const classOfSubmit = (kind: VendorErrorClass, status: number): VendorErrorClass
   return isUnexplained && isMissing(status) ? "GONE" : kind
 }
 
-/** A job fails in words that quote the client, who must not be able to blame the account or the model. */
+/**
+ * The message of a failed job may quote the client, who must not be able to put the blame on the account or the
+ * model.
+ */
 const isBlameByWords = ({ class: kind, codes }: FaultRule): boolean =>
   codes === undefined && (kind === "OPERATOR" || kind === "GONE")
 
-/** A job that the vendor reports as failed is over: it is neither polled nor submitted again. */
+/** A job that the vendor reports as failed has ended: it is neither polled nor submitted again. */
 export const jobFailed = (
   rules: ReadonlyArray<FaultRule>,
   reported: ReportedError
@@ -148,7 +153,7 @@ export const noResponseError = (purpose: Purpose, { message, sent }: NoResponse)
 export const unreadableError = (purpose: Purpose, { status }: VendorResponse): VendorError =>
   new VendorError({
     class: purpose === "submit" ? "AMBIGUOUS" : "RETRYABLE",
-    message: "The upstream's answer cannot be read",
+    message: "The upstream's response cannot be read",
     httpStatus: status
   })
 
@@ -160,7 +165,7 @@ const utf8 = new TextDecoder()
 
 const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
-/** Decodes the JSON of a response. The schema is no new one for each call: its decoder is made once. */
+/** Decodes the JSON of a response. Pass a constant schema, because its decoder is created once. */
 export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (response: VendorResponse): Option.Option<S["Type"]> =>

@@ -9,8 +9,8 @@ import type { SubmitRequest } from "./VendorClient.ts"
 const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
 /**
- * The body with its fields renamed by the catalog. Media that came by https go as their URL, others as
- * `inline` writes them.
+ * The body with its fields renamed by the catalog. Media sent by https URL keep their URL; others are written by
+ * `inline`.
  */
 export const flatInput = Effect.fnUntraced(function* (
   request: SubmitRequest,

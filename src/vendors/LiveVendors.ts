@@ -40,7 +40,7 @@ export const layer = (options: VendorOptions) =>
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
         const accountId = `${name}${separator}${account.id}`
         const known = made.get(accountId)
-        // The key of one that left the configuration may have been replaced by another process
+        // Another process may have replaced the key of an account that has left the configuration
         if (known?.[0] === account) return Option.some(known[1])
         const adapter = adapterOf(name)
         if (adapter === undefined) return Option.none()
@@ -75,7 +75,7 @@ export const layer = (options: VendorOptions) =>
           }
           const account = Result.match(order, {
             onSuccess: (all) => Option.fromUndefinedOr(all[0]),
-            // Its response has the wait
+            // Its response contains the wait
             onFailure: ({ soonest = "" }) => accounts.find(soonest)
           })
           const found = Option.flatMap(account, (it) => accountFor(adapter, it))
@@ -139,7 +139,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
   }
 })
 
-/** Read as a result is: from the account's own origin, with its key. */
+/** Read like a result: from the account's own origin, with its key. */
 const eventsOf = (
   { eventsUrl }: VendorAccount,
   download: ReturnType<Download.Downloads>
@@ -162,7 +162,7 @@ const eventsOf = (
         })
       }
 
-/** A larger response has results, and no message. */
+/** A larger response contains results instead of a message. */
 const messageBytesMax = 1024 * 1024
 
 /** A vendor's message may quote the key. */

@@ -7,15 +7,15 @@ export interface FormFile {
   readonly bytes: Uint8Array
 }
 
-/** Of a field: what stands behind its name, and its bytes. No text of a client is among the names. */
+/** The header text after a field's name, and the field's bytes. Names never contain client text. */
 const contentOf = (value: string | FormFile): readonly [string, Uint8Array] =>
   typeof value === "string"
     ? ["", Buffer.from(value)]
     : [`; filename="${value.name}"\r\nContent-Type: ${value.mime}`, value.bytes]
 
 /**
- * A `multipart/form-data` body, its fields in order. `FormData` would make each line break of a text CRLF: a prompt
- * goes as the client wrote it, and the vendor's list, which shows it, is compared with that.
+ * A `multipart/form-data` body, its fields in order. Not `FormData`, which changes line breaks to CRLF: a prompt is
+ * sent as the client wrote it, because it is compared with the prompt in the vendor's list.
  */
 export const multipart = (
   fields: ReadonlyArray<readonly [string, string | FormFile]>

@@ -4,16 +4,16 @@ import { NoResponse } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /**
- * Connects to hosts that a vendor's response names, other than the vendor's own: through the egress guard, which
- * this folder does not know. Without it none is called. docs/reference/configuration.md#egress-guard
+ * Connects to hosts that a vendor's response names, other than the vendor's own: through the egress guard, which this
+ * folder may not import. Without it no such host is called. docs/reference/configuration.md#egress-guard
  */
 export const NamedHosts = Context.Reference<Dispatcher | undefined>("gateway/vendors/NamedHosts", {
   defaultValue: () => undefined
 })
 
 /**
- * Connects to hosts that a catalog file names as the base of a vendor, through the egress guard too; the argument is
- * the time to connect in milliseconds. Without it none is called.
+ * Connects to hosts that a catalog file names as the base of a vendor, also through the egress guard; the argument is
+ * the connect timeout in milliseconds. Without it no such host is called.
  */
 export const GuardedConnector = Context.Reference<
   (connectTimeoutMillis: number) => buildConnector.connector

@@ -1,8 +1,8 @@
 import { Option, Predicate, Schema, SchemaTransformation, identity } from "effect"
 
 /**
- * A field that a response may omit or set to `null`. Vendors do either, and a response about a bought job
- * must not fail to decode for that.
+ * A field that a response may omit or set to `null`. Vendors do both, and a response about a paid job must not fail
+ * to decode because of it.
  */
 export const optionalField = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema)).pipe(

@@ -40,10 +40,7 @@ export const filesIn = (value: unknown, isShortLived: boolean): ReadonlyArray<Re
     return item === undefined ? [] : [item]
   })
 
-/**
- * The files in the first named field that has any. Outputs echo the client's words, so no other
- * field is read.
- */
+/** The files in the first named field that has any. Outputs may echo the client's text, so no other field is read. */
 export const filesAt = (
   output: unknown,
   fields: ReadonlyArray<string>,

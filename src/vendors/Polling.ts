@@ -1,6 +1,6 @@
 import { Duration } from "effect"
 
-/** Given to a submit of a job that is polled; its job is created within this time. */
+/** Timeout of the submit of a polled job; the job is created within this time. */
 export const submitTimeout = Duration.seconds(60)
 
 /** Bounds the interval that a vendor asks for. */

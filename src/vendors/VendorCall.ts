@@ -6,13 +6,13 @@ import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
 import type { VendorError } from "./VendorError.ts"
 import type { VendorHttp, VendorRequest, VendorResponse } from "./VendorHttp.ts"
 
-/** `model`: what the vendor counts a submit by; absent for a query. */
+/** `model` is the name under which the vendor counts a submit; absent for a query. */
 export type ObserveResponse = (
   response: VendorResponse,
   model: string | undefined
 ) => Effect.Effect<void>
 
-/** What all calls of one adapter to one account have in common. */
+/** The common parts of all calls of one adapter to one account. */
 export interface VendorApi {
   readonly http: VendorHttp
   /** Sent with every request: authentication and more. */
@@ -26,13 +26,13 @@ export interface VendorApi {
 
 export interface VendorCall<S> {
   readonly purpose: Purpose
-  /** The upstream model of a submit, which the vendor counts its rates by. */
+  /** The upstream model of a submit, by which the vendor counts rates. */
   readonly model?: string
   readonly method?: "GET" | "POST" | "PUT"
   readonly url: string
   /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is, in place of `json`. */
+  /** Sent unchanged instead of `json`. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array }
   readonly headers?: Readonly<Record<string, string>>
   readonly timeout?: Duration.Duration
@@ -62,7 +62,7 @@ const requestOf = ({ headers }: VendorApi, call: VendorCall<unknown>): VendorReq
   return { method, url, headers: { ...headers, ...type, ...call.headers }, body, timeout, ...limit }
 }
 
-/** Sends the request. No response is classified by the purpose. */
+/** Sends the request. The purpose classifies a missing response. */
 export const send = (
   api: VendorApi,
   call: VendorCall<unknown>

@@ -10,15 +10,18 @@ import type { VendorError } from "./VendorError.ts"
 export interface SubmitMedium {
   /** Its place in the body, as a JSON pointer: `#/images/0`. */
   readonly pointer: string
-  /** By magic bytes, not as declared. */
+  /** Detected from magic bytes, not as declared. */
   readonly mime: string
   /** Bytes. */
   readonly size: number
-  /** The client's URL, from which it was fetched; absent when it was inline, or when the URL has more than the medium. */
+  /**
+   * The client's URL, from which it was fetched; absent if it was inline, or if the URL contains more than the
+   * medium.
+   */
   readonly sourceUrl?: string
   /** A signed URL, valid for 24 hours. It can be fetched from outside if `BASE_URL` is public. */
   readonly artifactUrl: string
-  /** Reads it from the artifact store at each run, so that it is in memory only while it is used. */
+  /** Reads it from the artifact store each time, so that it is in memory only while in use. */
   readonly bytes: Effect.Effect<Uint8Array, VendorError>
 }
 
@@ -30,7 +33,10 @@ export interface SubmitRequest {
   readonly model: string
   /** The upstream's own model id. */
   readonly upstreamModel: string
-  /** Of a response its `ResponseBody`. Media are in it as the client's URL or as `artifact:art_…`; `media` has them by pointer. */
+  /**
+   * For a response, the `ResponseBody`. It contains media as the client's URL or as `artifact:art_…`; `media` has
+   * them by pointer.
+   */
   readonly body: unknown
   /** All media of the body, in order. Empty when a submit is reconciled. */
   readonly media: ReadonlyArray<SubmitMedium>
@@ -49,7 +55,7 @@ export type Handle = Readonly<Record<string, Schema.Json>>
 const isHandle = (value: unknown): value is Handle =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Of a column of JSON, so that its members are JSON: each poll reads one, and the adapter decodes it. */
+/** Comes from a JSON column, so its members are not checked: each poll reads a handle, and the adapter decodes it. */
 export const Handle = Schema.declare(isHandle, { expected: "an object of JSON" })
 
 /** A result that the vendor hosts. */
@@ -71,18 +77,18 @@ export type ResultItem =
 
 export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
-  /** Of a response: what it is charged by. */
+  /** The tokens for which a response is charged. */
   readonly tokens?: VendorTokens
 }
 
-/** The tokens of a response, and the model that it names as its own. */
+/** The tokens of a response, and the model that it names. */
 export interface VendorTokens {
-  /** The vendor's figures, if it reports some. */
+  /** The vendor's figures, if it reports any. */
   readonly usage?: TokenUsage
-  /** Four bytes per token, in place of figures that are missing or impossible. */
+  /** Estimated at four bytes per token, used if the figures are missing or impossible. */
   readonly counted: TokenUsage
   readonly responder?: string
-  /** It was cancelled while it ran: the task fails, and what it has used is charged. */
+  /** Whether the response was cancelled while it ran: the task fails, and its usage is charged. */
   readonly isCancelled: boolean
 }
 
@@ -99,8 +105,8 @@ export type Progress =
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
 
 /**
- * What is known of a job, against a request: `same`, because it shows the request; `open`, because it
- * shows nothing that tells; `other`.
+ * Whether a job belongs to a request: `same` if it shows the request, `open` if it shows nothing to decide by, else
+ * `other`.
  */
 export type Likeness = "same" | "open" | "other"
 
@@ -110,19 +116,19 @@ export interface ListedJob {
   readonly jobId: string
   readonly createdAtMillis: number
   readonly compare: (request: SubmitRequest) => Likeness
-  /** For polls, as a submit of this request would have recorded it. */
+  /** The handle for polls, as a submit of this request would have recorded it. */
   readonly handle: (request: SubmitRequest) => Handle
-  /** The URL that the job was submitted with, if the list shows it. */
+  /** The callback URL with which the job was submitted, if the list shows it. */
   readonly callbackUrl?: string
-  /** The job with what its own record shows beyond the list. Absent: it shows nothing more. */
+  /** Reads the job's own record, which shows more than the list. Absent if it does not. */
   readonly read?: Effect.Effect<ListedJob, VendorError>
 }
 
 /** Which jobs to list. */
 export interface ListQuery {
-  /** At least the jobs that may be of one of these. */
+  /** Lists at least the jobs that may belong to one of these requests. */
   readonly requests: ReadonlyArray<SubmitRequest>
-  /** When they were created, by the vendor's clock. Milliseconds. */
+  /** Creation times of the jobs by the vendor's clock, in milliseconds. */
   readonly from: number
   readonly until: number
 }
@@ -155,17 +161,17 @@ export interface VendorAccount {
   readonly list?: (query: ListQuery) => Effect.Effect<ReadonlyArray<ListedJob>, VendorError>
   /** The simulator: its operator faults need no action of the operator. */
   readonly isSimulated?: boolean
-  /** The operator wants no new jobs there. docs/reference/vendors.md#draining-an-account */
+  /** Whether the operator wants no new jobs there. docs/reference/vendors.md#draining-an-account */
   readonly isDraining?: () => boolean
   /** The documented rate of the vendor; `undefined` when none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
-  /** Its polls show that a response was cancelled, and what that has used. */
+  /** Whether its polls show that a response was cancelled, and its usage. */
   readonly showsCancelled?: boolean
-  /** Where the events of a response can be read, after the one of this number. */
+  /** The URL for the events of a response after the one with this number. */
   readonly eventsUrl?: (handle: Handle, after?: number) => Effect.Effect<string, VendorError>
-  /** The events of a response from there, as server-sent events; absent: it has none. Closed with the scope. */
+  /** Opens the events of a response as server-sent events; absent if the vendor has none. Closed with the scope. */
   readonly events?: (
     handle: Handle,
     after?: number
@@ -181,7 +187,7 @@ export interface VendorAccount {
   ) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 }
 
-/** A download under way, closed with the scope. */
+/** A running download, closed with the scope. */
 export interface Download {
   /** The media type that the vendor declares. */
   readonly mime: string
@@ -190,10 +196,10 @@ export interface Download {
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
-/** What a new job is of; a catalog entry has it. */
+/** The properties of a new job that decide its account; part of a catalog entry. */
 export interface ChosenFor {
   readonly adapter: string
-  /** The upstream's own model id, which the vendor counts its rates by. */
+  /** The upstream's own model id, by which the vendor counts rates. */
   readonly upstreamModel: string
 }
 
@@ -202,20 +208,23 @@ export class VendorClient extends Context.Service<
   VendorClient,
   {
     /**
-     * The account for a new job of this model: one that has it. `onlyFree`: fails as `RATE_LIMITED` or
-     * `RETRYABLE` (circuit) when none may be called now, where it would return the one that is free first.
+     * An account for a new job of this model. With `onlyFree` it fails as `RATE_LIMITED` or `RETRYABLE` (circuit) if
+     * no account may be called now; without it, it returns the account that is free first.
      */
     readonly choose: (
       entry: ChosenFor,
       options?: { readonly onlyFree: boolean }
     ) => Effect.Effect<VendorAccount, VendorError>
-    /** Some account has the model, or the simulator serves it. ADR 0070. */
+    /** Whether some account has the model or the simulator serves it. ADR 0070. */
     readonly isServed: (entry: ChosenFor) => boolean
-    /** Every account that may have bought a job of this model: none where the simulator serves it. */
+    /** Every account that may have bought a job of this model; none if the simulator serves it. */
     readonly accountsFor: (entry: ChosenFor) => ReadonlyArray<VendorAccount>
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
-    /** No key is configured, so the simulator serves what the adapter does. docs/reference/vendors.md#sandbox */
+    /**
+     * Whether the simulator serves the adapter's models, because no key is configured.
+     * docs/reference/vendors.md#sandbox
+     */
     readonly isSandbox: (adapter: string) => boolean
   }
 >()("gateway/vendors/VendorClient") {}

@@ -16,11 +16,11 @@ export interface VendorRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Of the whole exchange. */
+  /** For the whole exchange. */
   readonly timeout: Duration.Duration
   /** A larger response fails. */
   readonly bytesMax?: number
-  /** The rest of a successful response is not read once its text has this: the beginning of a stream. */
+  /** Stops reading a successful response once its text matches, for the beginning of a stream. */
   readonly until?: RegExp
 }
 
@@ -45,9 +45,9 @@ const connectMillis = 15_000
  */
 export const make = Effect.fnUntraced(function* (
   options: {
-    /** PEM certificates that are trusted in place of the system's, for tests. */
+    /** PEM certificates trusted instead of the system's, for tests. */
     readonly ca?: string
-    /** Sends everything, in place of connections of its own. */
+    /** Sends everything, instead of its own connections. */
     readonly dispatcher?: Dispatcher
   } = {}
 ): Effect.fn.Return<VendorHttp, never, Scope.Scope> {
@@ -129,7 +129,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #expire(): void {
-    this.#fail(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`)
+    this.#fail(`no response within ${Duration.toSeconds(this.#call.timeout)} s`)
   }
 
   #dispatch(dispatcher: Dispatcher, url: URL): void {
@@ -172,7 +172,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk.slice())
     this.#bytes += chunk.length
     const most = this.#call.bytesMax ?? responseBytesMax
-    if (this.#bytes > most) return this.#fail(`the answer is larger than ${most} bytes`)
+    if (this.#bytes > most) return this.#fail(`the response is larger than ${most} bytes`)
     const { until } = this.#call
     if (until === undefined || this.#status >= 300) return
     if (until.test(Buffer.concat(this.#chunks).toString("utf8"))) {
@@ -205,7 +205,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#done) return
     this.#done = true
     this.#endDeadline()
-    // Later, so that the continuation does not run inside the parser.
+    // Deferred, so that the continuation does not run inside the parser.
     queueMicrotask(() => this.#settle(outcome))
   }
 }

@@ -180,7 +180,7 @@ export const readArchive = Effect.fnUntraced(function* (file: string, folder: st
     })
   const source = createReadStream(file)
   const gunzip = createGunzip()
-  // What fails is the archive's fault: both ends are read through one iterator
+  // Passes the error on, because both streams are read through one iterator: any failure is a fault of the archive
   source.once("error", (error) => gunzip.destroy(error))
   yield* Stream.fromAsyncIterable<Uint8Array, CommandFault>(source.pipe(gunzip), (cause) =>
     failed(
@@ -211,7 +211,7 @@ const verified = Effect.fnUntraced(function* (
   found: ReadonlyMap<string, { readonly size: number; readonly sha256: string }>
 ) {
   if (text === undefined) {
-    return yield* failed(`${file} is not whole: its manifest is missing`, "Use another backup")
+    return yield* failed(`${file} is incomplete: its manifest is missing`, "Use another backup")
   }
   const manifest = yield* Effect.mapError(decodeManifest(text), () =>
     failed(`${file} is a backup of another program`, "Restore it with the version that made it")

@@ -14,7 +14,10 @@ import type { Mark } from "../../db/StoreMark.ts"
 import { failed } from "../terminal/Fault.ts"
 import { attempt, readArchive, writeArchive } from "./Archive.ts"
 
-/** Of the process that holds the folder or of the disk, not of the store; and what a killed process left. */
+/**
+ * Files that belong to the process holding the folder or to the file system, not to the store, and leftovers of a
+ * killed process.
+ */
 const isOfProcess = (path: string): boolean =>
   /^(?:gateway\.pid|gateway\.lock|lock\.sqlite.*|\.restore-.*|postgres\.new.*|lost\+found)$/u.test(
     path.split("/")[0] ?? ""
@@ -32,7 +35,7 @@ const embedded = Effect.gen(function* () {
   const { artifactStore, dataDir, database } = yield* AppConfig
   if (database._tag === "Postgres") {
     return yield* failed(
-      "DATABASE_URL is set: a Postgres server is backed up by its own means",
+      "DATABASE_URL is set: a Postgres server has its own backup tools",
       "Use pg_dump, and copy ARTIFACT_STORE"
     )
   }
@@ -52,11 +55,11 @@ const asFault = ({ message }: { readonly message: string }) => failed(message)
 
 const stopFirst = "Stop the service, and start it again after this"
 
-/** Nobody else writes to the folder until the scope closes. */
+/** No other process writes to the folder until the scope closes. */
 const locked = (dataDir: string) =>
   Effect.mapError(lockDataDir(dataDir), ({ message }) => failed(message, stopFirst))
 
-/** Copies the embedded store, its secrets and its media while no process has it. ADR 0221. */
+/** Copies the embedded store, its secrets and its media while no process is using it. ADR 0221. */
 export const backup = Effect.fnUntraced(
   function* (file: string, version: string) {
     const { artifacts, dataDir } = yield* embedded
@@ -112,8 +115,8 @@ const isEmpty = (folder: string) =>
   })
 
 /**
- * Brings the schema up to that of the program that runs here, which fails for a store of a newer one, and marks the
- * store as restored (docs/standbys.md). Returns what was applied, and how many tasks are in doubt.
+ * Updates the schema to this program's version, which fails for a store of a newer program, and marks the store as
+ * restored (docs/standbys.md). Returns the applied migrations and the number of tasks in doubt.
  */
 const markIn = (dataDir: string, durable: boolean) =>
   Effect.gen(function* () {
@@ -149,7 +152,7 @@ const makeStaging = (folder: string) =>
 
 const stagingPrefix = ".restore-"
 
-/** The unpacked media on the file system where they belong: nothing is renamed to another one. */
+/** The unpacked media on the file system of their destination, because a rename cannot cross file systems. */
 const mediaBeside = Effect.fnUntraced(function* (media: string, artifacts: string) {
   const devices = yield* attempt(artifacts, async () => {
     makeFolder(artifacts)
@@ -195,7 +198,7 @@ export const restore = Effect.fnUntraced(
     })
     yield* refuseFull
     yield* locked(dataDir)
-    // Another restore, or a start, may have ended since
+    // Another restore or a start may have filled the folder in the meantime
     yield* refuseFull
     const staging = yield* makeStaging(dataDir)
     const manifest = yield* readArchive(archive, staging)

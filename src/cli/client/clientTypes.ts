@@ -2,12 +2,14 @@ type Json = Readonly<Record<string, unknown>>
 
 const methods = ["get", "post", "patch", "delete"] as const
 
-/** How the document says of a field that its medium may stand in the body. docs/reference/models.md#media-in-bodies */
+/**
+ * The text with which the document marks fields that accept inline media. docs/reference/models.md#media-in-bodies
+ */
 const inlineMedium = "data URI or Base64"
 
 /**
- * Makes `src/client/schema.ts`, by which the client and the console are typed: bodies by model, and the operations of the
- * management API. ADR 0042
+ * Generates `src/client/schema.ts`, the types of the client and the console: bodies by model, and the operations of
+ * the management API. ADR 0042
  */
 export const clientTypes = (document: Json): string => {
   const components = asObject(document["components"])
@@ -69,7 +71,7 @@ export interface ModelInputs {
 ${models.map(({ body, model }) => `  readonly "${model}": ${body}`).join("\n")}
 }
 
-/** Where the models of the built-in catalog are. */
+/** The paths of the models of the built-in catalog. */
 export const builtInModels: {
   readonly [Model in keyof ModelInputs]: {
     readonly vendor: string
@@ -84,7 +86,7 @@ export interface Operations {
 ${operations.join("\n")}
 }
 
-/** Their GET takes \`user_id\`, by which the operator reads what a user has. */
+/** The GET of these paths takes \`user_id\`, with which the operator reads a user's data. */
 export const pathsOfUser: ReadonlyArray<string> = [${ofUser.join(", ")}]
 `
 }
@@ -118,7 +120,7 @@ const declarationOf = (name: string, schema: Json, isBody: boolean): string => {
   return `${comment}export interface ${name} {\n${lines.join("\n")}\n}`
 }
 
-/** The type of a success; \`undefined\` of what is no operation but a stream of events. */
+/** The type of a success; \`undefined\` for a stream of events, which is not an operation. */
 const answerOf = (operation: Json): string | undefined => {
   const success = Object.entries(asObject(operation["responses"])).find(([status]) =>
     status.startsWith("2")
@@ -145,7 +147,7 @@ const operationLines = (route: string, operation: Json, answer: string): string 
   const found = asList(operation["parameters"]).map(asObject)
   const members = (["path", "query"] as const).flatMap((place) => {
     const inPlace = found
-      // A list as a file is no page
+      // A list as a file has no pages
       .filter((it) => it["in"] === place && it["name"] !== "format")
       .map((it) => [String(it["name"]), typeOf(it["schema"]), it["required"] === true] as const)
     const isRequired = inPlace.some(([, , required]) => required)
@@ -215,7 +217,7 @@ const keyOf = (name: string): string => (/^[A-Za-z_]\w*$/u.test(name) ? name : J
 const membersOf = (members: ReadonlyArray<readonly [string, string, boolean]>): string =>
   `{ ${members.map(([name, type, isRequired]) => `readonly ${keyOf(name)}${isRequired ? "" : "?"}: ${type}`).join("; ")} }`
 
-/** The schemas that a part of the document needs, and those that they need, in the document's order. */
+/** The schemas that a part of the document uses, directly or indirectly, in the document's order. */
 const usedSchemas = (
   schemas: Json,
   part: unknown,

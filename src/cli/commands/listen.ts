@@ -48,7 +48,7 @@ const forward = Effect.fnUntraced(function* (
     HttpClientRequest.bodyUint8Array(body, type)
   )
   const answered = http.execute(request).pipe(
-    // The headers of a delivery, and no trace
+    // Sends the headers of a delivery, without a trace
     Effect.provideService(HttpClient.TracerPropagationEnabled, false),
     Effect.flatMap((response) =>
       Effect.map(response.text, (text) => ({ status: response.status, answer: text }))

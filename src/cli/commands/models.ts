@@ -66,13 +66,13 @@ const list = Command.make(
   })
 ).pipe(Command.withDescription("List models with their prices"))
 
-/** The media of the fields that take one. */
+/** The kinds of media of the fields that accept media. */
 export const kindsOf = (row: ModelRow): Readonly<Record<string, string>> =>
   Object.fromEntries(
     row.type === "media" ? Object.entries(row.media).map(([name, { kind }]) => [name, kind]) : []
   )
 
-/** Of a JSON Schema, as far as there are any. */
+/** The fields of a JSON Schema, if it has any. */
 const Fields = Schema.Struct({
   required: Schema.optionalKey(Schema.Array(Schema.String)),
   properties: Schema.optionalKey(

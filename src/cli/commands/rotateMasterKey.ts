@@ -15,7 +15,7 @@ export class ProcessesBehind extends Data.TaggedError("ProcessesBehind")<{
   readonly message: string
 }> {}
 
-/** A process with an old key cannot read rewritten values, or writes values that nobody rewrites. */
+/** A process with an old key cannot read rewritten values, or writes values that are not rewritten. */
 const refuseStragglers = Effect.gen(function* () {
   const behind = yield* (yield* MasterKeyRotation).stragglers
   if (behind.length === 0) return

@@ -14,17 +14,20 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 
-/** Where the built console is served from. */
+/** The folder from which the console is served. */
 export const distFolder = join(root, "src/http/console/dist")
 
 export interface BuiltConsole {
   /** All files of the folder, by name. */
   readonly files: ReadonlyMap<string, Uint8Array>
-  /** What each page loads before it is shown: the scripts with their imports, the styles, the font. By its source. */
+  /**
+   * The files that each page loads before it is shown (scripts with their imports, styles, the font), by the page's
+   * source.
+   */
   readonly pages: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
-/** The same files for the same sources. ADR 0205 */
+/** Builds the console; the same sources give the same files. ADR 0205 */
 export const buildConsole = async (): Promise<BuiltConsole> => {
   const { build } = await import("esbuild")
   const { metafile, outputFiles } = await build({
@@ -85,14 +88,14 @@ const fontType = ".woff2"
 
 const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: Uint8Array) => {
   files.set(name, contents)
-  // A font is compressed by its own form
+  // A font file is already compressed
   if (name.endsWith(fontType)) return
   const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY }
   files.set(`${name}.br`, brotliCompressSync(contents, { params: quality }))
   files.set(`${name}.gz`, gzipSync(contents, { level: constants.Z_BEST_COMPRESSION }))
 }
 
-/** Which sources a folder was built of; no file that is served has such a name. */
+/** Contains the hash of the sources from which a folder was built; no served file has this name. */
 const stampName = "inputs.sha256"
 
 const bundled = [
@@ -121,8 +124,8 @@ const stampOf = (folder: string): string | undefined => {
 }
 
 /**
- * Builds the console unless the folder has it of these sources. Processes that do so at once do not disturb each other:
- * each writes a folder of its own and renames it. `false`: it was there. ADR 0205
+ * Builds the console, unless the folder was already built from these sources. Concurrent builds do not interfere:
+ * each writes to a separate folder and renames it. `false`: it was already built. ADR 0205
  */
 export const ensureConsole = async (folder = distFolder): Promise<boolean> => {
   const inputs = hashOfInputs()
@@ -140,7 +143,7 @@ export const ensureConsole = async (folder = distFolder): Promise<boolean> => {
   return true
 }
 
-/** Does nothing when another process was first: the folder is gone, or there already. */
+/** Does nothing if another process was faster: the source is gone or the target exists. */
 const rename = (from: string, to: string): void => {
   try {
     renameSync(from, to)
@@ -162,7 +165,7 @@ const main = async (): Promise<void> => {
       cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
     if (!isMissing) throw cause
     process.stderr.write(
-      "The console is not built: that takes the development dependencies (npm install). The API works without it\n"
+      "The console is not built: the build needs the development dependencies (npm install). The API works without it\n"
     )
   }
 }

@@ -4,7 +4,7 @@ import { generate } from "selfsigned"
 const dayMillis = 86_400_000
 const validDays = 365
 
-/** Of a demo against a running service. */
+/** The folder used by a demo against a running service. */
 export const defaultFolder = "data/demo"
 
 /** The key and the certificate of the receiver, PEM. */
@@ -16,8 +16,8 @@ export interface Certificate {
 }
 
 /**
- * The receiver's certificate in that folder, made if it does not exist. A running service has to trust
- * the root from its start, so the files stay. Deno refuses a self-signed server certificate.
+ * The receiver's certificate in that folder, created if it does not exist. A running service must trust the root
+ * certificate from its start, so the files are kept. Deno refuses a self-signed server certificate.
  */
 export const certificateIn = Effect.fn("Demo.certificateIn")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem

@@ -17,7 +17,7 @@ export class Client extends Context.Service<
   Client,
   {
     readonly ready: Effect.Effect<boolean>
-    /** Makes a user with credits and returns a key; needs the operator's token. */
+    /** Creates a user with credits and returns a key; needs the operator's token. */
     readonly makeUser: (
       operatorToken: string,
       name: string,
@@ -51,7 +51,7 @@ const make = (
   baseUrl: string,
   serviceName: string
 ): Client["Service"] => {
-  /** What a client with this key or token does, once: a failure is the demo's result. */
+  /** Calls a client with this key or token once: a failure is a result of the demo. */
   const useWith =
     (secret: string): Management["Service"]["use"] =>
     (_, work) =>

@@ -20,7 +20,7 @@ export interface Medium {
   readonly format: "PNG" | "MP4"
   readonly width: number
   readonly height: number
-  /** Of a video only. */
+  /** Only for a video. */
   readonly seconds?: number
 }
 

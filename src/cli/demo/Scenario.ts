@@ -121,7 +121,7 @@ const runTask = Effect.fnUntraced(function* (key: string, model: Model, receiver
     }),
     Effect.timeoutOption(taskTimeout)
   )
-  // The first GET may be too late for `pending`; then the event of the create has it
+  // The first GET may be too late to see `pending`; the event of the create shows it
   const created = yield* waitFor(
     () => find(receiver, id, "task.created"),
     statuses[0] === "pending" ? 0 : webhookMillis
@@ -145,7 +145,7 @@ const stages = ["pending", "processing", "completed"] as const
 const find = (receiver: Receiver, id: string, type: string): Received | undefined =>
   receiver.of(id).find((it) => it.event.type === type)
 
-/** The value as soon as `look` returns one, `undefined` after the time. */
+/** The value as soon as `look` returns one, `undefined` after the timeout. */
 const waitFor = <A>(look: () => A | undefined, millis: number): Effect.Effect<A | undefined> =>
   Effect.suspend(() => {
     const found = look()
@@ -183,7 +183,7 @@ const checkResult = Effect.fnUntraced(function* ({ model, result }: FinishedTask
   yield* report.check(
     `${model.title} made ${model.count} real ${wanted}${length}`,
     urls.length === model.count && real.length === model.count,
-    `${real.length} of ${urls.length} results are that`
+    `${real.length} of ${urls.length} results match`
   )
 })
 

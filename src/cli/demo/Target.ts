@@ -18,12 +18,12 @@ export class DemoFault extends Schema.TaggedError<DemoFault>()("DemoFault", {
 export interface Target {
   readonly baseUrl: string
   readonly serviceName: string
-  /** An API key, or the operator's token with which a user is made. */
+  /** An API key, or the operator's token with which the demo creates a user. */
   readonly access:
     | { readonly apiKey: Redacted.Redacted }
     | { readonly operatorToken: Redacted.Redacted }
   readonly certificate: Certificate
-  /** What the operator of a running service has to do so that its webhooks arrive here. */
+  /** Tells the operator of a running service how to let its webhooks arrive here. */
   readonly hint: Option.Option<string>
 }
 

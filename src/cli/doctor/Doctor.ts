@@ -28,7 +28,7 @@ const egressFinding = (allow: string): Finding => {
   return say(
     "warning",
     `EGRESS_ALLOW allows non-public addresses: ${allow}`,
-    "Remove what neither vendors nor webhooks need"
+    "Remove entries that neither vendors nor webhooks need"
   )
 }
 

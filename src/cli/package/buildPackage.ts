@@ -8,12 +8,12 @@ import { buildSmallPackages } from "./smallPackages.ts"
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const dist = join(root, "dist")
 
-/** What the program reads beside its code, in `src` as in `dist`. The schema stays where it is. */
+/** Files that the program reads besides its code, at the same paths in `src` and `dist`. The schema is not copied. */
 const assets = ["http/console/dist"]
 
 const bins = ["cli/gateway.js", "cli/npx.js"]
 
-/** `npm run build`: JavaScript, types and source maps of `src` in `dist`, as the package has them. ADR 0215 */
+/** `npm run build`: writes the JavaScript, types and source maps of `src` to `dist`, as in the package. ADR 0215 */
 await ensureConsole()
 rmSync(dist, { recursive: true, force: true })
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" })
@@ -25,7 +25,7 @@ for (const asset of assets) {
 for (const bin of bins) chmodSync(join(dist, bin), 0o755)
 buildSmallPackages()
 
-/** Removes the declarations that no entry point of the package leads to: nobody can import them. */
+/** Removes declarations that are unreachable from the package's entry points and so cannot be imported. */
 function removeUnreachedTypes(): void {
   const reached = new Set<string>()
   const visit = (path: string): void => {

@@ -4,9 +4,8 @@ import { stdout } from "node:process"
 import { smallPackages } from "./smallPackages.ts"
 
 /**
- * `npm run release`: publishes this folder's package and the small ones beside it and tags its commit, if all that
- * comes before a release is done; `-- --dry-run` says what is missing and what would be published.
- * docs/developing.md#release
+ * `npm run release`: publishes this folder's package and the small packages and tags the commit, if all conditions of
+ * a release are met; `-- --dry-run` prints what is missing and what would be published. docs/developing.md#release
  */
 const isDry = process.argv.includes("--dry-run")
 
@@ -30,16 +29,16 @@ const manifest: {
 const { name, version } = manifest
 const tag = `v${version}`
 
-/** What must hold, and what to do where it does not. */
+/** The conditions of a release, each with its remedy. */
 const conditions: ReadonlyArray<readonly [isMet: () => boolean, what: string, remedy: string]> = [
   [
     () => run("git", "status", "--porcelain") === "",
     "the tree is clean",
-    "commit or drop what is changed"
+    "commit or discard the changes"
   ],
   [
     () => run("git", "tag", "--list", tag) === "",
-    `${tag} is no release yet`,
+    `${tag} has not been released yet`,
     "raise the version of package.json and of src/domain/Version.ts"
   ],
   [
@@ -47,8 +46,8 @@ const conditions: ReadonlyArray<readonly [isMet: () => boolean, what: string, re
       new RegExp(`^## ${version.replaceAll(".", "\\.")} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, "mu").test(
         read("CHANGELOG.md")
       ),
-    "CHANGELOG.md has the version with its day",
-    `head what is new with "## ${version} (YYYY-MM-DD)"`
+    "CHANGELOG.md has the version with its date",
+    `put the changes under the heading "## ${version} (YYYY-MM-DD)"`
   ],
   [
     () => JSON.parse(read("schema/openapi.json") || "{}").info?.version === version,
@@ -88,7 +87,7 @@ const packed = run("npm", "pack", "--dry-run", "--json", ...(isDry ? ["--ignore-
 const [file]: ReadonlyArray<Packed> = Object.values(
   JSON.parse(packed.slice(packed.search(/^[[{]/mu)))
 )
-if (file === undefined) throw new Error("npm pack made nothing")
+if (file === undefined) throw new Error("npm pack created no file")
 const sizes = `${file.size} bytes, ${file.unpackedSize} unpacked, ${file.entryCount} files`
 say(`${isDry ? "would publish" : "publishes"} ${name}@${version}: ${file.filename}, ${sizes}`)
 for (const { name } of smallPackages)

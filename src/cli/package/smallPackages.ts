@@ -12,7 +12,7 @@ interface SmallPackage {
   readonly entry: string
 }
 
-/** Packages without dependencies, from the same sources as the subpaths of `generation-gateway`. */
+/** Packages without dependencies, built from the same sources as the subpaths of `generation-gateway`. */
 export const smallPackages: ReadonlyArray<SmallPackage> = [
   {
     folder: "dist/packages/client",
@@ -28,7 +28,7 @@ export const smallPackages: ReadonlyArray<SmallPackage> = [
   }
 ]
 
-/** Writes each package to its folder. Version, license and repository are those of the project. */
+/** Writes each package to its folder. Version, license and repository come from the project. */
 export const buildSmallPackages = (): void => {
   rmSync(join(root, "dist/packages"), { recursive: true, force: true })
   const { status } = spawnSync("tsc", ["-p", "tsconfig.packages.json"], {

@@ -15,18 +15,18 @@ import { lasting, sumMetrics } from "./MetricsSum.ts"
 /** How a child has ended: its status, or the signal that killed it. */
 export interface Ended {
   readonly status: number | NodeJS.Signals
-  /** How long it has run, in milliseconds. */
+  /** How long it ran, in milliseconds. */
   readonly ranMillis: number
 }
 
 /** A process of the group, as its supervisor sees it. */
 export interface Child {
   readonly pid: number
-  /** Begins to serve, serves, gets no new connection, has ended. */
+  /** `leaving`: it gets no new connections. */
   state: "starting" | "listening" | "leaving" | "ended"
-  /** Its metrics, as it told them last. */
+  /** Its last reported metrics. */
   metrics: string
-  /** Resolves when it serves requests, or has ended before. */
+  /** Resolves when it serves requests or has ended before that. */
   readonly started: Promise<void>
   readonly ended: Promise<Ended>
   readonly process: ChildProcess
@@ -37,7 +37,7 @@ const answerMillisMax = 2000
 /** The replacement of a process that hangs opens new sockets. */
 const handOverMillisMax = 10_000
 
-/** The processes of a group: starts them, passes sockets between them, and speaks for all of them. */
+/** The processes of a group: starts them, passes sockets between them, and combines their answers. */
 export class Children {
   readonly #all = new Set<Child>()
   readonly #answers = new Map<number, (text: string) => void>()
@@ -61,7 +61,7 @@ export class Children {
     return this.all.filter(({ state }) => state === "listening")
   }
 
-  /** Starts a process that runs the same program, with the listening sockets that it takes over. */
+  /** Starts a process that runs the same program and takes over these listening sockets. */
   start(role: Role, sockets: ReadonlyArray<SocketHandle> = []): Child {
     const { argv, env } = globalThis.process
     const began = performance.now()
@@ -82,7 +82,7 @@ export class Children {
         resolve({ status, ranMillis: performance.now() - began })
       }
       process.once("exit", (code, signal) => end(signal ?? code ?? 1))
-      // It was not started
+      // The process could not be started
       process.once("error", () => process.pid === undefined && end(1))
     })
     const child: Child = {
@@ -108,7 +108,7 @@ export class Children {
 
   /**
    * The listening sockets of a process, which keeps using them. A socket that is open in at least one process keeps
-   * the connections that nobody has accepted yet.
+   * the connections that have not been accepted yet.
    */
   socketsOf(child: Child): Promise<ReadonlyArray<SocketHandle>> {
     return new Promise((resolve) => {
@@ -130,7 +130,7 @@ export class Children {
     })
   }
 
-  /** Its replacement has its sockets: it drains and ends. */
+  /** Tells a process to drain and end, because its replacement has its sockets. */
   leave(child: Child): void {
     child.state = "leaving"
     send(child, { _tag: "Leave" })
@@ -183,7 +183,7 @@ export class Children {
         it.metrics = (await this.#ask(it, question)) ?? it.metrics
       })
     )
-    // One that has ended meanwhile is in the sum of those
+    // Processes that have ended in the meantime are already in the sum of ended ones
     const texts = asked.filter(({ state }) => state !== "ended").map(({ metrics }) => metrics)
     return sumMetrics([...texts, this.#ended, this.#ownMetrics()])
   }
@@ -205,7 +205,7 @@ export class Children {
   }
 }
 
-/** To a process that has just ended it is lost. */
+/** The message is lost if the process has just ended. */
 const send = ({ process }: Child, message: ToMember, socket?: SocketHandle): void => {
   if (process.connected) process.send(message, socket, {}, () => {})
 }

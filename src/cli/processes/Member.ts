@@ -17,10 +17,10 @@ import type { Question, ToMember, ToSupervisor } from "./Messages.ts"
 const ignored = ["SIGHUP", "SIGUSR2"] as const
 const stops = ["SIGTERM", "SIGINT"] as const
 
-const stopping = problem(5003, "The service stops: send requests to another one")
+const stopping = problem(5003, "The service is stopping: send requests to another one")
 const notReady = problem(5003, "A process of the service is not ready")
 
-/** The supervisor may be gone. */
+/** Ignores failures, because the supervisor may have ended. */
 const send = (message: ToSupervisor, handle?: SocketHandle): Promise<void> =>
   new Promise((resolve) => {
     if (!globalThis.process.connected) return resolve()
@@ -28,8 +28,8 @@ const send = (message: ToSupervisor, handle?: SocketHandle): Promise<void> =>
   })
 
 /**
- * The side of a process in its group: answers the supervisor, hands over its listening sockets, and stops when the
- * supervisor says so or is gone. ADR 0295
+ * A process's side of its group: answers the supervisor, hands over its listening sockets, and stops when the
+ * supervisor says so or has ended. ADR 0295
  */
 class Member {
   readonly role: Role
@@ -54,7 +54,7 @@ class Member {
     globalThis.process.on("disconnect", () => this.#leave())
   }
 
-  /** Once it has all that it inherits. */
+  /** Resolves when it has received all inherited sockets. */
   async joined(): Promise<GroupMember> {
     if (this.role === "replacement") await this.#started
     return {
@@ -70,7 +70,7 @@ class Member {
         }),
       onHurry: (hurry) => {
         this.#hurry = hurry
-        // The first signal has begun the drain, and the supervisor sends the second
+        // The first signal began the drain; the supervisor sends the second
         for (const signal of stops) globalThis.process.on(signal, () => {})
         void send({ _tag: "Draining" })
       },
@@ -103,7 +103,7 @@ class Member {
     globalThis.process.kill(globalThis.process.pid, "SIGTERM")
   }
 
-  /** Others, if there are any, have the sockets open. */
+  /** Closes the sockets; the replacement has them open. */
   #leave(): void {
     this.#sockets?.close()
     this.#stop()
@@ -137,12 +137,12 @@ class Member {
 
   #answer(id: number, question: Question): void {
     const answer = this.#answers[question]
-    // Before it listens it has nothing to say
+    // It cannot answer before it listens
     if (answer === undefined) return
     void Effect.runPromise(answer).then((text) => send({ _tag: "Answer", id, text }))
   }
 
-  /** Nothing when the supervisor is gone. */
+  /** `None` if the supervisor has ended. */
   #askAll(question: Question): Effect.Effect<Option.Option<string>> {
     return Effect.callback<Option.Option<string>>((resume) => {
       if (!globalThis.process.connected) return resume(Effect.succeedNone)
@@ -166,10 +166,10 @@ const role = Role.literals.find((it) => it === globalThis.process.env[roleVariab
 export const member: Member | undefined =
   role === undefined || globalThis.process.send === undefined ? undefined : new Member(role)
 
-// Programs that this one starts are no members
+// Programs started by this one are not members
 delete globalThis.process.env[roleVariable]
 
-/** The group of this process; by itself it is alone. The outermost layer, because its end is reported last. */
+/** The group of this process, which may be alone. The outermost layer, because its end is reported last. */
 export const layer =
   member === undefined
     ? Layer.empty

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What the processes of a group are asked together. */
+/** Questions to all processes of a group. */
 export const Question = Schema.Literals(["metrics", "ready"])
 export type Question = typeof Question.Type
 
@@ -11,19 +11,19 @@ export const stoppingAnswer = "stopping"
 
 /** From the supervisor to a process. */
 export const ToMember = Schema.Union([
-  /** Follows the sockets that the process inherits. */
+  /** Sent after the inherited sockets. */
   Schema.TaggedStruct("Start", {}),
   /** With a listening socket. */
   Schema.TaggedStruct("Socket", {}),
-  /** Send your listening sockets, and keep them. */
+  /** Asks the process to send its listening sockets and keep them. */
   Schema.TaggedStruct("HandOver", {}),
-  /** Your replacement listens: close your sockets and drain. */
+  /** The replacement listens: the process closes its sockets and drains. */
   Schema.TaggedStruct("Leave", {}),
   Schema.TaggedStruct("Stop", {}),
   Schema.TaggedStruct("Hurry", {}),
   Schema.TaggedStruct("Reload", {}),
   Schema.TaggedStruct("Ask", { id: Schema.Int, question: Question }),
-  /** What all have answered, to the one that asked. */
+  /** The answers of all processes, for the process that asked. */
   Schema.TaggedStruct("Told", { id: Schema.Int, text: Schema.String })
 ])
 export type ToMember = typeof ToMember.Type
@@ -37,7 +37,7 @@ export const ToSupervisor = Schema.Union([
   Schema.TaggedStruct("Sockets", {}),
   Schema.TaggedStruct("AskAll", { id: Schema.Int, question: Question }),
   Schema.TaggedStruct("Answer", { id: Schema.Int, text: Schema.String }),
-  /** The metrics of a process that ends. */
+  /** The last metrics of a process that is ending. */
   Schema.TaggedStruct("Last", { text: Schema.String })
 ])
 export type ToSupervisor = typeof ToSupervisor.Type
@@ -45,7 +45,7 @@ export type ToSupervisor = typeof ToSupervisor.Type
 export const decodeToMember = Schema.decodeUnknownOption(ToMember)
 export const decodeToSupervisor = Schema.decodeUnknownOption(ToSupervisor)
 
-/** What a process is in its group. Passed in the environment, and removed from it at once. */
+/** The role of a process in its group. Passed in the environment, and removed from it at once. */
 export const Role = Schema.Literals(["first", "next", "replacement"])
 export type Role = typeof Role.Type
 export const roleVariable = "GATEWAY_PROCESS_ROLE"

@@ -1,4 +1,4 @@
-/** Gauges of a process that do not add up. */
+/** Gauges for which the largest value is used instead of the sum. */
 const greatest = new Set([
   "gateway_account_circuit",
   "gateway_account_paused_seconds",
@@ -23,7 +23,7 @@ export const sumMetrics = (texts: ReadonlyArray<string>): string => {
   return textOf(families)
 }
 
-/** Without gauges: what remains true of a process after its end. */
+/** Removes gauges, which are no longer true after the end of their process. */
 export const lasting = (text: string): string => {
   const families = new Map<string, Family>()
   addText(families, text)

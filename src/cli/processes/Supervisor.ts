@@ -6,11 +6,11 @@ import * as Logging from "../Logging.ts"
 import { Children } from "./Children.ts"
 import type { Child, Ended } from "./Children.ts"
 
-/** A process that has run so long has not failed at its start. */
+/** A process that has run this long has not failed at its start. */
 const steadyMillis = 60_000
 /** A replacement may wait for the store for two minutes. */
 const startMillisMax = 180_000
-/** Beyond the two settings, for what a process does after its grace period. */
+/** Added to the two settings, for the work of a process after its grace period. */
 const closingMillisMax = 10_000
 
 /**
@@ -38,7 +38,7 @@ export const supervisor = supervise.pipe(
   Effect.provide(Logging.layer.pipe(Layer.provideMerge(AppConfig.layer)))
 )
 
-/** The place of a process in the group, and the one that has it. */
+/** A slot of the group, and the process in it. */
 interface Slot {
   child: Child
 }
@@ -48,7 +48,10 @@ interface Restarts {
   request: number
 }
 
-/** Alone, so that a wrong setting is reported once, and one process migrates. Its status is then that of the command. */
+/**
+ * Starts the first process alone, so that a wrong setting is reported once and one process migrates. If it fails, its
+ * status becomes that of the command.
+ */
 const startFirst = Effect.fnUntraced(function* (children: Children) {
   const child = children.start("first")
   yield* Effect.promise(() => child.started)
@@ -57,7 +60,7 @@ const startFirst = Effect.fnUntraced(function* (children: Children) {
   return yield* Effect.sync(() => globalThis.process.exit(typeof status === "number" ? status : 1))
 })
 
-/** Starts another process whenever the one of this slot has ended without being replaced. */
+/** Starts another process whenever the process of this slot has ended without being replaced. */
 const keep = Effect.fnUntraced(function* (children: Children, slot: Slot, restarts: Restarts) {
   let failures = 0
   while (true) {
@@ -76,9 +79,9 @@ const keep = Effect.fnUntraced(function* (children: Children, slot: Slot, restar
 
 const logEnd = ({ pid }: Child, { status }: Ended, pause: number) =>
   status === 0
-    ? Effect.logWarning(`The process ${pid} was asked to stop; another one takes its place`)
+    ? Effect.logWarning(`The process ${pid} was asked to stop; starting another one`)
     : Effect.logError(
-        `The process ${pid} died (${typeof status === "number" ? `status ${status}` : status}); another one takes its place in ${Duration.format(Duration.millis(pause))}`
+        `The process ${pid} died (${typeof status === "number" ? `status ${status}` : status}); starting another one in ${Duration.format(Duration.millis(pause))}`
       )
 
 /** SIGHUP: the process that reloads the catalog adopts it for all. */
@@ -103,11 +106,11 @@ const replaceAtSignal = Effect.fnUntraced(function* (
   const signals = yield* Queue.sliding<void>(1)
   yield* onSignal("SIGUSR2", () => Queue.offerUnsafe(signals, undefined))
   const replaceAll = Effect.gen(function* () {
-    yield* Effect.logInfo("SIGUSR2: the processes are replaced one after another")
+    yield* Effect.logInfo("SIGUSR2: replacing the processes one after another")
     for (const slot of slots) {
       if (!(yield* replace(children, slot))) {
         return yield* Effect.logError(
-          "SIGUSR2: a new process does not start; the others stay as they are"
+          "SIGUSR2: a new process did not start; the remaining processes are not replaced"
         )
       }
       restarts.request += 1
@@ -134,7 +137,7 @@ const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
     child.process.kill("SIGKILL")
     return false
   }
-  // Another one, if the old one died meanwhile
+  // This may be another process, if the old one died in the meantime
   const left = slot.child
   slot.child = child
   children.leave(left)

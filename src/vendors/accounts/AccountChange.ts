@@ -22,13 +22,15 @@ export const AccountChange = Schema.Union([
     millis: Schema.Finite,
     isUsedUp: Schema.Boolean
   }),
-  /** The operator's check failed; traffic goes on. `status` is null when there was no response. */
+  /** The operator's check failed; traffic continues. `status` is null without a response. */
   Schema.TaggedStruct("CheckFailed", {
     ...account,
     status: Schema.NullOr(Schema.Int),
     detail: Schema.String
   }),
-  /** The circuit of the model closes; without a model that of refusals, and a failed check is over. */
+  /**
+   * The circuit of the model closes. Without a model the circuit of refusals closes, and a failed check is cleared.
+   */
   Schema.TaggedStruct("Closed", { ...account, model: Schema.NullOr(Schema.String) })
 ])
 export type AccountChange = typeof AccountChange.Type

@@ -17,7 +17,7 @@ const errorBytesMax = 16 * 1024
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** What a refusal concerns: the account's key or payment, or what the key may do. */
+/** The subject of a refusal: the account's key or payment, or the permissions of the key. */
 export type AccountRefusal = "account" | "scope"
 
 const none = { code: undefined, message: undefined }

@@ -26,24 +26,24 @@ export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccoun
 export type AccountResponse = Pick<UpstreamResponse, "status" | "headers" | "body">
 
 /**
- * The upstream accounts: which is next, which are paused. Rates and circuits are of one model, refusals of
- * the whole account. ADR 0070 and ADR 0132.
+ * The upstream accounts: their order and pauses. Rates and circuits apply to one model, refusals to the whole
+ * account. ADR 0070 and ADR 0132.
  */
 export class Accounts extends Context.Service<
   Accounts,
   {
-    /** There is a key for this provider; without one the simulator serves it. */
+    /** Whether there is a key for this provider; without one the simulator serves it. */
     readonly isConfigured: (provider: Provider) => boolean
-    /** Also one that has left the configuration. */
+    /** Includes accounts that have left the configuration. */
     readonly find: (id: string) => Option.Option<AccountSetting>
     readonly configured: () => ReadonlyArray<AccountSetting>
-    /** From now on these are configured, and no others: vendors come and leave with the catalog. */
+    /** Replaces the configured accounts: vendors come and go with the catalog. */
     readonly setConfigured: (accounts: ReadonlyArray<AccountSetting>) => void
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
-     * The accounts that a call may be sent to, in order, `among` these or all. One that drains gets no new
-     * work: it is left out, unless `among` are only such. The first place is shared by weight. When the rate
-     * is at its limit at all of them, the one that is free first.
+     * The accounts to which a call may be sent, in order, `among` these or all. A draining account gets no new work:
+     * it is left out, unless `among` contains only draining ones. The first place rotates by weight. If all have
+     * reached the rate limit, returns the account that is free first.
      */
     readonly order: (
       provider: Provider,
@@ -51,7 +51,7 @@ export class Accounts extends Context.Service<
       nowMillis: number,
       among?: ReadonlyArray<AccountSetting>
     ) => Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree>
-    /** Right before the call is sent: `false` when the account was cut off since `order`. */
+    /** Call right before sending: `false` if the account was cut off since `order`. */
     readonly admits: (
       account: AccountSetting,
       source: CallSource,
@@ -65,39 +65,39 @@ export class Accounts extends Context.Service<
       response: AccountResponse,
       nowMillis: number
     ) => void
-    /** The operator's check failed (a detail), or did not (`null`). */
+    /** Records the operator's check: its failure, or `null` for success. */
     readonly checked: (
       account: AccountSetting,
       status: number | null,
       fault: string | null,
       nowMillis: number
     ) => void
-    /** The circuit of the model counts different requests that failed. */
+    /** Records a failure; the circuit of the model counts different failed requests. */
     readonly failed: (
       account: AccountSetting,
       source: CallSource,
       digest: string,
       nowMillis: number
     ) => void
-    /** The circuit of the model closes. */
+    /** Records a success, which closes the circuit of the model. */
     readonly succeeded: (account: AccountSetting, source: CallSource) => void
-    /** Receives what the calls of this process change. */
+    /** Receives the changes caused by calls of this process. */
     readonly onChange: (handler: (change: AccountChange) => void) => void
-    /** A change that another process has made. */
+    /** Applies a change made by another process. */
     readonly apply: (change: AccountChange, nowMillis: number) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
     readonly details: Effect.Effect<ReadonlyArray<AccountDetails>>
     readonly isDraining: (account: AccountSetting) => boolean
-    /** From now on these drain, and no others. */
+    /** Replaces the set of draining accounts. */
     readonly setDraining: (ids: ReadonlySet<string>) => void
-    /** From now on these have left the configuration, and no others: their jobs are finished. ADR 0186. */
+    /** Replaces the accounts that have left the configuration; their jobs are still finished. ADR 0186. */
     readonly setDeparted: (accounts: ReadonlyArray<AccountSetting>) => void
   }
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
     Layer.sync(Accounts, () => make(settings))
 
-  /** Those of the environment with the vendors of the catalog. */
+  /** The accounts of the environment, with the vendors of the catalog. */
   static readonly layerConfigured = Layer.effect(
     Accounts,
     Effect.gen(function* () {
@@ -108,7 +108,7 @@ export class Accounts extends Context.Service<
   )
 }
 
-/** Moves the round robin on and returns the accounts in order. */
+/** Advances the round robin and returns the accounts in order. */
 const nextOrder = (tracked: ReadonlyArray<TrackedAccount>): ReadonlyArray<AccountSetting> => {
   const first = tracked[0]
   if (tracked.length === 1 && first !== undefined) return [first.account]
@@ -151,7 +151,7 @@ const orderOf = (
   }
   const free = usable.filter((it) => it.pausedMillis(source.model, now) === 0)
   if (free.length > 0) return Result.succeed(nextOrder(free))
-  // The vendor decides about the last one, unless it has said that nothing is left
+  // The vendor decides about the last account, unless it has reported that nothing is left
   const paused = usable.map((it): Waiting => [it, it.pausedMillis(source.model, now)])
   const [last] = paused.filter(([it]) => it.model(source.model)?.isUsedUp !== true).toSorted(byWait)
   return last === undefined ? noneFree("rate", paused) : Result.succeed([last[0].account])
@@ -162,7 +162,7 @@ type Changes = Pick<
   "admits" | "observe" | "checked" | "failed" | "succeeded" | "onChange" | "apply"
 >
 
-/** What calls change about the accounts. */
+/** The changes to accounts caused by calls. */
 const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
   const handlers: Array<(change: AccountChange) => void> = []
   const apply = (change: AccountChange, now: number) => {
@@ -207,7 +207,7 @@ const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
     failed: ({ id }, { model, user }, digest, now) =>
       change({ _tag: "Failed", id, model, user, digest }, now),
     succeeded: ({ id }, { model }) => {
-      // Of every call: most have nothing to close
+      // Runs for every call; most have nothing to close
       if (byId.get(id)?.model(model)?.circuit.isAtRest === false) {
         change({ _tag: "Closed", id, model }, 0)
       }
@@ -219,7 +219,7 @@ const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
   }
 }
 
-/** What an account had to do with its vendor stays when it is read again. */
+/** An unchanged account keeps its state when the configuration is read again. */
 const isSame = ({ key, ...a }: AccountSetting, { key: other, ...b }: AccountSetting): boolean =>
   Redacted.value(key) === Redacted.value(other) && Equal.equals(a, b)
 

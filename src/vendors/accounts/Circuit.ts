@@ -1,9 +1,9 @@
-/** Whose request failed; `null` is the service itself, which fails for everyone. */
+/** The caller whose request failed; `null` for the service itself, whose failures count for everyone. */
 export type Caller = string | null
 
 /** When failures open a circuit. ADR 0132. */
 export interface CircuitPolicy {
-  /** Different requests that have failed. */
+  /** The number of different failed requests. */
   readonly failures: number
   readonly openMillis: number
 }
@@ -13,26 +13,26 @@ interface Failure {
   readonly caller: Caller
 }
 
-/** What is left of a time of this length; nothing when the clock was set back since it began. */
+/** The rest of a period of this length; 0 if the clock was set back since it began. */
 export const restMillis = (until: number, length: number, nowMillis: number): number => {
   const rest = until - nowMillis
   return rest > length ? 0 : Math.max(0, rest)
 }
 
-/** A failure counts for so long. */
+/** How long a failure counts. */
 const windowMillis = 60_000
 
-/** Failures that are kept: enough for any policy, and for a second caller among them. */
+/** Most failures kept: enough for any policy and for a second caller among them. */
 const keptMax = 8
 
 /**
- * Opens when enough different requests have failed within a minute without a success. While only one
- * caller's requests have failed it is open for that caller alone; the first success closes it. When its
- * time is over, one request at a time finds out whether it can close.
+ * Opens when enough different requests have failed within a minute without a success. While only one caller's
+ * requests have failed, it is open only for that caller; the first success closes it. After its period it is half
+ * open: one request at a time tests whether it can close.
  */
 export class Circuit {
   readonly #policy: CircuitPolicy
-  /** By the digest of the request. */
+  /** By digest of the request. */
   readonly #failures = new Map<string, Failure>()
   #openUntil = 0
 
@@ -40,7 +40,7 @@ export class Circuit {
     this.#policy = policy
   }
 
-  /** Closed, and without a failure that counts. */
+  /** Closed and without failures that count. */
   get isAtRest(): boolean {
     return this.#openUntil === 0 && this.#failures.size === 0
   }
@@ -50,7 +50,7 @@ export class Circuit {
     return this.remaining(nowMillis) > 0 ? "Open" : "HalfOpen"
   }
 
-  /** Until it is half open, in milliseconds. */
+  /** Milliseconds until it is half open. */
   remaining(nowMillis: number): number {
     return restMillis(this.#openUntil, this.#policy.openMillis, nowMillis)
   }
@@ -59,7 +59,7 @@ export class Circuit {
     return this.remaining(nowMillis) > 0 && this.#concerns(caller)
   }
 
-  /** Whether this request may be sent now. A half open circuit opens again for all that follow it. */
+  /** Whether this request may be sent now. A half open circuit opens again for all later requests. */
   admits(caller: Caller, digest: () => string, nowMillis: number): boolean {
     if (this.#openUntil === 0) return true
     if (this.remaining(nowMillis) > 0) return !this.#concerns(caller)
@@ -68,7 +68,7 @@ export class Circuit {
       this.succeed()
       return true
     }
-    // A request that has failed already proves nothing by failing again
+    // A request that has already failed proves nothing by failing again
     if (this.#failures.has(digest())) return false
     this.#openUntil = nowMillis + this.#policy.openMillis
     return true

@@ -9,16 +9,16 @@ interface FreeCall {
   readonly path: string
   readonly version?: `/${string}`
   readonly authorization: (key: string) => string
-  /** Statuses that prove a valid key, beside 2xx. */
+  /** Statuses that prove a valid key, in addition to 2xx. */
   readonly alsoOk?: ReadonlyArray<number>
 }
 
-/** No request of anybody has this id. */
+/** No request has this id. */
 const nobody = "00000000-0000-0000-0000-000000000000"
 
 const bearer = (key: string) => `Bearer ${key}`
 
-/** Calls that cost nothing, of providers without passthrough routes. docs/reference/vendors.md#checks-of-accounts */
+/** Free calls for providers without passthrough routes. docs/reference/vendors.md#checks-of-accounts */
 const freeCalls: ReadonlyMap<Provider, FreeCall> = new Map<Provider, FreeCall>([
   [
     "dashscope",

@@ -5,10 +5,10 @@ const total = Metric.counter("gateway_vendor_operator_faults_total", {
     "Faults that the operator repairs: key, bill, model not enabled or gone; polls that wait for a catalog"
 })
 
-/** What a fault concerns: the whole account, one model, or a model that the vendor withdrew. */
+/** The subject of a fault: the whole account, one model, or a model that the vendor withdrew. */
 export type OperatorFaultCause = "account" | "model" | "gone_model"
 
-/** The catalog that a running job was bought by cannot be read. ADR 0255 */
+/** The catalog with which a running job was bought cannot be read. ADR 0255 */
 type CatalogFaultCause = "catalog"
 
 /** Counts a fault that the operator has to repair. docs/operating.md#gatewayvendorrefuses */

@@ -3,7 +3,7 @@ type ResponseHeaders = Readonly<Record<string, string | ReadonlyArray<string> | 
 /** Pause after a 429 without a wait. */
 const unknownWaitMillis = 1000
 
-/** A longer wait is shortened; the next call finds out whether the account is free. */
+/** A longer wait is shortened; the next call tests whether the account is free. */
 const waitMillisMax = 3_600_000
 
 const one = (headers: ResponseHeaders, name: string): string | undefined => {
@@ -30,7 +30,7 @@ const waitOf = (text: string | undefined, nowMillis: number): number | undefined
 
 const bounded = (millis: number): number => Math.min(Math.max(millis, 0), waitMillisMax)
 
-/** Pairs of headers: what remains, and when it is reset. OpenAI, Anthropic. */
+/** Pairs of headers: the rest of the limit, and when it is reset. OpenAI, Anthropic. */
 const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) => [
   [`x-ratelimit-remaining-${what}`, `x-ratelimit-reset-${what}`] as const,
   [`anthropic-ratelimit-${what}-remaining`, `anthropic-ratelimit-${what}-reset`] as const
@@ -40,13 +40,13 @@ const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap(
 export interface RatePause {
   readonly millis: number
   /**
-   * A 429 that says that nothing is left. Without that, only the one request may have been too large
-   * for what is left.
+   * A 429 that reports that nothing is left. Otherwise only this request may have been too large for the rest of the
+   * limit.
    */
   readonly isUsedUp: boolean
 }
 
-/** A 429 has `retry-after`; any response may say that nothing remains. ADR 0132. */
+/** A 429 has `retry-after`; any response may report that nothing remains. ADR 0132. */
 export const ratePauseOf = (
   status: number,
   headers: ResponseHeaders,
@@ -73,7 +73,7 @@ export const retryAfterMillis = (
     : waitOf(one(headers, "retry-after"), nowMillis)
 }
 
-/** Header of the limit, of what remains of it, and of when it is reset. OpenAI, Anthropic. */
+/** Headers of the limit, the rest of it, and when it is reset. OpenAI, Anthropic. */
 const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) =>
   [`x-ratelimit-%-${what}`, `anthropic-ratelimit-${what}-%`].map((name) => ({
     name: what.replace("-", "_"),
@@ -83,7 +83,7 @@ const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((
   }))
 )
 
-/** What a response tells of a rate of its account. */
+/** A rate of the account as reported by a response. */
 export interface ToldRate {
   readonly name: string
   readonly limit: number
@@ -95,7 +95,9 @@ export const tellsRates = (headers: ResponseHeaders): boolean =>
   headers["x-ratelimit-limit-requests"] !== undefined ||
   headers["anthropic-ratelimit-requests-limit"] !== undefined
 
-/** The rates that the headers of a response at that time tell; what was reset since is unused. */
+/**
+ * The rates reported by the headers of a response at that time; a rate that was reset since then counts as unused.
+ */
 export const toldRates = (
   headers: ResponseHeaders,
   atMillis: number,

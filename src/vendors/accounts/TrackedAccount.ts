@@ -11,14 +11,14 @@ export interface AccountState {
   readonly id: string
   readonly provider: Provider
   readonly circuit: "Closed" | "Open" | "HalfOpen"
-  /** Rest of a pause, after a rate limit or a refused key. */
+  /** The rest of a pause after a rate limit or a refused key. */
   readonly pausedMillis: number
 }
 
-/** What the operator sees of an account. */
+/** The account as shown to the operator. */
 export interface AccountDetails extends AccountState {
   readonly account: AccountSetting
-  /** False: it was taken out, and has tasks to finish. */
+  /** False if it was removed from the configuration and has tasks to finish. */
   readonly isConfigured: boolean
   readonly isDraining: boolean
   /** Models that had a pause or a failure. */
@@ -29,10 +29,10 @@ export interface AccountDetails extends AccountState {
   }>
   /** The latest refusal of the service's own account that this process has seen. */
   readonly lastRefusal: Refusal | undefined
-  /** The vendor refused the account, and nothing has succeeded since. */
+  /** Whether the vendor refused the account and nothing has succeeded since. */
   readonly isRefused: boolean
   readonly failedCheck: FailedCheck | undefined
-  /** As the latest responses of this process have told them, by model. */
+  /** Rates reported by the latest responses of this process, by model. */
   readonly rates: ReadonlyArray<ToldRate & { readonly model: string }>
 }
 
@@ -47,13 +47,13 @@ interface Refusal {
   readonly atMillis: number
   readonly model: string
   readonly status: number
-  /** Its key or bill; or what the key may do. */
+  /** The key or bill, or the permissions of the key. */
   readonly concerns: AccountRefusal
 }
 
-/** What a call counts for. */
+/** The model and caller for which a call counts. */
 export interface CallSource {
-  /** What the vendor counts its rates by: the upstream model, or a route without one. */
+  /** The name by which the vendor counts rates: the upstream model, or the route without a model. */
   readonly model: string
   readonly user: Caller
 }
@@ -64,10 +64,10 @@ const failurePolicy = { failures: 5, openMillis: 10_000 }
 /** An account that is unpaid or whose key is refused, until the operator acts. */
 const refusalPolicy = { failures: 1, openMillis: 60_000 }
 
-/** These count all submits of an account together. docs/reference/vendors.md#accounts */
+/** Providers that count all submits of an account together. docs/reference/vendors.md#accounts */
 const countsByAccount: ReadonlySet<Provider> = new Set(["fal", "replicate"])
 
-/** Models of one account that are remembered; clients may name models of free routes. */
+/** Most models remembered per account, because clients may name any model on free routes. */
 const modelsMax = 1000
 
 class ModelState {
@@ -86,16 +86,16 @@ class ModelState {
   }
 }
 
-/** Headers of a response, and when it came. */
+/** Headers of a response, and its time. */
 interface Told {
   readonly headers: Parameters<typeof toldRates>[0]
   readonly atMillis: number
 }
 
-/** Models of one account whose rates are remembered. */
+/** Most models per account whose rates are remembered. */
 const toldMax = 100
 
-/** What is known of an account: its circuits and its pauses. */
+/** The known state of an account: its circuits and pauses. */
 export class TrackedAccount {
   readonly account: AccountSetting
   /** Smooth weighted round robin: the account with the highest current weight is next. */
@@ -105,7 +105,7 @@ export class TrackedAccount {
   failedCheck: FailedCheck | undefined
   /** Only models that had a pause or a failure. */
   readonly models = new Map<string, ModelState>()
-  /** The latest headers with rates, by model: they are read when the operator looks. */
+  /** The latest headers with rates, by model; parsed only when the operator asks. */
   readonly told = new Map<string, Told>()
 
   constructor(account: AccountSetting) {
@@ -136,7 +136,7 @@ export class TrackedAccount {
     this.told.set(model, told)
   }
 
-  /** 0: it may be called. */
+  /** 0 if it may be called. */
   brokenMillis({ model, user }: CallSource, nowMillis: number): number {
     const circuit = this.model(model)?.circuit
     return Math.max(
@@ -149,7 +149,7 @@ export class TrackedAccount {
     return this.model(model)?.pausedMillis(nowMillis) ?? 0
   }
 
-  /** Of a call of this process or of another one. */
+  /** Applies a change from a call of this or another process. */
   apply(change: AccountChange, now: number): void {
     switch (change._tag) {
       case "Failed":

@@ -146,7 +146,7 @@ const progressOf = (
       return Effect.fail(jobFailed(rules, { message: "The job was cancelled upstream", requestId }))
     case "UNKNOWN":
       return ageMillis < unknownToleratedMillis ? Effect.succeed(running) : Effect.fail(unknownJob)
-    // PENDING, RUNNING, SUSPENDED, and states that are not known
+    // PENDING, RUNNING, SUSPENDED and unknown states
     default:
       return Effect.succeed(running)
   }
@@ -155,7 +155,7 @@ const progressOf = (
 const unknownJob = new VendorError({
   class: "LOST",
   vendorCode: "UNKNOWN",
-  message: "The upstream does not know the job any more"
+  message: "The upstream no longer knows the job"
 })
 
 /** Some of several images may fail; the others are the result. */

@@ -24,8 +24,8 @@ export const make = ({ account, auth, observeResponse, http }: AdapterContext): 
 }
 
 /**
- * Switches the inspection of content off for `safety_filter: false`, if the vendor allowed it for the
- * account (`DASHSCOPE_INSPECTION_OPT_OUT`).
+ * Turns off content inspection for `safety_filter: false`, if the vendor allowed it for the account
+ * (`DASHSCOPE_INSPECTION_OPT_OUT`).
  */
 export const inspection = (
   context: AdapterContext,

@@ -53,7 +53,7 @@ export const rules: ReadonlyArray<FaultRule> = [
   },
   { codes: ["RequestTimeOut", "ModelServingError", "ModelUnavailable"], class: "RETRYABLE" },
   { codes: ["ModelNotFound*", "model_not_found"], class: "GONE" },
-  // At the beginning only: further on a message quotes the client
+  // Matched only at the beginning: the rest of a message may quote the client
   {
     codes: ["InvalidParameter*", "BadRequest*"],
     message: /^(?:the )?model (?:\S+ )?(?:does )?not exist/iu,

@@ -22,7 +22,7 @@ const Page = Schema.Struct({
 
 const Prompt = Schema.Struct({ orig_prompt: optionalField(Schema.String) })
 
-/** The record of a job that has succeeded: beside its video, or in each of its pictures. */
+/** The prompt in the record of a succeeded job: next to its video, or in each of its pictures. */
 const Task = Schema.Struct({
   output: Schema.Struct({
     task_status: Schema.String,
@@ -37,7 +37,7 @@ const listTime = (millis: number): string =>
     .slice(0, 19)
     .replaceAll(/\D/gu, "")
 
-/** Of 100 jobs. */
+/** Pages of 100 jobs. */
 const pagesMax = 20
 
 /** The vendor forgets a job after a day; these are enough to read each one once. */
@@ -75,7 +75,7 @@ export const makeList = (account: AccountSetting, calls: Calls) => {
       if (oldest !== undefined && prompts.size >= promptsMax) prompts.delete(oldest)
       prompts.set(listed.task_id, prompt)
     }
-    // A job that has succeeded without a prompt never shows one
+    // A succeeded job without a prompt never shows one
     const isOver = output.task_status === "SUCCEEDED" || hasEndedBadly(output.task_status)
     const { read, ...job } = jobOf({ ...listed, status: output.task_status })
     return isOver || read === undefined ? job : { ...job, read }

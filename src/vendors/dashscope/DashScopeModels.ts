@@ -1,7 +1,7 @@
 import type { AccountSetting, Region } from "../../domain/Provider.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
 
-/** What the vendor allows an account for one model. */
+/** The vendor's limits of an account for one model. */
 export interface ModelLimit {
   /** Submits within `perMillis`. */
   readonly calls: number
@@ -12,7 +12,7 @@ export interface ModelLimit {
 
 interface ModelRow {
   readonly models: RegExp
-  /** A region that is not named does not have the model. */
+  /** A region that is not listed does not have the model. */
   readonly at: Readonly<Partial<Record<Region, ModelLimit>>>
 }
 
@@ -31,7 +31,7 @@ const everywhere = (limit: ModelLimit) => ({
   "eu-central-1": limit
 })
 
-/** The first row that fits a model. docs/reference/vendors.md#dashscope-rates */
+/** The first matching row applies. docs/reference/vendors.md#dashscope-rates */
 const rows: ReadonlyArray<ModelRow> = [
   { models: /^qwen-image-(?:(?:edit-)?max|2\.0-pro)/u, at: asia(blockingPerMinute(2)) },
   { models: /^qwen-image/u, at: asia(blockingPerSecond(2)) },
@@ -50,7 +50,7 @@ const rows: ReadonlyArray<ModelRow> = [
   { models: /^wanx?2\.1-/u, at: asia(perSecond(2, 2)) }
 ]
 
-/** The regions that the rows know; of the others no model is known to be missing. */
+/** The regions in the rows; for other regions, no model is known to be missing. */
 const listed = new Set<Region | undefined>([
   "cn-beijing",
   "ap-southeast-1",
@@ -70,7 +70,7 @@ const hosts: ReadonlyArray<readonly [RegExp, Region]> = [
   [/\.ap-northeast-1\.maas\.aliyuncs\.com$/u, "ap-northeast-1"]
 ]
 
-/** The `region` setting, else that of the base; `undefined` for a host that is not the vendor's. */
+/** The `region` setting, else the region of the base; `undefined` for a host that is not the vendor's. */
 export const regionOf = ({ baseUrl, region }: AccountSetting): Region | undefined =>
   region ?? hosts.find(([host]) => host.test(new URL(baseUrl).hostname))?.[1]
 
@@ -99,7 +99,7 @@ export const inRegion = (account: AccountSetting, request: SubmitRequest): Submi
 const isStricter = (one: ModelLimit, other: ModelLimit): boolean =>
   one.calls / one.perMillis < other.calls / other.perMillis
 
-/** Of the account's region; the strictest one when the region is not known. */
+/** The limit in the account's region; the strictest one if the region is unknown. */
 export const limitOf = (account: AccountSetting, upstreamModel: string): ModelLimit | undefined => {
   const row = rows.find(({ models }) => models.test(upstreamModel))
   if (row === undefined) return undefined

@@ -2,7 +2,7 @@ import type { AccountSetting } from "../../domain/Provider.ts"
 import type { Rate, SlotLimit } from "../VendorClient.ts"
 import { limitOf, modelIdAt } from "./DashScopeModels.ts"
 
-/** Of submits, by model. docs/reference/vendors.md#dashscope-rates */
+/** Rates of submits, by model. docs/reference/vendors.md#dashscope-rates */
 export const rateOf =
   (account: AccountSetting) =>
   (act: "submit" | "poll", upstreamModel: string): Rate | undefined => {
@@ -12,7 +12,7 @@ export const rateOf =
     return { key: `${account.id}/submits/${modelIdAt(account, upstreamModel)}`, calls, perMillis }
   }
 
-/** Jobs of one model at once; a limit of the operator replaces it (ADR 0108). */
+/** Limit of concurrent jobs of one model; a limit of the operator replaces it (ADR 0108). */
 export const slotsOf =
   (account: AccountSetting) =>
   (upstreamModel: string): SlotLimit | undefined => {

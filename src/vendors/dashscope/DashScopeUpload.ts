@@ -28,8 +28,8 @@ const noAddress = new VendorError({
 const uploadTimeout = Duration.seconds(120)
 
 /**
- * For media that the upstream accepts as URLs only: the client's URL, else an upload to DashScope's
- * temporary store, which only this account can read. The vendor names the store, so it is called through the egress
+ * For media that the upstream accepts only as URLs: the client's URL, else an upload to DashScope's temporary store,
+ * which only this account can read. The vendor's response names the store's host, so it is called through the egress
  * guard. docs/reference/vendors.md#dashscope-uploads
  */
 export const urlOrUpload =

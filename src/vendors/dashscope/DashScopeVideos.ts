@@ -24,7 +24,7 @@ export const shapesOf = (upstreamModel: string): Readonly<Record<string, Shape>>
 
 const path = "/video-generation/video-synthesis"
 
-/** The ratio of each size. Those of 17:13 are the vendor's 4:3. */
+/** The ratio of each size. The vendor's 4:3 sizes are actually 17:13. */
 const ratios: Readonly<Record<string, string>> = {
   "1280*720": "16:9",
   "720*1280": "9:16",
@@ -58,7 +58,7 @@ const tier = (fields: Fields) => ({
 })
 
 const shapes: Readonly<Record<VideoFamily, Readonly<Record<string, Shape>>>> = {
-  // Always with sound: there is no `audio`
+  // Always with sound, so there is no `audio`
   "wan2.7": {
     "text-to-video-spark": {
       path,
@@ -79,7 +79,7 @@ const shapes: Readonly<Record<VideoFamily, Readonly<Record<string, Shape>>>> = {
       parameters: tier
     }
   },
-  // One id for all modes: the media decide. There is no `negative_prompt`
+  // One id for all modes; the media decide the mode. There is no `negative_prompt`
   wan3: {
     "text-to-video-spark": {
       path,

@@ -51,12 +51,12 @@ const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
 
 const flaggedCode = "has_nsfw_concepts"
 
-/** By the `type` of the first item of `detail`, or its text. docs/reference/vendors.md#fal-errors */
+/** Matches the `type` of the first item of `detail`, or its text. docs/reference/vendors.md#fal-errors */
 const rules: ReadonlyArray<FaultRule> = [
   { codes: ["content_policy_violation", flaggedCode], class: "CONTENT" },
   { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
   { codes: ["EndpointDeprecated"], class: "GONE" },
-  // At the beginning only: further on a message quotes the client
+  // Matched only at the beginning: the rest of a message may quote the client
   { message: /^(?:exhausted balance|user is locked|billing)/iu, class: "OPERATOR" },
   { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
   { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },

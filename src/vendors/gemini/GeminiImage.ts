@@ -35,7 +35,7 @@ export const taken: ReadonlySet<string> = new Set([
   "n"
 ])
 
-/** A call makes one image. */
+/** A call returns one image. */
 export const valueFault = (_model: string, field: string, value: unknown): string | undefined =>
   field === "n" ? unlessOneOf([1], value) : undefined
 
@@ -74,7 +74,7 @@ const rules: ReadonlyArray<FaultRule> = [
   { codes: ["BLOCKLIST", "SPII", "RECITATION", "IMAGE_RECITATION"], class: "CONTENT" },
   { codes: ["NO_IMAGE", "IMAGE_OTHER", "OTHER", "MAX_TOKENS", "STOP"], class: "FAILED" },
   { message: /^(?:this model )?models\/\S+ is (?:no longer available|not found)/iu, class: "GONE" },
-  // At the beginning only: further on a message quotes the client
+  // Matched only at the beginning: the rest of a message may quote the client
   { message: /^api key (?:not valid|expired|not found)/iu, class: "OPERATOR" },
   { codes: ["FAILED_PRECONDITION"], message: /billing|location|free tier/iu, class: "OPERATOR" },
   { codes: ["INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"], class: "FATAL_CLIENT" },
@@ -164,8 +164,8 @@ const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
 })
 
 /**
- * Failures are reported inside a 200. Without an image that is not a thought the call has failed. Of several the last
- * is the final one, and stands first here: a call is paid for one image, what follows it is surplus.
+ * Failures are reported inside a 200. A call without an image (other than thoughts) has failed. Of several images the
+ * last is the final one and comes first here: a call pays for one image, and the rest is surplus.
  * docs/reference/vendors.md#gemini-images
  */
 const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>, VendorError> => {
@@ -189,7 +189,7 @@ const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>,
   }
   const requestId = generated.responseId
   const reason = candidate?.finishMessage ?? blocked?.blockReasonMessage
-  const message = reason ?? `No image was made: ${code ?? "none told why"}`
+  const message = reason ?? `No image was generated: ${code ?? "no reason given"}`
   const isPrompt = candidate === undefined && blocked?.blockReason !== undefined
   return Effect.fail(
     // `OTHER` fails an image, but as a reason for a blocked prompt it refuses the content

@@ -22,12 +22,12 @@ export interface MockRefusal {
 /** One step for each submit; the last one repeats. */
 export type MockSteps = readonly [MockStep, ...Array<MockStep>]
 
-/** For all models, or by the model's label; `default` is for those that are not named: one image. */
+/** Steps for all models, or by the model's label; `default` applies to other labels. Default: one image. */
 export type MockScript = MockSteps | Readonly<Record<string, MockSteps>>
 
 const isSteps = (script: MockScript): script is MockSteps => Array.isArray(script)
 
-/** How far the submits have come in a script. Models that share their steps count together. */
+/** The position of the submits in a script. Models that share steps count together. */
 export class ScriptRun {
   readonly #byModel: Readonly<Record<string, MockSteps>>
   readonly #taken = new Map<MockSteps, number>()
@@ -36,7 +36,7 @@ export class ScriptRun {
     this.#byModel = isSteps(script) ? { default: script } : script
   }
 
-  /** `undefined`: the script says nothing of this model. */
+  /** `undefined` if the script has no steps for this model. */
   stepAt(model: string, index: number): MockStep | undefined {
     return this.#stepsOf(model)?.[index]
   }

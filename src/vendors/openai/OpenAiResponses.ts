@@ -30,13 +30,13 @@ const readBody = bodyFields(ResponseBody)
 const Started = Schema.Struct({ id: Schema.NonEmptyString })
 const decodeStarted = Schema.decodeUnknownOption(Started)
 
-/** A response at the vendor, with its ids here, which replace the vendor's in what is stored. */
+/** A response at the vendor, with the gateway's ids, which replace the vendor's in the stored result. */
 const Job = Schema.Struct({
   id: Schema.NonEmptyString,
   as: Schema.String,
   previous: Schema.optionalKey(Schema.String),
   stream: Schema.Boolean,
-  /** Of the request. */
+  /** Size of the request. */
   bytes: Schema.Finite,
   submittedAtMillis: Schema.Finite
 })
@@ -113,7 +113,7 @@ const jobOf = (handle: Handle) =>
     () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
   )
 
-/** The vendor's id of a new response. Of a stream the first event has it; the response runs on without its reader. */
+/** The vendor's id of a new response. A stream has it in its first event; the response continues without a reader. */
 const started = Effect.fnUntraced(function* (
   api: VendorApi,
   url: string,
@@ -147,7 +147,7 @@ const started = Effect.fnUntraced(function* (
 const utf8 = new TextDecoder()
 const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
-/** Where the first event of a stream ends. */
+/** The end of the first event of a stream. */
 const firstEvent = /\r?\n\r?\n/u
 
 const progressOf = Effect.fnUntraced(function* (
@@ -195,7 +195,7 @@ const tooLarge = new VendorError({
   message: `The response is larger than ${responseBytesMax} bytes`
 })
 
-/** The document with our ids instead of the vendor's. */
+/** The document with the gateway's ids instead of the vendor's. */
 const renamed = ({ as, previous }: Job, bytes: Uint8Array): Uint8Array => {
   const own = withMember(bytes, "id", as)
   return previous === undefined ? own : withMember(own, "previous_response_id", previous)
@@ -218,7 +218,7 @@ const tokensOf = ({ bytes }: Job, value: unknown, outputBytes: number): VendorTo
   }
 }
 
-/** What a cancelled response has made. */
+/** The length of the output of a cancelled response. */
 const outputLength = (value: unknown): number => {
   const output = at(value, "output")
   return Array.isArray(output) && output.length > 0 ? JSON.stringify(output).length : 0

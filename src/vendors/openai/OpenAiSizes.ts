@@ -6,13 +6,13 @@ const sidesOf = (size: string): readonly [number, number] => {
   return [width, height]
 }
 
-/** The models that make three sizes only. Models of other vendors get any size. */
+/** Models that support only three sizes. Models of other vendors get any size. */
 const isClassic = (upstreamModel: string): boolean =>
   /^(?:gpt-image-1|chatgpt-image)/u.test(upstreamModel)
 
 const isFree = (upstreamModel: string): boolean => upstreamModel.startsWith("gpt-image-2")
 
-/** What they take, by the field of the body. */
+/** The values that they accept, by field of the body. */
 const classic: Readonly<Record<string, ReadonlyArray<string>>> = {
   size: ["1024*1024", "1536*1024", "1024*1536"],
   aspect_ratio: ["1:1", "3:2", "2:3"],
@@ -36,7 +36,7 @@ const freeFault = (size: string): string | undefined => {
     : undefined
 }
 
-/** Why the model would not make this size or ratio. docs/reference/vendors.md#openai-images */
+/** Why the model would refuse this size or ratio. docs/reference/vendors.md#openai-images */
 export const sizeFault = (
   upstreamModel: string,
   field: string,
@@ -51,7 +51,7 @@ export const sizeFault = (
     : undefined
 }
 
-/** The orientation's size of three, for a default that is not one of them. */
+/** The size for the orientation, for a default that is not one of the three sizes. */
 const classicSize = (width: number, height: number): string => {
   if (width === height) return "1024x1024"
   return width > height ? "1536x1024" : "1024x1536"
@@ -59,7 +59,7 @@ const classicSize = (width: number, height: number): string => {
 
 const tiers: Readonly<Record<string, number>> = { "1K": 1024, "2K": 2048 }
 
-/** A size of the ratio with sides divisible by 16 and about the pixels of a square of the tier. */
+/** A size with this ratio, sides divisible by 16, and about as many pixels as a square of the tier. */
 const sizeOfRatio = (ratio: string, resolution = "1K"): string => {
   const [wide = 1, high = 1] = ratio.split(":").map(Number)
   const units = (tiers[resolution] ?? 1024) / side / Math.sqrt(wide * high)
@@ -72,7 +72,7 @@ interface AskedSize {
   readonly resolution?: string
 }
 
-/** What is sent as `size`; `undefined` leaves it to the model. */
+/** The `size` to send; `undefined` leaves it to the model. */
 export const sizeOf = (
   upstreamModel: string,
   { aspect_ratio: ratio, resolution, size }: AskedSize

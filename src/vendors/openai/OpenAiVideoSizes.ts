@@ -24,7 +24,7 @@ const tierOf = ({ resolution, size }: Sized) => {
   return sizes[resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"]
 }
 
-/** The size of the video: of its picture where there is one, else by tier and orientation. */
+/** The size of the video: that of its picture if there is one, else by tier and orientation. */
 export const sizeOf = (body: Sized, picture: Pixels | undefined): string =>
   tierOf(body)[
     orientationOf(
@@ -32,7 +32,7 @@ export const sizeOf = (body: Sized, picture: Pixels | undefined): string =>
     )
   ]
 
-/** The vendor takes a picture of exactly the video's size. docs/reference/vendors.md#openai-videos */
+/** The vendor requires a picture of exactly the video's size. docs/reference/vendors.md#openai-videos */
 export const pictureFault = (body: unknown, { height, width }: Pixels): string | undefined => {
   const { tall, wide } = tierOf(Option.getOrElse(decodeSized(body), () => ({})))
   const expected = [wide, tall].map((it) => it.replace("x", "*"))
@@ -42,7 +42,7 @@ export const pictureFault = (body: unknown, { height, width }: Pixels): string |
     : `Expected a picture of exactly ${expected.join(" or ")} pixels, the size of the video, got ${actual}`
 }
 
-/** Why the vendor would not make this size or tier. */
+/** Why the vendor would refuse this size or tier. */
 export const videoSizeFault = (
   _model: string,
   field: string,

@@ -130,7 +130,7 @@ const makeList = (api: VendorApi, base: string) =>
       })
       for (const video of data) {
         const at = (video.created_at ?? 0) * 1000
-        // The vendor writes whole seconds
+        // The vendor's times are whole seconds
         if (at >= from - 1000 && at <= until) found.push(listedOf(video, at))
       }
       const last = data.at(-1)
@@ -185,7 +185,7 @@ const anyPicture: ImageRules = {
   pngTransparency: "allowed"
 }
 
-/** It was inspected before; a picture that cannot be read is left to the vendor. */
+/** The picture was inspected before; an unreadable one is left to the vendor. */
 const pixelsOf = (picture: Uint8Array) =>
   Effect.orElseSucceed(inspectImage(picture, anyPicture), () => undefined)
 

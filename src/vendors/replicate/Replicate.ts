@@ -32,7 +32,7 @@ export const rules: ReadonlyArray<FaultRule> = [
   { message: /^the specified version does not exist/iu, class: "GONE" },
   { message: /failed to (?:download|fetch)/iu, class: "MEDIA" },
   { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" },
-  // The refusal of an input quotes the client
+  // The refusal of an input may quote the client
   { status: 400, class: "FATAL_CLIENT" },
   { status: 422, class: "FATAL_CLIENT" },
   { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" }
@@ -152,7 +152,7 @@ const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => 
   }
 }
 
-/** The output of most models is the results themselves; the catalog names the fields of the others. */
+/** The output of most models is the result itself; for the others the catalog names the fields. */
 const outputOf = ({ output }: SubmitRequest) => (output === undefined ? {} : { output })
 
 const isCanceled = (status: string): boolean => status === "canceled" || status === "aborted"

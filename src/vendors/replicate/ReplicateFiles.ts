@@ -5,7 +5,7 @@ import { multipart } from "../Multipart.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 
-/** The vendor takes data URIs of small files only. docs/reference/vendors.md#replicate-predictions */
+/** The vendor accepts data URIs only for small files. docs/reference/vendors.md#replicate-predictions */
 const inlineBytesMax = 1024 * 1024
 
 const uploadTimeout = Duration.seconds(120)

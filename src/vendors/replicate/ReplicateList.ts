@@ -28,8 +28,8 @@ const Page = Schema.Struct({
 const pagesMax = 20
 
 /**
- * The predictions that were created then, newest first. What the list shows of model, version, deployment
- * and input is compared; the vendor omits the input after an hour.
+ * The predictions created in this period, newest first. Compares model, version, deployment and input as far as the
+ * list shows them; the vendor omits the input after an hour.
  */
 export const listed = Effect.fnUntraced(function* (
   api: VendorApi,
@@ -53,14 +53,14 @@ export const listed = Effect.fnUntraced(function* (
     const oldest = Date.parse(response.results.at(-1)?.created_at ?? "")
     const { next } = response
     if (next === undefined || !(oldest >= from)) return found
-    // The key is sent to the account's own origin only
+    // The key is sent only to the account's own origin
     if (!isSameOrigin(base, next)) return yield* longList
     url = next
   }
   return yield* longList
 })
 
-/** Whether a listed prediction is of a request. */
+/** Whether a listed prediction belongs to a request. */
 export const likeness = (request: SubmitRequest, it: Listed): Likeness => {
   if (!isTarget(request, it)) return "other"
   const { input: shown = {} } = it
@@ -77,7 +77,7 @@ export const deploymentOf = (upstreamModel: string): string | undefined =>
 
 const isTarget = ({ upstreamModel }: SubmitRequest, it: Listed): boolean => {
   const deployment = deploymentOf(upstreamModel)
-  // A deployment hides its model, and its jobs are no other submit's
+  // A deployment hides its model, and its jobs belong only to submits to it
   if (deployment !== it.deployment) return false
   if (deployment !== undefined) return true
   const [name = "", version = name] = upstreamModel.split(":")

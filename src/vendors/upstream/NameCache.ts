@@ -3,10 +3,10 @@ import type { LookupAddress } from "node:dns"
 import type { LookupFunction } from "node:net"
 import { promisify } from "node:util"
 
-/** A look-up by the operating system: the hosts file, search domains, name servers. */
+/** A lookup by the operating system: the hosts file, search domains, name servers. */
 export type SystemLookup = (host: string) => Promise<ReadonlyArray<LookupAddress>>
 
-/** Shorter than the records of vendors live, so that a host that moves is found as soon as before. */
+/** Shorter than the TTL of vendors' DNS records, so that a host that moves is still found promptly. */
 const keptMillis = 10_000
 
 /** Far more than an operator has vendors. */
@@ -14,13 +14,13 @@ const namesMax = 100
 
 interface Found {
   readonly addresses: Promise<ReadonlyArray<LookupAddress>>
-  /** Milliseconds; endless during the look-up, which is shared. */
+  /** Expiry in milliseconds; infinite during the lookup, which callers share. */
   until: number
 }
 
 /**
- * Remembers for ten seconds what the operating system found for a name. For the hosts that the operator
- * configured: connections to any other host are the egress guard's, which resolves and checks each.
+ * Caches the operating system's lookups for ten seconds. Only for hosts that the operator configured: connections to
+ * other hosts go through the egress guard, which resolves and checks each one.
  */
 export class NameCache {
   readonly #found = new Map<string, Found>()
@@ -48,7 +48,7 @@ export class NameCache {
     )
   }
 
-  /** The next look-up is made again, after none of the addresses could be connected to. */
+  /** Makes the next call look up the name again, because no address accepted a connection. */
   forget(host: string): void {
     this.#found.delete(host)
   }

@@ -3,14 +3,11 @@ import { isSameOrigin } from "../BaseUrl.ts"
 import type { Handle } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
 
-/**
- * The URL that the vendor named if it is of the account's origin, because the key is sent to it;
- * else `fallback`.
- */
+/** The URL that the vendor named if it has the account's origin, because the key is sent to it; else `fallback`. */
 export const sameOriginUrl = (base: string, named: string | undefined, fallback: string): string =>
   named !== undefined && isSameOrigin(base, named) ? named : fallback
 
-/** Reads a stored handle; fails if one of its URLs is not of the account's origin. */
+/** Reads a stored handle; fails if one of its URLs has another origin than the account. */
 export const sameOriginJob = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   urlsIn: (job: S["Type"]) => ReadonlyArray<string>

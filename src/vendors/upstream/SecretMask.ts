@@ -2,12 +2,14 @@ import { Redacted } from "effect"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import type { UpstreamHeaders } from "./UpstreamExchange.ts"
 
-/** A shorter key is a placeholder of a server without keys (`none`, `EMPTY`): a word that answers have. */
+/**
+ * A shorter key is the placeholder of a server without keys (`none`, `EMPTY`), a word that may occur in responses.
+ */
 const secretBytesMin = 8
 
 /**
- * So short a text is searched by its first byte, which a capital or a digit makes a rare one: ten times
- * as fast as the search for a whole key.
+ * A text this short is searched by its first byte, which is rare if it is a capital or a digit: ten times as fast as
+ * searching for a whole key.
  */
 const markBytes = 6
 
@@ -16,12 +18,12 @@ const newline = "\n".charCodeAt(0)
 const empty = Buffer.alloc(0)
 
 /**
- * Overwrites the key of an account in what its vendor answers, with as many asterisks, so that lengths
- * and JSON stay as they are. Nothing else is changed. docs/reference/passthrough.md#what-is-relayed
+ * Overwrites the key of an account in its vendor's responses with as many asterisks, so that lengths and JSON stay
+ * intact. Changes nothing else. docs/reference/passthrough.md#what-is-relayed
  */
 export class SecretMask {
   readonly #secret: Buffer | undefined
-  /** A part of it, which is found fast. */
+  /** A part of the key that is found fast. */
   readonly #mark: Buffer
   readonly #text: string
 
@@ -42,7 +44,7 @@ export class SecretMask {
     return made
   }
 
-  /** A whole body. */
+  /** Masks a whole body. */
   bytes(whole: Uint8Array): Buffer {
     const secret = this.#secret
     const body = Buffer.isBuffer(whole)
@@ -58,7 +60,7 @@ export class SecretMask {
     return masked
   }
 
-  /** The headers; the same object when no value holds the key. */
+  /** Masks headers; returns the same object if no value contains the key. */
   headers(headers: UpstreamHeaders): UpstreamHeaders {
     if (this.#secret === undefined) return headers
     let masked: Record<string, string | Array<string> | undefined> | undefined
@@ -81,7 +83,7 @@ export class SecretMask {
   /** How many bytes at the end may be the beginning of a secret. */
   openEnd(data: Buffer): number {
     const secret = this.#secret
-    // A key holds no line break, at which most chunks of a stream end
+    // A key contains no line break, and most chunks of a stream end with one
     if (secret === undefined || data.at(-1) === newline) return 0
     for (let length = Math.min(secret.length - 1, data.length); length > 0; length -= 1) {
       const start = data.length - length
@@ -91,10 +93,10 @@ export class SecretMask {
   }
 }
 
-/** A body that comes in chunks, a secret perhaps in two of them. */
+/** Masks a body that arrives in chunks; a secret may be split across two. */
 export class MaskedStream {
   readonly #mask: SecretMask
-  /** The beginning of a secret, perhaps. */
+  /** A possible beginning of a secret. */
   #rest: Buffer = empty
 
   constructor(mask: SecretMask) {
@@ -110,7 +112,7 @@ export class MaskedStream {
     return open === 0 ? data : data.subarray(0, data.length - open)
   }
 
-  /** What was kept, at the end of the body. */
+  /** The rest that was held back, at the end of the body. */
   flush(): Buffer {
     const rest = this.#rest
     this.#rest = empty

@@ -6,7 +6,7 @@ import { NameCache } from "./NameCache.ts"
 
 export interface SingleConnectionsOptions {
   readonly connectMillis: number
-  /** PEM certificates that are trusted in place of the system's, for tests. */
+  /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
   readonly names?: NameCache
 }
@@ -22,12 +22,12 @@ interface Origin {
 /** Far more than an operator has vendors. */
 const originsMax = 100
 
-/** One for all: undici makes an error with a stack for each connection that it closes. */
+/** Shared by all connections: undici would create an error with a stack for each connection that it closes. */
 const ended = new errors.InformationalError("The exchange has ended")
 
 /**
- * Connections for one request each (ADR 0080). What may be shared is: names, what is trusted, and TLS
- * sessions, which undici itself holds so weakly that a garbage collection loses them. ADR 0080.
+ * Connections for one request each. They share names, trusted certificates and TLS sessions, which undici itself
+ * references so weakly that a garbage collection loses them. ADR 0080.
  */
 export class SingleConnections {
   readonly #options: SingleConnectionsOptions
@@ -59,7 +59,7 @@ export class SingleConnections {
     client.destroy(ended, () => {})
   }
 
-  /** Exchanges under way fail. */
+  /** Running exchanges fail. */
   closeAll(): void {
     for (const client of this.#open) this.close(client)
   }
@@ -82,7 +82,7 @@ export class SingleConnections {
       lookup: this.#names.lookup,
       maxCachedSessions: 0,
       ...(session === undefined ? {} : { session }),
-      // Making it costs more than a handshake. Deno reads `ca`
+      // Creating it costs more than a handshake. Deno reads `ca`
       secureContext: (this.#secureContext ??= createSecureContext({ ca })),
       ...(ca === undefined ? {} : { ca })
     })

@@ -2,25 +2,25 @@ import { Readable } from "node:stream"
 import { errors } from "undici"
 import type { Dispatcher } from "undici"
 
-/** Observes a call, and its stream when that is relayed; may remove parts of the stream. */
+/** Observes a call and, if it is relayed, its stream; may remove parts of the stream. */
 export interface StreamWatch {
-  /** The request goes out: from now on the upstream may execute it. */
+  /** The request is being sent: from now on the upstream may execute it. */
   readonly sent: () => void
-  /** It was refused or it failed: nothing is charged for it. */
+  /** The call was refused or failed: nothing is charged for it. */
   readonly refused: () => void
-  /** Whether the next chunk may be relayed at once: the hold of the call is certainly there. Cheap. */
+  /** Whether the next chunk may be relayed at once, because the hold of the call certainly exists. Cheap. */
   readonly isHeld: () => boolean
-  /** Takes the hold again. Calls `done` once. */
+  /** Takes the hold again; calls `done` once. */
   readonly retake: (done: (isHeld: boolean) => void) => void
-  /** The hold is gone: charges what was relayed, and returns the event that ends the stream. */
+  /** Called when the hold is lost: charges for the relayed part and returns the event that ends the stream. */
   readonly lose: () => Buffer
-  /** Receives a chunk, returns what is relayed. */
+  /** Receives a chunk and returns the bytes to relay. */
   readonly push: (chunk: Buffer) => Buffer
   /** Returns the rest at the regular end. */
   readonly flush: () => Buffer
   /**
-   * The client left before the end. `true`: the watch still receives what comes, until the upstream ends or
-   * the watch calls `stop`. `false`: the upstream is closed at once.
+   * The client left before the end. `true`: the watch still receives chunks until the upstream ends or the watch
+   * calls `stop`. `false`: the upstream is closed at once.
    */
   readonly readsOn: (stop: () => void) => boolean
   /** Called once: the stream ended, the upstream broke it, or it was closed after the client had left. */
@@ -34,7 +34,7 @@ const noBytes = Buffer.alloc(0)
 
 const aborted = new errors.RequestAbortedError()
 
-/** What the client pulls. */
+/** The body that the client pulls. */
 class RelayedBody extends Readable {
   readonly #relay: StreamRelay
 
@@ -56,8 +56,8 @@ class RelayedBody extends Readable {
 }
 
 /**
- * A stream on its way: undici pushes, the client pulls, back pressure pauses the upstream. When the client has
- * left, the relay forgets it: what is read on for the watch keeps neither request nor response.
+ * A running stream: undici pushes, the client pulls, back pressure pauses the upstream. After the client has left,
+ * the relay forgets it: reading on for the watch keeps neither request nor response in memory.
  */
 export class StreamRelay {
   readonly #watch: StreamWatch
@@ -67,7 +67,7 @@ export class StreamRelay {
   #isOver = false
   /** Chunks that wait until the hold of the call is taken again. */
   #unheld: Array<Buffer> | undefined
-  /** The upstream ended while they waited. */
+  /** The upstream ended while chunks waited. */
   #isLast = false
 
   constructor(watch: StreamWatch, controller?: Dispatcher.DispatchController) {
@@ -81,12 +81,12 @@ export class StreamRelay {
     return this.#body
   }
 
-  /** Nothing is received any more. */
+  /** Whether no more data is received. */
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** Returns `false` when the upstream has to pause. */
+  /** Returns `false` if the upstream must pause. */
   receive(chunk: Buffer): boolean {
     if (chunk.length === 0 || this.#isOver) return true
     if (this.#mustWait()) {
@@ -108,7 +108,7 @@ export class StreamRelay {
   }
 
   breakOff(error: Error): void {
-    // After `#lose` the client still reads why
+    // After `#lose` the client still reads the reason
     if (this.#isOver) return
     this.#end("broken")
     this.#body?.destroy(error)
@@ -118,11 +118,11 @@ export class StreamRelay {
     this.#controller?.resume()
   }
 
-  /** The client needs no more, because it left or has everything. */
+  /** The client needs no more data, because it left or has everything. */
   leave(): void {
     this.#body = undefined
     if (this.#isOver || !this.#watch.readsOn(() => this.#stop())) return this.#stop()
-    // Nothing is relayed any more, so nothing waits for the hold
+    // No more data is relayed, so no chunk needs to wait for the hold
     this.#relayWaiting()
   }
 
@@ -131,7 +131,7 @@ export class StreamRelay {
     return this.#body !== undefined && (this.#unheld !== undefined || !this.#watch.isHeld())
   }
 
-  /** Keeps a chunk back; the upstream pauses meanwhile. */
+  /** Holds a chunk back; the upstream pauses in the meantime. */
   #wait(chunk: Buffer): void {
     if (this.#unheld !== undefined) {
       this.#unheld.push(chunk)
@@ -139,7 +139,7 @@ export class StreamRelay {
     }
     this.#unheld = [chunk]
     this.#watch.retake((isHeld) => {
-      // The client left meanwhile
+      // The client left in the meantime
       if (this.#isOver || this.#unheld === undefined) return
       if (isHeld) this.#relayWaiting()
       else this.#lose()

@@ -51,7 +51,7 @@ const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
   const optionsOf = (isGuarded: boolean): Client.Options => ({
     allowH2: false,
     pipelining: 1,
-    // Shared by the connections of an origin, so that they resume each other's TLS sessions
+    // Shared by the connections of an origin, so that they can resume each other's TLS sessions
     connect: isGuarded ? guarded(timeout) : buildConnector({ allowH2: false, timeout }),
     headersTimeout: timeoutMillis,
     bodyTimeout: timeoutMillis,
@@ -64,7 +64,7 @@ const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
       Promise.all(Array.from([...own.values(), ...named.values()], (it) => it.destroy()))
     )
   )
-  // One for each base URL in the settings, and one for each that a catalog names
+  // One for each base URL in the settings or in a catalog
   return (origin: string, isGuarded: boolean): UpstreamConnections => {
     const origins = isGuarded ? named : own
     const known = origins.get(origin)
@@ -104,11 +104,14 @@ const sendWith =
 /** A larger body is sent in parts. */
 const partBytes = sliceBytes
 
-/** Of a body in parts, whose length is not known from it. */
+/** The header with the length of a body sent in parts. */
 const lengthOf = ({ length }: Uint8Array): ReadonlyArray<string> =>
   length > partBytes ? ["content-length", String(length)] : []
 
-/** Undici keeps what it is given until the response has ended: of a large body only a stream that has ended. */
+/**
+ * Undici keeps the given body until the response has ended. A large body is given as a stream, of which only the
+ * ended stream stays in memory.
+ */
 const sentBody = (body: Uint8Array): Uint8Array | Readable | null => {
   if (body.length === 0) return null
   return body.length > partBytes ? new BodyParts(body) : body
@@ -177,8 +180,8 @@ const targetOf = (baseUrl: string, path: string): Target => {
 }
 
 const detailOf = (kind: FailureKind, error: Error): string =>
-  kind === "page" ? "answered with a page instead of data" : describe(error)
+  kind === "page" ? "responded with a page instead of data" : describe(error)
 
-/** Name and code only, because messages of the transport quote addresses. */
+/** Only name and code, because messages of the transport quote addresses. */
 const describe = (error: Error): string =>
   "code" in error && typeof error.code === "string" ? `${error.name} ${error.code}` : error.name

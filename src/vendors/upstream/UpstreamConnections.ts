@@ -26,7 +26,7 @@ export class UpstreamConnections {
     this.#idle.push(client)
   }
 
-  /** Calls under way fail. */
+  /** Running calls fail. */
   async destroy(): Promise<void> {
     await Promise.all(Array.from(this.#clients, (client) => client.destroy()))
   }

@@ -23,16 +23,16 @@ export interface UpstreamRequest {
   readonly headers: ReadonlyArray<string>
   /** Dropped when the response begins: a stream may last for minutes. */
   body: Uint8Array
-  /** What the vendor counts its rates by: the model of a metered call, else the route. */
+  /** The name by which the vendor counts rates: the model of a metered call, else the route. */
   readonly model: string
-  /** Who calls, with which API key. */
+  /** The user and the API key of the caller. */
   readonly user: string
   readonly key: string
   /** The open route of the call. */
   readonly route: OpenRoute
-  /** The only account that may serve it: it keeps the response that the call continues. */
+  /** The only account that may serve the call, because it has the response that the call continues. */
   readonly account?: string
-  /** Present: an event stream is relayed as it arrives and observed by this watch. */
+  /** If present, an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }
 
@@ -47,7 +47,7 @@ export interface UpstreamResponse {
  * - `unsent`: no byte of the request was sent, so another account can be tried
  * - `timeout`: sent, and no response in time
  * - `broken`: sent, and the connection broke
- * - `page`: a success with a page for a browser: not the vendor's answer
+ * - `page`: a success with a page for a browser, so not the vendor's response
  */
 export type FailureKind = "unsent" | "timeout" | "broken" | "page"
 
@@ -62,7 +62,10 @@ const wholeBytesMax = 64 * 1024 * 1024
 
 const aborted = new errors.RequestAbortedError()
 
-/** Of a stream that has begun: they refer to the call and its body, which may be large. */
+/**
+ * Replaces the handlers once a stream has begun, because they keep the call and its body, which may be large, in
+ * memory.
+ */
 const noHandlers: ExchangeHandlers = { onResponse: () => {}, onFailure: () => {} }
 
 /** One call, as a handler of undici. */
@@ -79,7 +82,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #chunks: Array<Buffer> = []
   #bytes = 0
   #connections: UpstreamConnections | undefined
-  /** Used by this call, then given back. */
+  /** Used by this call, then returned. */
   #client: Client | undefined
 
   constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined, mask: SecretMask) {
@@ -132,7 +135,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     }
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
-    if (this.#bytes > wholeBytesMax) controller.abort(new Error("the answer is too large"))
+    if (this.#bytes > wholeBytesMax) controller.abort(new Error("the response is too large"))
   }
 
   onResponseEnd(): void {
@@ -163,7 +166,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   #failed(error: Error, kind = this.#kindOf(error)): void {
-    // The upstream may go on with a call that its client left
+    // The upstream may continue a call that its client left
     if (!this.#aborted) this.#watch?.refused()
     this.#handlers.onFailure(kind, error)
   }

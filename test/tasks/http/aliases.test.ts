@@ -52,7 +52,7 @@ describe("an alias", () => {
           refused.json.errors.map(
             ({ detail, pointer }: { detail: string; pointer: string }) => `${pointer} ${detail}`
           ),
-          ["#/seed flux does not take this field", "#/size pro does not take this field"]
+          ["#/seed flux does not support this field", "#/size pro does not support this field"]
         )
         // The task does without the model, whose price is not held
         const created = yield* user.call("POST", aliasPath, { prompt: "x", size: "1328*1328" })

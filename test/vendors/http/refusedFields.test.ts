@@ -48,7 +48,7 @@ describe("a field that the upstream model does not take", () => {
         const body = { prompt: "p", negative_prompt: "rain" }
         const [fault] = yield* faultsOf(flux, body)
         assert.strictEqual(fault?.pointer, "#/negative_prompt")
-        assert.match(fault?.detail ?? "", /flux-dev does not take this field/u)
+        assert.match(fault?.detail ?? "", /flux-dev does not support this field/u)
         assert.deepEqual(yield* pointersOf(`${flux}?dry_run=true`, body), ["#/negative_prompt"])
         assert.deepEqual(yield* pointersOf(flux, { prompt: "p", prompt_extend: true, n: 9 }), [
           "#/n",

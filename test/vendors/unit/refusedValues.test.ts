@@ -48,7 +48,7 @@ describe("images of OpenAI", () => {
         yield* isRefused(
           entry,
           { seed: 7, negative_prompt: "rain", prompt_extend: false },
-          /^#\/negative_prompt: its-name does not take this field$/u,
+          /^#\/negative_prompt: its-name does not support this field$/u,
           /^#\/prompt_extend: /u,
           /^#\/seed: /u
         )
@@ -89,7 +89,7 @@ describe("images of OpenAI", () => {
       yield* isRefused(
         older,
         { size: "1280*1280" },
-        /^#\/size: This model takes only 1024\*1024, 1536\*1024, 1024\*1536, got "1280\*1280"$/u
+        /^#\/size: This model accepts only 1024\*1024, 1536\*1024, 1024\*1536, got "1280\*1280"$/u
       )
       const pro = entryOf("image-edit-pro", "openai-image", "gpt-image-1.5")
       yield* isAccepted(pro, { images }, { images, aspect_ratio: "3:2", resolution: "1K" })
@@ -110,7 +110,7 @@ describe("images of OpenAI", () => {
       yield* isRefused(
         entry,
         { images: [...images, base64(bmp(sides))] },
-        /^#\/images\/1: This model takes only PNG, JPEG, WEBP, got "BMP"$/u
+        /^#\/images\/1: This model accepts only PNG, JPEG, WEBP, got "BMP"$/u
       )
     })
   )
@@ -153,7 +153,7 @@ describe("images of Gemini", () => {
         { n: 2, size: "1280*1280", negative_prompt: "rain" },
         /^#\/negative_prompt: /u,
         /^#\/size: /u,
-        /^#\/n: This model takes only 1, got 2$/u
+        /^#\/n: This model accepts only 1, got 2$/u
       )
     })
   )
@@ -182,7 +182,7 @@ describe("models of DashScope", () => {
       yield* isRefused(
         words,
         { audio: false },
-        /^#\/audio: This model takes only true, got false$/u
+        /^#\/audio: This model accepts only true, got false$/u
       )
       const still = entryOf("image-to-video-spark", "dashscope-async", "wan2.7-i2v")
       yield* isAccepted(still, { image }, { image, resolution: "1080P" })
