@@ -33,5 +33,5 @@ export const nameOf = ({ model, vendor }: { readonly model: string; readonly ven
 export const aliasKey = ({ alias, to, vendor }: Alias): string =>
   `${vendor ?? vendorOf(to[0]?.model ?? "")}/${alias}`
 
-/** Of `vendor/model`. */
+/** The vendor of a `vendor/model` name. */
 export const vendorOf = (name: string): string => name.slice(0, name.indexOf("/"))

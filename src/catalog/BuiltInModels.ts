@@ -107,8 +107,8 @@ export const builtInEntries: ReadonlyArray<CatalogEntry> = [
 ]
 
 /**
- * What the names of OpenAI's image models stand for at each route, as labels, unless the catalog has a model or an
- * alias of the name. docs/reference/shapes.md#names-of-openais-models
+ * The label that each name of an OpenAI image model stands for, by route, unless the catalog has a model or an alias
+ * with this name. docs/reference/shapes.md#names-of-openais-models
  */
 export const imageNames: ReadonlyMap<
   unknown,

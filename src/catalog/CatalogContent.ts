@@ -20,9 +20,9 @@ export const CatalogContent = Schema.Struct({
   models: Schema.Array(CatalogEntry),
   tokenModels: Schema.Array(TokenModel),
   routes: Schema.Array(OpenRoute),
-  /** Beside the built-in ones. */
+  /** In addition to the built-in ones. */
   providers: Schema.Array(CatalogProvider),
-  /** Absent when there is none. */
+  /** Absent if there are none. */
   aliases: Schema.optionalKey(Schema.Array(Alias))
 })
 export type CatalogContent = typeof CatalogContent.Type
@@ -63,12 +63,12 @@ export const readStored = (hash: string, text: string): Result.Result<HashedCont
 
 /** A current or former catalog. Immutable: a reload makes another one. */
 export interface CatalogVersion extends HashedContent {
-  /** Its number in the store, which tasks, holds and receipts refer to; `null` if it is not stored yet. */
+  /** Its number in the store, to which tasks, holds and receipts refer; `null` if it is not stored yet. */
   readonly id: number | null
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
   readonly find: (vendor: string, model: string, action: TaskAction) => Option.Option<CatalogEntry>
-  /** What runs a task of this path: a media model, or for `responses` a language model of OpenAI's. */
+  /** The model that runs a task of this path: a media model, or for `responses` an OpenAI language model. */
   readonly taskModel: (
     vendor: string,
     model: string,
@@ -86,7 +86,7 @@ export interface CatalogVersion extends HashedContent {
   readonly upstream: UpstreamCatalog
 }
 
-/** Where a model is sold. */
+/** The parts of a model's path. */
 interface PathParts {
   readonly vendor: string
   readonly model: string
@@ -99,7 +99,7 @@ export const pathKey = ({ action, model, vendor }: PathParts): string =>
 /** The path of its creates. */
 export const modelPath = (parts: PathParts): `/${string}` => `/vendors/${pathKey(parts)}`
 
-/** Where each model and alias of tasks is served. */
+/** The places where each model and alias of tasks is served. */
 const taskModelsOf = (
   models: ReadonlyArray<CatalogEntry>,
   aliases: ReadonlyArray<TaskAlias>

@@ -4,7 +4,7 @@ import { CatalogContent, pathKey } from "./CatalogContent.ts"
 import { pointerOf } from "./FieldFaults.ts"
 import { routeKey, tokenModelKey } from "./UpstreamCatalog.ts"
 
-/** A model that makes media, one that is paid by the token, a vendor, a route, or an alias. */
+/** A model that generates media, a model charged by the token, a vendor, a route or an alias. */
 export interface RowName {
   readonly type: "media" | "token" | "vendor" | "route" | "alias"
   /** Its path. */
@@ -18,7 +18,7 @@ export interface CatalogDifference {
   readonly changed: ReadonlyArray<
     RowName & {
       readonly changes: ReadonlyArray<{
-        /** Of the value in the row. */
+        /** The place of the value in the row. */
         readonly pointer: string
         /** Null if it has none. */
         readonly before: Schema.Json

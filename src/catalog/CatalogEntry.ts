@@ -15,7 +15,7 @@ import { Vendor } from "./Vendors.ts"
 export const Action = Schema.Literals(["generation", "edit"])
 export type Action = typeof Action.Type
 
-/** A new model of one of these needs no code. docs/reference/vendors.md#adapters */
+/** A new model for one of these adapters needs no code. docs/reference/vendors.md#adapters */
 export const AdapterName = Schema.Literals([
   "dashscope-async",
   "dashscope-sync",
@@ -27,7 +27,7 @@ export const AdapterName = Schema.Literals([
 ])
 export type AdapterName = typeof AdapterName.Type
 
-/** The last one runs language models, which no entry names: their prices are token prices. */
+/** The last one runs language models, which have token prices and no catalog entries. */
 export type TaskAdapterName = AdapterName | "openai-responses"
 
 /** Results are copied to the artifact store, or clients get the vendor's own URLs. */
@@ -62,7 +62,7 @@ export const CatalogEntry = Schema.Struct({
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
 
-/** What runs a task: a media model, or a language model whose response is a task. */
+/** A model that runs tasks: a media model, or a language model whose response is a task. */
 export type TaskModel = Pick<CatalogEntry, "vendor" | "model" | "upstreamModel"> &
   Partial<Pick<CatalogEntry, "input" | "output" | "artifacts">> & {
     readonly label: BodyLabel
@@ -70,7 +70,7 @@ export type TaskModel = Pick<CatalogEntry, "vendor" | "model" | "upstreamModel">
     readonly adapter: TaskAdapterName
   }
 
-/** All members of an entry but its label, each optional. */
+/** All members of an entry except its label, each optional. */
 const change = {
   vendor: Schema.optionalKey(PathSegment),
   model: Schema.optionalKey(PathSegment),

@@ -98,7 +98,7 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
 const noProvider = (name: string): string =>
   `There is no provider ${name}: an entry of vendors opens one`
 
-/** Names whose accounts or paths belong to what is built in. */
+/** Names whose accounts or paths are built in. */
 const takenNames: ReadonlySet<string> = new Set([
   ...builtInProviders.map(({ name }) => name),
   ...builtInRoutes.map(({ vendor }) => vendor),

@@ -4,7 +4,7 @@ import { ModelId, PathSegment } from "./PathSegment.ts"
 import { Amount, TokenPrice } from "./Price.ts"
 import { priceRowFields } from "./PriceRow.ts"
 
-/** Where the response has its usage, and the request its limit of tokens. */
+/** Where a response reports its usage and a request sets its token limit. */
 export const UsageProtocol = Schema.Literals([
   "openai-chat",
   "openai-responses",
@@ -101,7 +101,7 @@ export const builtInRoutes: ReadonlyArray<OpenRoute> = [
 
 const withoutVersion = (path: string): string => path.replace(/^\/v\d[a-z0-9]*(?=\/)/u, "")
 
-/** What a route is called whatever the version of its API: `POST /chat/completions`. */
+/** The name of a route without the version of its API: `POST /chat/completions`. */
 export const unversionedName = ({ method, path }: OpenRoute): string =>
   `${method} ${withoutVersion(path)}`
 

@@ -11,7 +11,7 @@ const dialects: Readonly<Record<UsageProtocol, string>> = {
   "gemini-embeddings": "Gemini embedContent"
 }
 
-/** Which dialect a model speaks, and the path to use: the first of its vendor's routes that suits it. */
+/** The dialect of a model, and the path to use: the first matching route of its vendor. */
 export const dialectOf = (
   routes: ReadonlyArray<OpenRoute>,
   { outputTokensMax, vendor }: TokenModel,

@@ -9,7 +9,7 @@ export const Amount = ExactCreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 
-/** Credits per image made. */
+/** Credits per generated image. */
 const ImagePrice = Schema.Struct({
   per: Schema.Literal("image"),
   amount: Amount
@@ -68,7 +68,7 @@ const toolName = Schema.String.check(
 /** Credits per million tokens. docs/reference/wallet.md#price-of-a-call */
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
-  /** Of tools that the vendor runs, by name. docs/reference/wallet.md#tools-that-the-vendor-runs */
+  /** Prices of tools that the vendor runs, by name. docs/reference/wallet.md#tools-that-the-vendor-runs */
   tools: Schema.optionalKey(Schema.Record(toolName, ToolPrice)),
   ...tokenRates,
   /** Rates of the whole call when its prompt has more tokens than `above`. */
@@ -108,7 +108,7 @@ const perSecond = (price: typeof SecondPrice.Type, body: PricedBody): Credits =>
   }
 }
 
-/** Requested results; 1 where the model has no `n`. */
+/** Requested results; 1 if the model has no `n`. */
 const requested = (body: PricedBody): number => body.n ?? 1
 
 /** The price of one result. */
@@ -201,7 +201,7 @@ export const toolPriceOf = ({ tools = {} }: TokenPrice, name: string) => {
   return found === undefined ? undefined : tools[found]
 }
 
-/** What the uses of tools cost. One without a price is refused before it can be used. */
+/** The cost of the uses of tools. A tool without a price is refused before it can be used. */
 const toolCost = (price: TokenPrice, uses: ToolUses | undefined): bigint => {
   if (uses === undefined) return 0n
   return Object.entries(uses).reduce((sum, [name, count]) => {
@@ -222,6 +222,6 @@ export const chargeHeld = (held: Credits, requested: number, produced: number): 
 const Counted = Schema.Struct({ n: Schema.Int })
 const decodeCounted = Schema.decodeUnknownOption(Counted)
 
-/** Requested results of a stored body; 1 where the model has no `n`. */
+/** Requested results of a stored body; 1 if the model has no `n`. */
 export const requestedOf = (body: unknown): number =>
   Option.match(decodeCounted(body), { onNone: () => 1, onSome: ({ n }) => n })

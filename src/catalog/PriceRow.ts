@@ -27,7 +27,7 @@ const rowFields = {
   sunset: Schema.optionalKey(Day),
   /** The model that the vendor recommends instead. */
   replacement: Schema.optionalKey(PathSegment),
-  /** Where the price was read, and when. */
+  /** Where and when the price was read. */
   source: Schema.optionalKey(Source)
 }
 

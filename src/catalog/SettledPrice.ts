@@ -11,27 +11,27 @@ const otherResponders = Metric.counter("gateway_other_model_responses_total", {
   incremental: true
 })
 
-/** A request that is charged by the token, at the prices of its beginning. */
+/** A request charged by the token, at the prices from when it began. */
 export interface TokenRequest {
   /** The requested model. */
   readonly model: TokenModel
   readonly price: TokenPrice
   /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<{ readonly model: TokenModel }>
-  /** For the price of another model that responds. */
+  /** Has the price of another model that responds. */
   readonly catalog: UpstreamCatalog
   readonly nowMillis: number
 }
 
 interface SettledPrice {
   readonly price: TokenPrice
-  /** The model that has the price, when it is not the requested one. */
+  /** The model whose price was charged, if it is not the requested one. */
   readonly pricedAs?: string
 }
 
 /**
- * The price of the model that responded, where that model has one and the request did not pin a version, or
- * named that model as a fallback; else the price of the requested model. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
+ * The price of the model that responded, if it has one and the request did not pin a version or named it as a
+ * fallback; else the price of the requested model. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
  */
 export const settledPrice = (
   { catalog, fallbacks, model, nowMillis, price }: TokenRequest,

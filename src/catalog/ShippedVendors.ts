@@ -48,8 +48,8 @@ const selfHosted = {
 } as const
 
 /**
- * Vendors that need no entry in a catalog file, in the form of one. A vendor without models sells what the operator
- * gives a price. docs/reference/vendors.md#vendors-as-data
+ * Vendors that need no entry in a catalog file, in the form of such entries. For a vendor without models, the
+ * operator sets prices. docs/reference/vendors.md#vendors-as-data
  */
 export const shippedVendors: ReadonlyArray<Vendor> = [
   {

@@ -2,7 +2,7 @@ import { make, microPerCredit } from "../domain/Credits.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
 
-/** When the lists were read: a later sunset was announced by then. */
+/** The day on which the lists were read: later sunsets had been announced by then. */
 const readOn = "2026-11-22"
 const source = `docs/catalog.md#sources-of-prices, read ${readOn}`
 
@@ -95,7 +95,7 @@ const claude4 = chat("anthropic", 64_000, 200_000)
 const claude5 = chat("anthropic", 128_000, 1_000_000)
 const gemini = chat("google", 65_536, 1_048_576)
 
-/** A model that its vendor ends on a day, and the one that the vendor recommends instead. */
+/** A model that its vendor ends on a day, and the recommended replacement. */
 const ending = (sunset: string, model: TokenModel, replacement?: string): TokenModel => ({
   ...model,
   sunset,
@@ -106,7 +106,7 @@ const ending = (sunset: string, model: TokenModel, replacement?: string): TokenM
 /** A model that reasons only when a request asks for it. */
 const plain = (model: TokenModel): TokenModel => ({ ...model, reasons: false })
 
-/** A launch price that ends: from a day on the rates are twice as high. */
+/** A launch price: from a day on, the rates double. */
 const doubling = (from: string, model: string, base: readonly [bigint, bigint, bigint]) => ({
   ...gemini(model, rates(...base)),
   laterPrices: [

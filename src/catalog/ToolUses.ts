@@ -1,7 +1,7 @@
 import { at } from "../domain/Json.ts"
 import type { UsageProtocol } from "./OpenRoutes.ts"
 
-/** How often each tool that the vendor runs was used, by its name; of code interpreters, in how many containers. */
+/** How often each tool run by the vendor was used, by name; for code interpreters, the number of containers. */
 export type ToolUses = Readonly<Record<string, number>>
 
 /**

@@ -41,7 +41,7 @@ export const unsoldModels: ReadonlyMap<string, string> = new Map([
   ...openAi(shutDown("2024-09-13"), "gpt-3.5-turbo-0613", "gpt-3.5-turbo-16k-0613"),
   ...openAi("its vendor never served it", "gpt-5.1-mini"),
   ...openAi("its vendor has removed it", "dall-e-2", "dall-e-3"),
-  ...openAi("its vendor's lists do not have it any more", "gpt-5-codex"),
+  ...openAi("its vendor's lists no longer have it", "gpt-5-codex"),
   ...openAi(
     "it needs web search, which is not offered",
     "o3-deep-research",

@@ -10,7 +10,7 @@ import { unsoldModels } from "./UnsoldModels.ts"
 import { providerOf, routesOf, tokenModelsOf } from "./Vendors.ts"
 import type { CatalogProvider, Vendor } from "./Vendors.ts"
 
-/** An open route with its model segment, or a path that is open for other methods only, or nothing. */
+/** An open route with its model segment, a path that is open only for other methods, or nothing. */
 export type RouteMatch =
   | {
       readonly _tag: "Open"
@@ -30,7 +30,7 @@ export interface UpstreamCatalog {
   readonly id: number | null
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
-  /** `undefined` for a name that no provider has. */
+  /** `undefined` for an unknown name. */
   readonly provider: (name: Provider) => ProviderEntry | undefined
   /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
@@ -46,7 +46,7 @@ export interface UpstreamCatalog {
 
 /** The routes and prices of an upstream catalog. */
 export interface UpstreamRows {
-  /** Beside the built-in ones. */
+  /** In addition to the built-in ones. */
   readonly providers: ReadonlyArray<CatalogProvider>
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
@@ -95,7 +95,7 @@ export const withBuiltIn = ({
   }
 }
 
-/** A row that changes the price of a built-in model reasons as that does, unless it says otherwise. */
+/** A row that changes the price of a built-in model keeps its `reasons`, unless the row sets it. */
 const withBuiltInReasoning = (row: TokenModel): TokenModel => {
   const key = tokenModelKey(row)
   const { reasons } = builtInTokenModels.find((model) => tokenModelKey(model) === key) ?? {}
@@ -159,7 +159,10 @@ const matchRoute = (
 /** Paths that one catalog remembers. */
 const rememberedMax = 1000
 
-/** Remembers the open paths: each call asks for one, and most ask for the same. By the path alone, which is no new text. */
+/**
+ * Remembers matches of open paths, because every call needs one and most use the same. The key is the path itself, so
+ * no new string is created.
+ */
 const rememberOpen = (match: UpstreamCatalog["match"]): UpstreamCatalog["match"] => {
   const known = new Map<string, Extract<RouteMatch, { readonly _tag: "Open" }>>()
   return (vendor, method, path) => {

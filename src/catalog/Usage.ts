@@ -11,7 +11,7 @@ const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
   return typeof found === "number" && Number.isSafeInteger(found) && found >= 0 ? found : NaN
 }
 
-/** A call with tools of the vendor reads its prompt several times, and may be asked for many choices. */
+/** A call with the vendor's tools reads its prompt several times, and may ask for many choices. */
 const readingsMax = 16
 const choicesMax = 128
 
@@ -167,7 +167,7 @@ const modalities = (audio: number, image: number) => ({
 })
 
 /**
- * The model that a response, or one event of a stream, names as its own; `undefined` when it names none.
+ * The model named by a response or one event of a stream; `undefined` if it names none.
  * docs/reference/wallet.md#the-model-that-responded
  */
 export const responderOf = (protocol: UsageProtocol, value: unknown): string | undefined => {

@@ -4,7 +4,7 @@ import type { ProviderEntry } from "../domain/Provider.ts"
 import { dialectRoute, TokenModel } from "./OpenRoutes.ts"
 import type { OpenRoute } from "./OpenRoutes.ts"
 
-/** Also the prefix of its variables and accounts, so every name has another one. */
+/** Also the prefix of its variables and accounts, so every name must be distinct. */
 const VendorName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){0,3}$/u, {
     expected: "lower-case letters and digits in words with hyphens between them"
@@ -22,7 +22,7 @@ const isPublicBase = (text: string): boolean => {
   )
 }
 
-/** A file may be somebody else's: only the operator's variables may name an address that is not public. */
+/** A file may come from a third party, so only the operator's variables may name a non-public address. */
 const PublicBase = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -50,21 +50,21 @@ const provider = {
   usage: Schema.optionalKey(Usage)
 }
 
-/** A provider that a catalog opens. */
+/** A provider added by a catalog. */
 export const CatalogProvider = Schema.Struct({
   ...provider,
-  /** From a file: only public addresses are connected to. */
+  /** True for a base from a file: only public addresses are allowed. */
   guarded: Schema.optionalKey(Schema.Boolean)
 })
 export type CatalogProvider = typeof CatalogProvider.Type
 
 /**
- * A vendor of language models as a file has it: everything that the gateway has to know to sell its models.
+ * A vendor of language models in a catalog file: everything that the gateway needs to sell its models.
  * docs/catalog.md#vendors, ADR 0296
  */
 export const Vendor = Schema.Struct({
   ...provider,
-  /** Those of its dialect that are open, with the vendor's own version segment. */
+  /** The open routes of its dialect, with the vendor's own version segment. */
   routes: Schema.Array(Schema.String).check(
     Schema.isMinLength(1, { message: "Expected at least one" })
   ),
@@ -78,7 +78,7 @@ export const providerOf = ({
   ...provider
 }: Vendor): ProviderEntry => provider
 
-/** A path that its dialect does not have opens nothing: it is a fault of its file. */
+/** A path outside its dialect opens nothing; it is a fault of the file. */
 export const routesOf = ({ dialect, name, routes }: Vendor): ReadonlyArray<OpenRoute> =>
   routes.flatMap((path) => {
     const route = dialectRoute(dialect, path)

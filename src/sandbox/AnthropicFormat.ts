@@ -18,7 +18,7 @@ const usageOf = ({ inputTokens }: Completion, outputTokens: number) => ({
   output_tokens: outputTokens
 })
 
-/** The content block; input or text is empty until the block is whole. */
+/** The content block; input or text is empty until the block is complete. */
 const blockOf = ({ choices: [choice], seed }: Completion, isWhole: boolean) =>
   choice.tool === undefined
     ? { type: "text", text: isWhole ? textOf(choice) : "" }

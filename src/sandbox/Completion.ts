@@ -10,14 +10,14 @@ import type { ToolCall } from "./ToolCalls.ts"
 
 /** One of the requested choices. */
 export interface Choice {
-  /** The text, a token each; empty with a tool call. */
+  /** The text as one string per token; empty with a tool call. */
   readonly tokens: ReadonlyArray<string>
   readonly tool: ToolCall | undefined
   /** Ended by the limit of tokens. */
   readonly isTruncated: boolean
 }
 
-/** What a language model says: a text, or the call of a tool. */
+/** The output of a language model: text or a tool call. */
 export type Answer = string | ToolCall
 
 /** The simulated output of a language model, equal for equal requests. */
@@ -50,7 +50,7 @@ const bytesPerToken = 4
 /** The maximum of OpenAI. */
 const choicesMax = 128
 
-/** Of each end of a body: hashing all of a large one would hold the event loop. */
+/** Bytes hashed at each end of a body: hashing all of a large one would block the event loop. */
 const hashedBytes = 4 * 1024 * 1024
 
 export const parseRequest = (
@@ -113,7 +113,7 @@ const requestedTokens = (body: unknown): number | undefined =>
       at(body, "generation_config", "max_output_tokens")
   )
 
-/** `answer` takes the place of the simulator's own text, structured output and tool calls. */
+/** `answer` replaces the simulator's own text, structured output and tool calls. */
 const choiceOf = (body: unknown, answer: Answer | undefined): Choice => {
   const limit = limitOf(body)
   const text = typeof answer === "string" ? answer : undefined
@@ -132,14 +132,14 @@ const choiceOf = (body: unknown, answer: Answer | undefined): Choice => {
 const textTokens = (body: unknown, answer: string | undefined): ReadonlyArray<string> => {
   if (answer !== undefined) return tokensIn(answer)
   const json = structuredOutputOf(body)
-  // A character that takes two units of UTF-16 stays whole
+  // Does not split a character of two UTF-16 units
   return json === undefined ? sentenceTokens : (json.match(/.{1,4}/gsu) ?? [])
 }
 
 /** A stream has no more deltas than these, so that a long text does not take long. */
 const deltasMax = 64
 
-/** The text of a choice in pieces, a token each unless there are many. */
+/** The text of a choice in pieces, one per token unless there are many. */
 export const textDeltas = ({ tokens }: Choice): ReadonlyArray<string> => {
   const each = Math.ceil(tokens.length / deltasMax)
   return Array.from({ length: Math.ceil(tokens.length / Math.max(1, each)) }, (_, index) =>

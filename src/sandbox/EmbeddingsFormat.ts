@@ -32,7 +32,7 @@ export const embeddingsBody = ({ body, completion }: ParsedRequest) => {
   }
 }
 
-/** Dimensions of Gemini's vectors where the request names none. */
+/** Default dimensions of Gemini's vectors. */
 const geminiDimensions = 3072
 
 /** The maximum of Gemini. */

@@ -6,11 +6,11 @@
 
 export interface Track {
   readonly samples: ReadonlyArray<Uint8Array>
-  /** Runs of samples of equal length: number, and ticks of each. */
+  /** Runs of samples of equal length: the number of samples, and the ticks of each. */
   readonly durations: ReadonlyArray<readonly [count: number, ticks: number]>
   /** The decoder: an `avc1` or `mp4a` box. */
   readonly sampleEntry: Uint8Array
-  /** Numbers of the key frames, from 1; empty: every sample is one. */
+  /** Numbers of the key frames, from 1; empty if every sample is a key frame. */
   readonly keySamples: ReadonlyArray<number>
   /** Pixels; absent for sound. */
   readonly size?: { readonly width: number; readonly height: number }

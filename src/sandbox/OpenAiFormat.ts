@@ -18,7 +18,7 @@ const idOf = ({ seed }: Completion): string => `chatcmpl-${seed.slice(0, 29)}`
 const finishOf = ({ isTruncated, tool }: Choice): string =>
   tool === undefined ? (isTruncated ? "length" : "stop") : "tool_calls"
 
-/** What a tool is called with: JSON, or the text of a custom tool. */
+/** The arguments of a tool call: JSON, or the text for a custom tool. */
 export const argumentText = ({ arguments: given }: ToolCall): string =>
   typeof given === "string" ? given : JSON.stringify(given)
 

@@ -7,11 +7,11 @@ type Part =
 const nothing: Part = { _tag: "Text", text: "" }
 const textPart = (text: string): Part => ({ _tag: "Text", text })
 
-/** Groups without content or around one part are dropped: so the work grows with the text that is made. */
+/** Drops groups that are empty or contain one part, so that the work is proportional to the generated text. */
 const sequenceOf = (parts: ReadonlyArray<Part>): Part =>
   parts.length > 1 ? { _tag: "Sequence", parts } : (parts[0] ?? nothing)
 
-/** The letters that an excluding class is tried with. */
+/** The letters tried for a negated class. */
 const letters = "aA1_- .@/:,;+*=#".split("")
 
 const isDigit = (letter: string) => letter >= "0" && letter <= "9"
@@ -20,7 +20,7 @@ const isBlank = (letter: string) => /\s/u.test(letter)
 
 const isLetter = (letter: string) => /[A-Za-z]/u.test(letter)
 
-/** Classes of Unicode by the beginning of their names; any other is one of letters. */
+/** Unicode classes by prefix of their names; any other counts as letters. */
 const properties: ReadonlyArray<readonly [name: RegExp, test: (letter: string) => boolean]> = [
   [/^\{N/u, isDigit],
   [/^\{Lu/u, (letter) => /[A-Z]/u.test(letter)],
@@ -28,7 +28,7 @@ const properties: ReadonlyArray<readonly [name: RegExp, test: (letter: string) =
   [/^\{Z/u, isBlank]
 ]
 
-/** The classes behind a backslash. */
+/** The classes written with a backslash. */
 const classes: Readonly<Record<string, (letter: string) => boolean>> = {
   d: isDigit,
   D: (letter) => !isDigit(letter),
@@ -40,7 +40,7 @@ const classes: Readonly<Record<string, (letter: string) => boolean>> = {
 
 const controls: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v" }
 
-/** The longest pattern, and half of the longest text that is made by one. */
+/** The longest pattern, and half of the longest text generated from one. */
 const lengthMax = 3000
 
 /** Reads a pattern once, from left to right. Look-arounds, anchors and back references match nothing. */
@@ -129,7 +129,7 @@ class PatternReader {
     return letter === "p" ? property : (it) => !property(it)
   }
 
-  /** The letter that an escape names. */
+  /** The letter of an escape. */
   #literal(letter: string): string {
     const code = /[xu]/u.test(letter)
       ? this.#match(/\{([0-9a-fA-F]{1,5})\}|([0-9a-fA-F]{4}|[0-9a-fA-F]{2})/uy)
@@ -139,7 +139,7 @@ class PatternReader {
       : String.fromCodePoint(Number.parseInt(code[1] ?? code[2] ?? "61", 16))
   }
 
-  /** A letter of the class behind an opening bracket. */
+  /** A letter of the class after an opening bracket. */
   #class(): string {
     const isExcluding = this.#skip("^")
     const tests: Array<(letter: string) => boolean> = []
@@ -179,8 +179,8 @@ class PatternReader {
 }
 
 /**
- * A text of at least `lengthMin` characters that matches a regular expression of the kind that schemas
- * have. The pattern is never run: one of a client could take for ever.
+ * A text of at least `lengthMin` characters that matches a regular expression as used in schemas. The pattern is
+ * never run, because a client's pattern could take forever.
  */
 export const patternExample = (pattern: string, lengthMin: number): string => {
   if (pattern.length > lengthMax) throw new RangeError("The pattern is too long")
@@ -193,7 +193,7 @@ export const patternExample = (pattern: string, lengthMin: number): string => {
 }
 
 interface Budget {
-  /** Characters that repetitions still have to add. */
+  /** Characters that repetitions must still add. */
   missing: number
   left: number
 }

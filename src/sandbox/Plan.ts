@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/Limits.ts"
 import { seedOfTask } from "./Seed.ts"
 
-/** What is rendered. Small JSON without media, because it is part of the handle. */
+/** The description of the result to render. Small JSON without media, because it is part of the handle. */
 export const Plan = Schema.Struct({
   kind: Schema.Literals(["images", "videos"]),
   prompt: Schema.String,
@@ -16,7 +16,7 @@ export const Plan = Schema.Struct({
 })
 export type Plan = typeof Plan.Type
 
-/** The fields of all bodies that change what is rendered. */
+/** The fields of all bodies that affect the result. */
 export const RenderedFields = Schema.Struct({
   prompt: Schema.optionalKey(Schema.NullOr(Schema.String)),
   size: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -36,9 +36,9 @@ interface Size {
 
 interface ModelPlan {
   readonly kind: Plan["kind"]
-  /** Without size and resolution in the body. */
+  /** Default if the body has no size or resolution. */
   readonly size: Size
-  /** Without `n` in the body. */
+  /** Default if the body has no `n`. */
   readonly count: number
   readonly framesPerSecond: number
   /** With a sound track, unless `audio` is false. */
@@ -84,7 +84,7 @@ const tiers: Readonly<Record<string, Size>> = {
   "1080P": { width: 1920, height: 1080 }
 }
 
-/** Bounds of what is rendered. */
+/** Limits of the result. */
 const sideMax = 4096
 const countMax = 10
 const secondsMax = 60

@@ -5,10 +5,10 @@ import type { Scene } from "./Scene.ts"
 import type { Font } from "./Unifont.ts"
 
 /**
- * A PNG of exactly the scene's size, with a palette and without a time stamp: equal scenes give equal
- * bytes on every runtime (`fast-png` compresses in plain JavaScript, a byte at a time, so two pixels share
- * one). Compressing takes about 10 ms for 1664×928. The event loop turns between them, and one picture is made at a time:
- * many at once would all be worked on in one turn, which answers nobody.
+ * A PNG of exactly the scene's size, with a palette and without a time stamp: equal scenes give equal bytes on every
+ * runtime (`fast-png` compresses in plain JavaScript, a byte at a time, so two pixels share one). Compressing takes
+ * about 10 ms for 1664×928. Yields between pictures and renders one at a time: many at once would all run in one turn
+ * of the event loop and block it.
  */
 export const renderPng = (scene: Scene, font: Font) => oneAtATime.withPermit(render(scene, font))
 
@@ -32,7 +32,7 @@ const render = Effect.fnUntraced(function* (scene: Scene, font: Font) {
   return png
 })
 
-/** Rows of indices into a palette of at most 16 colors; each begins with a byte of its own. */
+/** Rows of indices into a palette of at most 16 colors, two per byte; each row begins with its own byte. */
 const twoInAByte = (pixels: Uint8Array, width: number): Uint8Array => {
   const rows = pixels.length / width
   const bytesPerRow = Math.ceil(width / 2)

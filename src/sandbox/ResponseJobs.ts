@@ -24,7 +24,7 @@ const ResponseJob = Schema.Struct({
   submittedAtMillis: Schema.Finite,
   delayMillis: Schema.Finite,
   ending: Ending,
-  /** As the vendor's id: equal requests have equal ones. */
+  /** Like the vendor's id; equal requests have equal ids. */
   id: Schema.String,
   completion: Schema.Struct({
     seed: Schema.String,
@@ -33,7 +33,7 @@ const ResponseJob = Schema.Struct({
     inputTokens: Schema.Int,
     outputTokens: Schema.Int
   }),
-  /** Members of the response that the request decides. */
+  /** Members of the response that depend on the request. */
   more: Schema.Record(Schema.String, Schema.Json)
 })
 export type ResponseJob = typeof ResponseJob.Type
@@ -43,7 +43,7 @@ export const responseJobIn = Schema.decodeUnknownOption(ResponseJob)
 const decodeBody = Schema.decodeUnknownOption(ResponseBody)
 const decodeTool = Schema.decodeUnknownOption(Choice.fields.tool)
 
-/** A request with the text that its directives are in. `None`: it cannot be read. */
+/** A request with the text that contains its directives. `None` if it cannot be read. */
 export const readResponseRequest = Effect.fnUntraced(function* ({ body, media }: SubmitRequest) {
   const known = decodeBody(body)
   const [medium] = media
@@ -109,10 +109,10 @@ export const resultOf = (job: ResponseJob): VendorResult => {
   }
 }
 
-/** The first events come at once: that it was created and is in progress. */
+/** The first events (created, in progress) come at once. */
 const begunEvents = 2
 
-/** The numbered events after the one of this number. */
+/** The numbered events after this number. */
 export const eventsOf = (
   job: ResponseJob,
   remainingMillis: number,

@@ -41,7 +41,7 @@ const responseOf = (
   usage: status === "in_progress" ? null : usageOf(completion)
 })
 
-/** A completion, and members of its response that are not the usual ones. */
+/** A completion, and unusual members of its response. */
 interface SimulatedResponse extends Completion {
   readonly more?: object
 }

@@ -30,7 +30,7 @@ const formats: ReadonlyMap<unknown, string> = new Map([
 const found = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<unknown> =>
   schemas.map((schema) => at(schema, name)).filter((value) => value !== undefined)
 
-/** Gemini writes numbers as texts. Anything else, and a longer text, is no limit. */
+/** A numeric limit; Gemini writes numbers as strings. Any other value, including longer strings, is not a limit. */
 export const numberOf = (value: unknown): number =>
   typeof value === "number" || (typeof value === "string" && value.length <= 32)
     ? Number(value)
@@ -39,10 +39,10 @@ export const numberOf = (value: unknown): number =>
 const numbers = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<number> =>
   found(schemas, name).map(numberOf).filter(Number.isFinite)
 
-/** Longer texts are not made. */
+/** Longest text that is generated. */
 const lengthMax = 50_000
 
-/** A text of the format, else of the pattern, else of the length that schemas ask for. */
+/** A text that has the format, else the pattern, else the length that the schemas ask for. */
 export const stringExample = (schemas: ReadonlyArray<unknown>): string => {
   const format = found(schemas, "format").find((name) => formats.has(name))
   if (format !== undefined) return formats.get(format) ?? word
@@ -54,7 +54,7 @@ export const stringExample = (schemas: ReadonlyArray<unknown>): string => {
   return word.slice(0, Math.max(least, most)).padEnd(least, `-${word}`)
 }
 
-/** The number 1 or, where it does not fit, one near the limits; `undefined` when they leave none. */
+/** The number 1 or, if it does not fit, one near the limits; `undefined` if no number fits. */
 export const numberExample = (
   schemas: ReadonlyArray<unknown>,
   isInteger: boolean

@@ -11,9 +11,9 @@ export interface Scene {
   /** Label of the model, shown in the last line. */
   readonly model: string
   readonly seed: number
-  /** Which of the task's results it is, from 0. */
+  /** Index of the result in the task, from 0. */
   readonly index: number
-  /** How many results the task has. */
+  /** Number of results of the task. */
   readonly count: number
 }
 
@@ -120,8 +120,8 @@ const caption = (scene: Scene): string =>
   `${scene.index + 1}/${scene.count} simulated`
 
 /**
- * Draws the prompt as large as it fits, a background and a figure made from seed and prompt, and a last
- * line with model, size, seed and number. Text that does not fit at the smallest size is clipped.
+ * Draws the prompt as large as it fits, a background and a figure derived from seed and prompt, and a last line with
+ * model, size, seed and number. Text that does not fit at the smallest size is clipped.
  */
 export const paint = (scene: Scene, fullFont: Font): Canvas.Canvas => {
   const font = memoized(fullFont)

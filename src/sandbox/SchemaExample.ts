@@ -8,19 +8,20 @@ export class UnsatisfiableSchema extends Error {
   override readonly message = "No value fits the schema"
 }
 
-/** Bounds the work, and with it the value: a text costs its length, and each schema of a value … */
+/** Bounds the work, and thereby the value: a text costs its length, and each schema of a value … */
 const workMax = 100_000
-/** … as much as takes some 10 microseconds. */
+/** … costs this much, which takes about 10 microseconds. */
 const schemaWork = 25
 
 const decodePointer = Schema.decodeOption(Schema.StringFromUriComponent)
 
 /**
- * A value that fits a JSON schema, always the same: required members, else all that are declared, and
- * one element where none is asked for. docs/reference/vendors.md#structured-output
+ * A value that fits a JSON schema, always the same for a schema: the required members, or all declared ones if none
+ * is required, and one element in an array without a minimum. docs/reference/vendors.md#structured-output
  *
- * No library, because the schema is a client's: json-schema-faker is random and does not end at some recursive
- * references, openapi-sampler regards few patterns, and neither bounds its work nor says when no value fits.
+ * No library, because the schema comes from a client: json-schema-faker is random and does not terminate for some
+ * recursive references, openapi-sampler supports few patterns, and neither bounds its work or reports that no value
+ * fits.
  */
 export const exampleOf = (schema: unknown): unknown => {
   const value = new Example(schema).of([schema], new Set(["#"]))
@@ -28,12 +29,12 @@ export const exampleOf = (schema: unknown): unknown => {
   return value
 }
 
-/** What a value has to fit at one place. */
+/** The constraints of a value at one place. */
 interface Place {
   readonly schemas: ReadonlyArray<unknown>
-  /** The alternatives that are still to be chosen from. */
+  /** The alternatives that have not been chosen from yet. */
   readonly choices: ReadonlyArray<ReadonlyArray<unknown>>
-  /** Followed on the way here; none is followed twice, so that recursion ends. */
+  /** References followed on the way here; none is followed twice, so that recursion ends. */
   readonly refs: ReadonlySet<string>
 }
 
@@ -45,7 +46,7 @@ class Example {
     this.#root = root
   }
 
-  /** A value that fits all schemas; `undefined` when none does. */
+  /** A value that fits all schemas; `undefined` if none does. */
   of(schemas: ReadonlyArray<unknown>, refs: ReadonlySet<string>): unknown {
     const place = this.#place(schemas, refs)
     return place && this.#chosen(place)
@@ -61,7 +62,7 @@ class Example {
     const schemas = [...given]
     const choices: Array<ReadonlyArray<unknown>> = []
     const refs = new Set(above)
-    // Grows while it is read
+    // The list grows during the loop
     for (const schema of schemas) {
       this.#spend(schemaWork + refs.size + sizeOf(schema))
       if (schema === false) return undefined
@@ -114,7 +115,7 @@ class Example {
     return undefined
   }
 
-  /** The first value that is in all lists and of the type. */
+  /** The first value that is in all lists and has the type. */
   #listed(
     [first = [], ...others]: ReadonlyArray<ReadonlyArray<unknown>>,
     types: ReadonlyArray<string> | undefined
@@ -133,7 +134,7 @@ class Example {
     return sets.every((set) => set.has(key))
   }
 
-  /** The text of a value, which is paid for by its length. */
+  /** The text of a value; costs its length. */
   #key(value: unknown): string {
     const text = JSON.stringify(value)
     this.#spend(1 + text.length)
@@ -215,7 +216,7 @@ class Example {
 const lengthOf = (value: unknown): number =>
   typeof value === "string" || Array.isArray(value) ? value.length : 0
 
-/** What is read of a schema at every value that it describes: its keywords and the longest of them. */
+/** The cost of reading a schema for a value: its keywords, and the longest of them. */
 const sizeOf = (schema: unknown): number =>
   Object.keys(Object(schema)).length +
   lengthOf(at(schema, "$ref")) +

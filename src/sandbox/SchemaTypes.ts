@@ -8,7 +8,7 @@ export const textsOf = (value: unknown): ReadonlyArray<string> =>
 
 const typeNames = new Set(["null", "boolean", "integer", "number", "string", "array", "object"])
 
-/** The types that all schemas allow, `null` last; `undefined` when none names one. */
+/** The types that all schemas allow, `null` last; `undefined` if no schema names a type. */
 export const typesOf = (schemas: ReadonlyArray<unknown>): ReadonlyArray<string> | undefined => {
   let types: ReadonlyArray<string> | undefined
   for (const schema of schemas) {
@@ -16,7 +16,7 @@ export const typesOf = (schemas: ReadonlyArray<unknown>): ReadonlyArray<string> 
     if (named.length === 0) continue
     const names = new Set(textsOf(named).map((name) => name.toLowerCase()))
     const own = [...names].filter((name) => typeNames.has(name))
-    // As OpenAPI 3.0 and Gemini write it
+    // The form of OpenAPI 3.0 and Gemini
     if (at(schema, "nullable") === true) own.push("null")
     types = types === undefined ? own : own.flatMap((type) => both(type, types ?? []))
   }
@@ -52,7 +52,7 @@ const typical: ReadonlyArray<readonly [type: string, keyword: RegExp]> = [
   ["number", /^(?:minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf)$/u]
 ]
 
-/** The type that the keywords of schemas without one are about. */
+/** The type implied by the keywords of schemas without a type. */
 export const likelyType = (schemas: ReadonlyArray<unknown>): string => {
   const keywords = schemas.flatMap((schema) => Object.keys(Object(schema)))
   const found = typical.find(([, pattern]) => keywords.some((it) => pattern.test(it)))

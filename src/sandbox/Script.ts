@@ -1,8 +1,8 @@
 import { Option, Schema } from "effect"
 
-/** The behaviour that directives in a prompt ask for; an empty script is an ordinary job. */
+/** The behavior requested by directives in a prompt; an empty script is an ordinary job. */
 export interface Script {
-  /** Submits that are refused with 429 before one is accepted; then the same with 503. */
+  /** Number of submits refused with 429 before one is accepted; below, the same with 503. */
   readonly throttledSubmits?: number
   readonly failedSubmits?: number
   /** Every submit is refused. */
@@ -22,9 +22,9 @@ export const Ending = Schema.Literals(["done", "fail", "timeout", "lost", "hang"
 export type Ending = typeof Ending.Type
 
 export interface Directive {
-  /** How it is written in a prompt. */
+  /** Example of its use in a prompt. */
   readonly example: string
-  /** Reads the text after `=`, or the empty text. */
+  /** Reads the text after `=`, or an empty text. */
   readonly read: (value: string) => Option.Option<Script>
 }
 
@@ -58,17 +58,17 @@ const crash = (value: string): Option.Option<Script> =>
 
 /** Several directives may stand anywhere in one prompt. docs/reference/vendors.md#sandbox */
 export const directives: Readonly<Record<string, Directive>> = {
-  /** The job takes exactly so long (ms, s, m or h; at most 24h). */
+  /** The job takes exactly this long (ms, s, m or h; at most 24h). */
   slow: {
     example: "[[sim:slow=30s]]",
     read: delay
   },
-  /** That many submits are refused with 429 and a wait of one second, then one is accepted. */
+  /** This many submits are refused with 429 and a wait of one second; then one is accepted. */
   "429": {
     example: "[[sim:429=2]]",
     read: count((throttledSubmits) => ({ throttledSubmits }))
   },
-  /** That many submits fail with 503 before anything is bought, then one is accepted. */
+  /** This many submits fail with 503 before anything is bought; then one is accepted. */
   "503": {
     example: "[[sim:503=2]]",
     read: count((failedSubmits) => ({ failedSubmits }))
@@ -88,7 +88,7 @@ export const directives: Readonly<Record<string, Directive>> = {
     example: "[[sim:operator]]",
     read: always({ refusal: "operator" })
   },
-  /** The job is bought, and the connection breaks before the answer (task error 3004). */
+  /** The job is bought, and the connection breaks before the response (task error 3004). */
   "lost-submit": {
     example: "[[sim:lost-submit]]",
     read: always({ isSubmitLost: true })
@@ -98,27 +98,27 @@ export const directives: Readonly<Record<string, Directive>> = {
     example: "[[sim:crash=after-submit]]",
     read: crash
   },
-  /** Only that many of the items asked for are made. */
+  /** Only this many of the requested items are generated. */
   partial: {
     example: "[[sim:partial=1]]",
     read: count((itemsMax) => ({ itemsMax }))
   },
-  /** The job runs for ever. */
+  /** The job runs forever. */
   hang: {
     example: "[[sim:hang]]",
     read: always({ ending: "hang" })
   },
-  /** The job fails at the end of its time (task error 3005). */
+  /** The job fails at its end (task error 3005). */
   fail: {
     example: "[[sim:fail]]",
     read: always({ ending: "fail" })
   },
-  /** The vendor gives the job up at the end of its time (task error 3003). */
+  /** The vendor gives up the job at its end (task error 3003). */
   timeout: {
     example: "[[sim:timeout]]",
     read: always({ ending: "timeout" })
   },
-  /** The vendor no longer knows the job at the end of its time (task error 3004). */
+  /** At its end the vendor no longer knows the job (task error 3004). */
   lost: {
     example: "[[sim:lost]]",
     read: always({ ending: "lost" })
@@ -146,8 +146,8 @@ export const parse = (prompt: string): Parsed => {
     const directive = Object.hasOwn(directives, name) ? directives[name] : undefined
     const read = directive?.read(value) ?? Option.none()
     if (Option.isSome(read)) Object.assign(script, read.value)
-    else if (directive === undefined) faults.push(`${whole} is no directive of the simulator`)
-    else faults.push(`${whole} is written like ${directive.example}`)
+    else if (directive === undefined) faults.push(`${whole} is not a directive of the simulator`)
+    else faults.push(`${whole} must have the form ${directive.example}`)
   }
   return {
     text: prompt.replaceAll(directivePattern, "").trim(),

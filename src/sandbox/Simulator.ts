@@ -29,7 +29,7 @@ export interface SimulatorOptions {
 
 export interface Simulator {
   readonly account: VendorAccount
-  /** Submits of a task that bought a job since the process started. */
+  /** Number of submits of a task that have bought a job since the process started. */
   readonly paidSubmits: (taskId: string) => Effect.Effect<number>
 }
 
@@ -89,14 +89,14 @@ const failures = {
     vendorCode: "Arrearage",
     message: "The account is not paid (simulated)"
   },
-  broken: { class: "AMBIGUOUS", message: "The connection broke before the answer (simulated)" },
+  broken: { class: "AMBIGUOUS", message: "The connection broke before the response (simulated)" },
   fail: {
     class: "FAILED",
     httpStatus: 500,
     vendorCode: "InternalError",
     message: "The job failed upstream (simulated)"
   },
-  empty: { class: "FAILED", message: "Nothing was made (simulated)" },
+  empty: { class: "FAILED", message: "No result was generated (simulated)" },
   timeout: {
     class: "TIMEOUT",
     httpStatus: 504,
@@ -132,7 +132,7 @@ const decodeJob = Schema.decodeUnknownEffect(Job)
 const jobOf = (handle: Handle) =>
   decodeJob(handle).pipe(
     Effect.mapError(
-      () => new VendorError({ class: "LOST", message: "The handle was not made by this simulator" })
+      () => new VendorError({ class: "LOST", message: "This simulator did not create the handle" })
     )
   )
 
@@ -153,7 +153,7 @@ const remainingMillis = (job: Pick<Job, "delayMillis" | "submittedAtMillis">) =>
 const pollAfter = (remaining: number): Duration.Duration =>
   Duration.millis(remaining > 0 ? Math.min(pollMillis, remaining) : pollMillis)
 
-/** Reads the media one after the other, as an upstream would; one that cannot be read fails the submit. */
+/** Reads the media one after the other, as an upstream would; an unreadable one fails the submit. */
 const readMedia = ({ media, taskId }: SubmitRequest) =>
   Effect.forEach(
     media,

@@ -1,14 +1,14 @@
 import { at } from "../domain/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 
-/** What a request for JSON without a schema gets. */
+/** The schema used for a request for JSON without a schema. */
 const anyObject = {
   type: "object",
   properties: { answer: { type: "string" } },
   required: ["answer"]
 }
 
-/** The schema that an OpenAI or Anthropic request has its answer fit. */
+/** The schema that an OpenAI or Anthropic request sets for its response. */
 const formatSchema = (format: unknown): unknown => {
   switch (at(format, "type")) {
     case "json_object":
@@ -24,10 +24,10 @@ const formatOf = (body: unknown): unknown =>
   at(body, "response_format") ??
   at(body, "text", "format") ??
   at(body, "output_config", "format") ??
-  // Older name of Anthropic's
+  // Anthropic's older name
   at(body, "output_format")
 
-/** The JSON that a request asks for in place of a text; `undefined` when it asks for none. */
+/** The JSON that a request asks for instead of text; `undefined` if it asks for none. */
 export const structuredOutputOf = (body: unknown): string | undefined => {
   const schema = formatSchema(formatOf(body))
   if (schema !== undefined) return JSON.stringify(exampleOf(schema))
@@ -42,6 +42,6 @@ export const structuredOutputOf = (body: unknown): string | undefined => {
     const gemini = own ?? (mime === "application/json" ? anyObject : undefined)
     return gemini === undefined ? undefined : JSON.stringify(exampleOf(gemini))
   }
-  // A member of an enumeration, as it is
+  // A value of an enumeration, unquoted
   return own === undefined ? undefined : String(exampleOf(own))
 }

@@ -6,12 +6,12 @@ import { listOf, textsOf } from "./SchemaTypes.ts"
 export interface ToolCall {
   readonly name: string
   readonly arguments: object | string
-  /** Of a tool of OpenAI's Responses that was offered in one. */
+  /** The namespace in which an OpenAI Responses tool was offered. */
   readonly namespace?: string
 }
 
 interface OfferedTool extends Pick<ToolCall, "name" | "namespace"> {
-  /** Arguments that suit it. */
+  /** Returns arguments that fit the tool. */
   readonly example: () => object | string
 }
 
@@ -34,7 +34,7 @@ const offeredBy = (tool: unknown): ReadonlyArray<OfferedTool> => {
   }
   const custom = at(tool, "custom") ?? tool
   if (at(tool, "type") === "custom" && schemaOf(tool) === undefined) {
-    // No text is made up for a grammar
+    // No example can be generated for a grammar
     const isFree = at(custom, "format", "type") !== "grammar"
     return isFree ? named(custom, () => "simulated") : []
   }
@@ -60,10 +60,10 @@ const named = (tool: unknown, example: OfferedTool["example"]): ReadonlyArray<Of
 const schemaOf = (tool: unknown): unknown =>
   at(tool, "parameters") ?? at(tool, "input_schema") ?? at(tool, "parametersJsonSchema")
 
-/** What a request says about the use of its tools. */
+/** The request's setting for the use of its tools. */
 interface ToolChoice {
   readonly isForbidden: boolean
-  /** A call is forced: of one of these tools, or of any when none is named. */
+  /** Forces a call of one of these tools, or of any tool if the list is empty. */
   readonly forced: ReadonlyArray<unknown> | undefined
 }
 
@@ -121,7 +121,7 @@ const geminiChoiceOf = (body: unknown): ToolChoice => {
 const turnsOf = (body: unknown): ReadonlyArray<unknown> =>
   listOf(at(body, "messages") ?? at(body, "contents") ?? at(body, "input"))
 
-/** The texts of what the user said last. */
+/** The texts of the user's last message. */
 const lastPromptOf = (body: unknown): string => {
   const input = at(body, "input")
   if (typeof input === "string") return input
@@ -134,7 +134,7 @@ const lastPromptOf = (body: unknown): string => {
 /** `[[sim:tool=name]]` calls a tool of that name. */
 const directive = /\[\[sim:tool=([\w.:-]{1,128})\]\]/u
 
-/** The conversation ends with the result of a tool. */
+/** Whether the conversation ends with the result of a tool. */
 const endsWithResult = (body: unknown): boolean => {
   const last = turnsOf(body).at(-1)
   return (
@@ -145,7 +145,7 @@ const endsWithResult = (body: unknown): boolean => {
   )
 }
 
-/** The tool that the request forces, or that the prompt names: a tool that is merely offered is not called. */
+/** The tool that the request forces or the prompt names; a tool that is merely offered is not called. */
 const chosenTool = (body: unknown): OfferedTool | undefined => {
   const { forced, isForbidden } = choiceOf(body)
   if (isForbidden) return undefined
@@ -158,8 +158,8 @@ const chosenTool = (body: unknown): OfferedTool | undefined => {
 }
 
 /**
- * The call that a request gets instead of text. None after a tool's result, so that the loop of an agent
- * ends. docs/reference/vendors.md#sandbox
+ * The tool call that a request gets instead of text. None after a tool's result, so that an agent's loop ends.
+ * docs/reference/vendors.md#sandbox
  */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {
   if (endsWithResult(body)) return undefined

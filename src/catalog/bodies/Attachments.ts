@@ -56,7 +56,7 @@ const Given = Schema.Struct({
 })
 const decodeGiven = Schema.decodeUnknownResult(Given, bodyParseOptions)
 
-/** What a client attaches to a task, beside the body of the model. */
+/** Data that a client attaches to a task in addition to the model's body. */
 export interface Attachments {
   readonly metadata: Metadata | null
   readonly webhook: TaskWebhook | null
@@ -64,7 +64,7 @@ export interface Attachments {
 
 const nothing: Attachments = { metadata: null, webhook: null }
 
-/** The body of a create in two: what the model gets, and what the client attaches. */
+/** Splits the body of a create into the model's body and the client's attachments. */
 export const splitAttachments = (
   input: unknown
 ): Attachments & { readonly input: unknown; readonly faults: ReadonlyArray<FieldFault> } => {

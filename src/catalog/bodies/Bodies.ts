@@ -10,10 +10,7 @@ import { TextToImagePreview } from "./TextToImagePreview.ts"
 import { TextToVideoSpark } from "./TextToVideoSpark.ts"
 import { VideoEditPlus } from "./VideoEditPlus.ts"
 
-/**
- * Each label names a body; models that take the same body share the label.
- * docs/reference/models.md#labels
- */
+/** Each label names a body; models with the same body share the label. docs/reference/models.md#labels */
 export const Label = Schema.Literals([
   "text-to-video-spark",
   "keyframe-to-video-plus",
@@ -56,7 +53,7 @@ const makeJsonSchema = (label: Label): JsonSchema.JsonSchema => {
 
 const jsonSchemas = new Map(Label.literals.map((label) => [label, makeJsonSchema(label)]))
 
-/** JSON Schema (draft 2020-12) of a body, for OpenAPI and `GET /manage/v1/models`. Not to be changed. */
+/** JSON Schema (draft 2020-12) of a body, for OpenAPI and `GET /manage/v1/models`. Do not mutate it. */
 export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => jsonSchemas.get(label) ?? {}
 
 const Shape = Schema.Struct({

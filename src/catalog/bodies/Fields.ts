@@ -24,7 +24,7 @@ const codePoints = (text: string): number => {
 const lengthText = (text: string): string =>
   text.length > countedUnitsMax ? `at least ${Math.ceil(text.length / 2)}` : `${codePoints(text)}`
 
-/** A code point has at most two UTF-16 units, so most texts are judged without counting. */
+/** A code point has at most two UTF-16 units, so most texts need no counting. */
 const exceeds = (text: string, maximum: number): boolean =>
   text.length > 2 * maximum || (text.length > maximum && codePoints(text) > maximum)
 
@@ -119,7 +119,7 @@ export const Duration = Schema.Literals([videoShortSeconds, videoLongSeconds]).a
   description: `Seconds; absent means ${videoShortSeconds}`
 })
 
-/** Of models that make videos of one length. */
+/** For models that generate videos of one length. */
 export const ShortDuration = Schema.Literal(videoShortSeconds).annotate({
   description: `Seconds; only ${videoShortSeconds}`
 })

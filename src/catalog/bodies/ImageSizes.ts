@@ -11,7 +11,7 @@ export interface Pixels {
   readonly height: number
 }
 
-/** A size that a model makes, and the fields of its body that ask for it. */
+/** A size that a model supports, and the body fields that request it. */
 export interface ImageSize extends Pixels {
   readonly fields: Readonly<Record<string, string>>
   /** `1536x1024`, or the preset: `3:2 1K`. */
@@ -25,7 +25,7 @@ const sizeOf = ({ height, width }: Pixels): ImageSize => ({
   name: `${width}x${height}`
 })
 
-/** `1024x1024`, or `1024*1024` as the bodies of models have it. */
+/** `1024x1024`, or `1024*1024` as in the bodies of models. */
 export const pixelsOf = (text: string): Pixels | undefined => {
   const [, width, height] = /^([1-9]\d{0,8})[x*]([1-9]\d{0,8})$/iu.exec(text) ?? []
   return width === undefined || height === undefined
@@ -48,7 +48,7 @@ const presets: ReadonlyArray<ImageSize> = aspectRatios.flatMap((ratio) =>
   })
 )
 
-/** Of models that make any size within bounds; some vendors make only these three. */
+/** For models that support any size within bounds; some vendors support only these three. */
 const usual: ReadonlyArray<Pixels> = [
   { width: 1024, height: 1024 },
   { width: 1536, height: 1024 },
@@ -57,7 +57,7 @@ const usual: ReadonlyArray<Pixels> = [
 
 const ratios = [1 / 4, 1 / 3, 1 / 2, 9 / 16, 2 / 3, 3 / 4, 1, 4 / 3, 3 / 2, 16 / 9, 2, 3, 4]
 
-/** Whole pixels; vendors that take only multiples take those of 16. */
+/** Sides are multiples of 1, or of 16 for vendors that require it. */
 const grids = [1, 16]
 
 const around = (side: number, grid: number): ReadonlyArray<number> => [
@@ -91,7 +91,7 @@ const within =
       .map(sizeOf)
   }
 
-/** The sizes among which one is chosen for the wanted one, by label. */
+/** The candidate sizes for a requested size, by label. */
 const choices: Partial<Record<Label, (wanted: Pixels) => ReadonlyArray<ImageSize>>> = {
   "text-to-image-max": () =>
     textToImageMaxSizes.flatMap((size) => {
@@ -111,7 +111,7 @@ const defaultOf = (label: Label, field: string): unknown => {
   return Object(property?.[1])["default"]
 }
 
-/** What the model makes when it is asked for nothing, as far as its body says so. */
+/** The model's default size, if its body defines one. */
 export const defaultSize = (label: Label): Pixels | undefined => {
   const size = defaultOf(label, "size")
   if (typeof size === "string") return pixelsOf(size)
@@ -121,7 +121,7 @@ export const defaultSize = (label: Label): Pixels | undefined => {
 
 const distance = (a: number, b: number): number => Math.abs(Math.log(a / b))
 
-/** The nearest size by aspect ratio, then by area, of those that the model takes. docs/reference/shapes.md#sizes */
+/** The nearest supported size, by aspect ratio, then by area. docs/reference/shapes.md#sizes */
 export const nearestSize = (
   label: Label,
   wanted: Pixels,

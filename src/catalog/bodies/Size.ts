@@ -52,7 +52,7 @@ const sideFault = (width: number, height: number, rules: SizeRules): string | un
     : `Expected a width and a height of ${sideMin} to ${sideMax} pixels each, got ${width}*${height}`
 }
 
-/** What is wrong with a size. */
+/** The faults of a size. */
 export const sizeFaults = (
   { height, width }: { readonly width: number; readonly height: number },
   rules: SizeRules

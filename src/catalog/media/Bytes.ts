@@ -27,6 +27,6 @@ export const truncated = "The file is cut off before its end"
 /** The end of a RIFF file by its header, with the padding of an odd size; `undefined`: the file is cut off. */
 export const endOfRiff = (bytes: Uint8Array): number | undefined => {
   const end = 8 + u32le(bytes, 4)
-  // Some writers count padding that they leave out
+  // Some writers count padding that they omit
   return end > bytes.length + 1 ? undefined : Math.min(end + (end % 2), bytes.length)
 }

@@ -62,7 +62,7 @@ export const mimesOf = {
   MP4: ["video/mp4"]
 } as const satisfies Record<ImageFormat | AudioFormat | VideoFormat, ReadonlyArray<string>>
 
-/** The same, and of formats that only results have. */
+/** The same, including formats that occur only in results. */
 const allMimes = new Map<string, ReadonlyArray<string>>(
   Object.entries({
     ...mimesOf,
@@ -86,7 +86,7 @@ const extensions: ReadonlyMap<string, string> = new Map([
   ...Array.from(allMimes).flatMap(([format, mimes]) =>
     mimes.map((mime) => [mime, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
   ),
-  // Not known by its first bytes
+  // Not detected from its first bytes
   ["video/webm", "webm"]
 ])
 
@@ -95,14 +95,14 @@ const mimesByExtension: ReadonlyMap<string, string> = new Map([
   ...Array.from(extensions, ([mime, extension]) => [extension, mime] as const).toReversed()
 ])
 
-/** The media type of a file, by the end of its name. */
+/** The media type of a file, by its extension. */
 export const mimeOfExtension = (extension: string): string | undefined =>
   mimesByExtension.get(extension.toLowerCase())
 
-/** The end of a file's name, by its media type. */
+/** The extension of a file, by its media type. */
 export const extensionOf = (mime: string): string => extensions.get(mime) ?? "bin"
 
-/** What the headers of a file say, compared with its bytes. */
+/** The headers of a file, checked against its bytes. */
 interface Header {
   /** Where the file's own content ends; phones and editors append other data. */
   readonly end: number
@@ -110,7 +110,7 @@ interface Header {
 
 export interface AudioHeader extends Header {
   readonly format: AudioFormat
-  /** Without the silence that an encoder says that it added. */
+  /** Without the silence that the encoder reports to have added. */
   readonly seconds: number
 }
 

@@ -117,7 +117,7 @@ const readEncoded = Effect.fnUntraced(function* (text: Characters, rules: MediaR
     return yield* fault(
       match === null
         ? `Expected a public URL, a data URI or valid Base64, got ${describeValue(text.slice(0, headCharacters))}`
-        : "The data URI does not hold valid Base64"
+        : "The data URI does not contain valid Base64"
     )
   }
   const info = yield* inspectMedia(decoded, rules)
@@ -125,7 +125,7 @@ const readEncoded = Effect.fnUntraced(function* (text: Characters, rules: MediaR
   return mismatch === undefined ? info : yield* mismatch
 })
 
-/** What stands in a media field of a body, with the rules of the field. */
+/** The value of a media field of a body, with the rules of the field. */
 interface MediaValue {
   readonly pointer: string
   readonly value: Inline
@@ -151,7 +151,7 @@ const valuesOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArr
 const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
   typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : []
 
-/** All that stands in the media fields of a body, in its order. */
+/** All values in the media fields of a body, in order. */
 const mediaValuesIn = (label: Label, input: unknown): ReadonlyArray<MediaValue> => {
   const fields = new Map(Object.entries(mediaFields[label]))
   return entriesOf(input).flatMap(([field, value]) => {
@@ -160,7 +160,7 @@ const mediaValuesIn = (label: Label, input: unknown): ReadonlyArray<MediaValue> 
   })
 }
 
-/** All texts in the media fields of a stored body, in its order. */
+/** All texts in the media fields of a stored body, in order. */
 export const mediaIn = (label: Label, input: unknown): ReadonlyArray<MediaText> =>
   mediaValuesIn(label, input).flatMap(({ value, ...rest }) =>
     typeof value === "string" ? [{ ...rest, text: value }] : []
@@ -215,7 +215,7 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
   const body = replace(label, input, (pointer, value) => {
     const index = indexOf.get(pointer)
     if (index !== undefined) return placeholderOf(index)
-    // Its fault is known: it has no second one for being no string
+    // Its fault is already known, so it gets no second one for not being a string
     return typeof value !== "string" && refused.has(pointer) ? placeholderOf(0) : value
   })
   const urls = mediaIn(label, input)

@@ -27,7 +27,7 @@ const readCoding = (
   const isConsistent = block === channels * sampleBytes && bytesPerSecond === rate * block
   return isConsistent && bytesPerSecond > 0
     ? Result.succeed({ bytesPerSecond })
-    : Result.fail("The numbers in the WAV header contradict each other")
+    : Result.fail("The numbers in the WAV header are inconsistent")
 }
 
 /** Reads a WAV chunk by chunk to its end; the duration is counted from the bytes. */

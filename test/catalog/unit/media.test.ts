@@ -76,7 +76,7 @@ describe("acceptBody", () => {
       )
       assert.strictEqual(
         yield* of("data:image/png;base64,@@@@"),
-        "The data URI does not hold valid Base64"
+        "The data URI does not contain valid Base64"
       )
       assert.strictEqual(
         yield* of(base64(png({ width: 100, height: 5001 }))),

@@ -36,9 +36,9 @@ describe("Script", () => {
 
   it("an unknown directive and a wrong value are reported", () => {
     assert.deepStrictEqual(parse("[[sim:slwo=1s]] [[sim:slow=soon]] [[sim:hang=1]]").faults, [
-      "[[sim:slwo=1s]] is no directive of the simulator",
-      "[[sim:slow=soon]] is written like [[sim:slow=30s]]",
-      "[[sim:hang=1]] is written like [[sim:hang]]"
+      "[[sim:slwo=1s]] is not a directive of the simulator",
+      "[[sim:slow=soon]] must have the form [[sim:slow=30s]]",
+      "[[sim:hang=1]] must have the form [[sim:hang]]"
     ])
     assert.lengthOf(parse("[[sim:constructor]]").faults, 1)
     assert.lengthOf(parse("[[sim:slow=25h]] [[sim:429=1001]]").faults, 2)
