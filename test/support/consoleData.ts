@@ -370,8 +370,22 @@ const daily = [
   "8.10"
 ]
 
+const modelsOfDay = ["text-to-image-max", "image-edit-pro", "gpt-5-mini"]
+
 const usageByDay = daily.map((amount, n) =>
   usageOf({ day: `2026-11-${String(n + 13).padStart(2, "0")}`, amount })
+)
+
+/** A third of each day for each model; the second has errors. */
+const usageByDayAndModel = usageByDay.flatMap((row, n) =>
+  modelsOfDay.map((model, place) => ({
+    ...row,
+    model,
+    amount: (Number(row.amount) / (place + 2)).toFixed(2),
+    errors: place === 1 && n % 3 === 0 ? 2 : 0,
+    p50_ms: 2000 * (3 - place) + 300 * (n % 4),
+    p95_ms: 4200 * (3 - place) + 500 * (n % 4)
+  }))
 )
 
 const usageByModel = [
@@ -385,6 +399,11 @@ const usageByModel = [
     amount: "70.85"
   })
 ]
+
+const usageIn = (groups: string | null) => {
+  if (groups === null || groups === "day") return usageByDay
+  return groups.startsWith("day,") ? usageByDayAndModel : usageByModel
+}
 
 const endpoint: Schemas["WebhookEndpoint"] = {
   id: endpointId,
@@ -550,9 +569,7 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
     "/calls": page(calls),
     [`/calls/${calls[0]?.id}`]: calls[0],
     "/api-keys": page(keys),
-    "/usage": page(
-      query.get("group_by") === "day" || query.get("group_by") === null ? usageByDay : usageByModel
-    ),
+    "/usage": page(usageIn(query.get("group_by"))),
     "/models": page(models),
     "/webhook-endpoints": page([endpoint]),
     [`/webhook-endpoints/${endpointId}`]: endpoint,

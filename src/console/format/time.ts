@@ -86,5 +86,23 @@ export const daysBetween = (from: string, to: string, atMost: number): ReadonlyA
   return days.toReversed()
 }
 
+const hourMillis = 3_600_000
+
+/** When the hours of days begin, in UTC, up to now. */
+export const hoursBetween = (from: string, to: string, now: Date): ReadonlyArray<string> => {
+  const first = new Date(`${from}T00:00:00Z`).getTime()
+  const last = Math.min(new Date(`${to}T23:00:00Z`).getTime(), now.getTime())
+  const count = Math.max(0, Math.floor((last - first) / hourMillis) + 1)
+  return Array.from({ length: count }, (_, n) =>
+    new Date(first + n * hourMillis).toISOString().replace(".000Z", "Z")
+  )
+}
+
+export const hourAfter = (hour: string): string =>
+  new Date(new Date(hour).getTime() + hourMillis).toISOString()
+
+/** `11-26 14:00`, in UTC as days are. */
+export const showHour = (hour: string): string => `${hour.slice(5, 10)} ${hour.slice(11, 16)}`
+
 export const isDay = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d$/u.test(text) && !Number.isNaN(new Date(`${text}T00:00:00Z`).getTime())

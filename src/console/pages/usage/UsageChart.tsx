@@ -3,103 +3,227 @@ import { pageAfter, readAll } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { BarChart } from "../../components/BarChart.tsx"
+import { LineChart } from "../../components/LineChart.tsx"
+import type { Place } from "../../components/Plot.tsx"
 import { Segments } from "../../components/Segments.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
-import { showCredits, sumCredits } from "../../format/credits.ts"
-import { daysBetween } from "../../format/time.ts"
+import { showAxis } from "../../format/scale.ts"
+import { showDuration } from "../../format/time.ts"
 import { location, setQuery } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
-import { measures } from "./usageSearch.ts"
-import type { Measure, UsageSearch } from "./usageSearch.ts"
+import { chartQuery, groupings, measures, periods, splitOf } from "./usageSearch.ts"
+import type { UsageSearch } from "./usageSearch.ts"
+import {
+  byPlace,
+  placesOf,
+  requestsOf,
+  resultsOf,
+  seriesOf,
+  showTotal,
+  tokensOf,
+  totalOf
+} from "./usageSeries.ts"
 
 type Usage = Schemas["Usage"]
 
 const words = usageTexts
-/** More bars than these nobody reads; the table has all. */
-const barsAtMost = 92
 
 interface Props {
   readonly user: string
   readonly search: UsageSearch
+  readonly keyName: (id: string | null) => string
 }
 
-/** A bar a day. It leads to the rows of its day, and once more back to those of all. */
-export const UsageChart = ({ search, user }: Props) => {
-  const { filters, from, to } = search
-  const usage = useResource(JSON.stringify([user, filters, from, to]), () =>
+/** A place for each day or hour, divided by model or key. It leads to the rows of its day, and once more back. */
+export const UsageChart = ({ keyName, search, user }: Props) => {
+  const query = chartQuery(search)
+  const usage = useResource(JSON.stringify([user, query]), () =>
     readAll((cursor) =>
       dataOf(
-        api.GET("/manage/v1/usage", {
-          params: { query: { ...filters, from, to, group_by: "day", ...pageAfter(100, cursor) } }
-        })
+        api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
       )
     )
   )
-  return <Loaded of={usage}>{(rows) => <Days rows={rows} search={search} />}</Loaded>
-}
-
-interface DaysProps {
-  readonly rows: ReadonlyArray<Usage>
-  readonly search: UsageSearch
-}
-
-const Days = ({ rows, search: { day, from, measure, to } }: DaysProps) => {
-  const byDay = new Map(rows.map((row) => [row.day ?? "", row]))
-  const days = daysBetween(from, to, barsAtMost)
-  const amounts = days.map((it) => amountOf(byDay.get(it), measure))
-  const query = Object.fromEntries(location.value.query)
   return (
-    <>
-      <Totals rows={rows} />
-      <div class="chart-head">
-        <Segments
-          label={words.measure}
-          value={measure}
-          options={measures.map((it) => [it, words.measures[it]])}
-          onValue={(it) => setQuery({ measure: it === "amount" ? "" : it })}
-        />
-      </div>
-      <BarChart
-        title={words.chart(words.measures[measure])}
-        bars={days.map((it, index) => ({
-          label: it,
-          value: shownAmount(amounts[index] ?? "0", measure),
-          length: Number(amounts[index] ?? "0"),
-          isCurrent: it === day,
-          to: { path: "/usage", query: { ...query, day: it === day ? "" : it } }
-        }))}
-      />
-    </>
+    <Loaded of={usage}>
+      {(rows) => (
+        <>
+          <Totals rows={rows} />
+          <Choices search={search} />
+          {search.measure === "duration" ? (
+            <Durations rows={rows} search={search} keyName={keyName} />
+          ) : (
+            <Bars rows={rows} search={search} keyName={keyName} />
+          )}
+        </>
+      )}
+    </Loaded>
   )
 }
 
-/** Counts are whole numbers, which are amounts too. */
-const amountOf = (row: Usage | undefined, measure: Measure): string => {
-  if (row === undefined) return "0"
-  return measure === "amount" || measure === "tasks" || measure === "calls"
-    ? String(row[measure])
-    : String(row.units[measure])
+const Choices = ({ search: { by, hasHours, measure, per } }: Pick<Props, "search">) => (
+  <div class="chart-head">
+    <Segments
+      label={words.by}
+      value={by}
+      options={groupings.map((it) => [it, words.groupings[it](words.periods[per])])}
+      onValue={(it) => setQuery({ by: it === "model" ? "" : it })}
+    />
+    {hasHours && (
+      <Segments
+        label={words.per}
+        value={per}
+        options={periods.map((it) => [it, words.periods[it]])}
+        onValue={(it) => setQuery({ per: it })}
+      />
+    )}
+    <Segments
+      label={words.measure}
+      value={measure}
+      options={measures.map((it) => [it, words.measures[it]])}
+      onValue={(it) => setQuery({ measure: it === "amount" ? "" : it })}
+    />
+  </div>
+)
+
+interface ChartProps extends Omit<Props, "user"> {
+  readonly rows: ReadonlyArray<Usage>
 }
 
-const shownAmount = (amount: string, measure: Measure): string =>
-  measure === "amount" ? showCredits(amount) : Number(amount).toLocaleString("en")
+/** What a row is counted for: its model or its key. */
+const nameIn =
+  ({ keyName, search }: Omit<ChartProps, "rows">) =>
+  (row: Usage): string => {
+    const split = splitOf(search.by)
+    if (split === "key") return keyName(row.key)
+    return split === "model" ? (row.model ?? words.noModel) : ""
+  }
+
+/** The days or hours, each with what it leads to. */
+const linksOf = (search: UsageSearch) => {
+  const query = Object.fromEntries(location.value.query)
+  return placesOf(search, new Date()).map(({ day, id, label }) => ({
+    id,
+    label,
+    isCurrent: day === search.day,
+    to: { path: "/usage", query: { ...query, day: day === search.day ? "" : day } }
+  }))
+}
+
+const Bars = (props: ChartProps) => {
+  const { rows, search } = props
+  const { per } = search
+  const measure = search.measure === "duration" ? "requests" : search.measure
+  const series = seriesOf(rows, nameIn(props), measure).map((it) => ({
+    name: it.name,
+    tone: it.tone,
+    at: byPlace(it.rows)
+  }))
+  const bars = linksOf(search).map(({ id, isCurrent, label, to }) => {
+    const parts = series.flatMap(({ at, name, tone }) => {
+      const total = totalOf(at.get(id) ?? [], measure)
+      const length = Number(total)
+      return length > 0 ? [{ name, tone, length, total, value: showTotal(total, measure) }] : []
+    })
+    const total = totalOf(
+      series.flatMap(({ at }) => [...(at.get(id) ?? [])]),
+      measure
+    )
+    return { label, to, isCurrent, parts, value: showTotal(total, measure), length: Number(total) }
+  })
+  return (
+    <BarChart
+      title={words.chart(words.measures[measure], words.periods[per])}
+      bars={bars}
+      legend={series}
+    />
+  )
+}
+
+const showMillis = (value: number | null): string =>
+  value === null ? texts.none : showDuration(value)
+
+/** Without a division, half and nearly all of the requests; otherwise nearly all of each model or key. */
+const Durations = (props: ChartProps) => {
+  const { rows, search } = props
+  const places = linksOf(search)
+  const isDivided = splitOf(search.by) !== undefined
+  const lines = isDivided
+    ? seriesOf(rows, nameIn(props), "duration").map(({ name, rows: own, tone }) => {
+        const at = byPlace(own)
+        return { name, tone, values: places.map(({ id }) => at.get(id)?.[0]?.p95_ms ?? null) }
+      })
+    : percentilesOf(rows, places)
+  const named = places.map(({ isCurrent, label, to }, index): Place => {
+    const parts = lines.flatMap(({ name, tone, values }) => {
+      const value = values[index] ?? null
+      return value === null ? [] : [{ name, tone, length: value, value: showMillis(value) }]
+    })
+    const slowest = Math.max(...parts.map(({ length }) => length))
+    return { label, to, isCurrent, parts, value: showMillis(parts.length === 0 ? null : slowest) }
+  })
+  const per = words.periods[search.per]
+  return (
+    <LineChart
+      title={isDivided ? words.durationsBy(per) : words.durations(per)}
+      places={named}
+      lines={lines}
+      showValue={(value) =>
+        value < 1000 ? `${showAxis(value)} ms` : `${showAxis(value / 1000)} s`
+      }
+    />
+  )
+}
+
+const percentilesOf = (
+  rows: ReadonlyArray<Usage>,
+  places: ReadonlyArray<{ readonly id: string }>
+) => {
+  const at = byPlace(rows)
+  const valuesOf = (of: (row: Usage) => number | null) =>
+    places.map(({ id }) => {
+      const row = at.get(id)?.[0]
+      return row === undefined ? null : of(row)
+    })
+  return [
+    { name: words.half, tone: 1, values: valuesOf((row) => row.p50_ms) },
+    { name: words.most, tone: 2, values: valuesOf((row) => row.p95_ms) }
+  ]
+}
 
 const Totals = ({ rows }: { readonly rows: ReadonlyArray<Usage> }) => {
-  const sum = (of: (row: Usage) => number) =>
-    rows.reduce((total, row) => total + of(row), 0).toLocaleString("en")
+  const sum = (of: (row: Usage) => number) => rows.reduce((total, row) => total + of(row), 0)
+  const errors = sum((row) => row.errors)
+  // A failed task that was charged is a request and an error
+  const all = Math.max(errors, sum(requestsOf) + errors)
+  const share = (errors / all).toLocaleString("en", {
+    style: "percent",
+    maximumSignificantDigits: 2
+  })
+  const counts = [
+    [words.measures.tokens, sum(tokensOf)],
+    [words.measures.results, sum(resultsOf)]
+  ] as const
   return (
     <Tiles>
-      <Tile name={words.measures.amount}>
-        {showCredits(sumCredits(rows.map(({ amount }) => amount)))}
+      <Tile name={words.measures.amount}>{showTotal(totalOf(rows, "amount"), "amount")}</Tile>
+      <Tile name={words.requests}>{sum(requestsOf).toLocaleString("en")}</Tile>
+      <Tile
+        name={words.measures.errors}
+        isBad={errors > 0}
+        {...(errors > 0 ? { note: words.errorShare(share) } : {})}
+      >
+        {errors.toLocaleString("en")}
       </Tile>
-      <Tile name={words.requests}>{sum((row) => row.tasks + row.calls)}</Tile>
-      <Tile name={words.tokens}>
-        {sum(({ units }) => units.input_tokens + units.output_tokens)}
-      </Tile>
-      <Tile name={words.results}>
-        {sum(({ units }) => units.images + units.videos + units.audios)}
-      </Tile>
+      {counts
+        .filter(([, count]) => count > 0)
+        .map(([name, count]) => (
+          <Tile key={name} name={name}>
+            {count.toLocaleString("en")}
+          </Tile>
+        ))}
     </Tiles>
   )
 }

@@ -14,7 +14,7 @@ import { setQuery, viewedUser } from "../../router/location.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 import { UsageChart } from "./UsageChart.tsx"
 import { usageColumns } from "./usageColumns.tsx"
-import { groupings, rangesUpTo, readUsageSearch, rowsQuery, usageFilters } from "./usageSearch.ts"
+import { rangesUpTo, readUsageSearch, rowsQuery, usageFilters } from "./usageSearch.ts"
 
 type Usage = Schemas["Usage"]
 
@@ -22,13 +22,15 @@ const words = usageTexts
 const pageSize = 100
 const today = () => new Date()
 
-const idOf = ({ day, key, model }: Usage): string => JSON.stringify([day, key, model])
+const idOf = ({ day, hour, key, model }: Usage): string => JSON.stringify([day, hour, key, model])
 
-/** The most expensive first, or by day, the latest first. */
+const timeOf = ({ day, hour }: Usage): string => hour ?? day ?? ""
+
+/** The most expensive first, or by time, the latest first. */
 const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
   [...rows].sort(
     (one, other) =>
-      (by.startsWith("day") ? (other.day ?? "").localeCompare(one.day ?? "") : 0) ||
+      (by.startsWith("day") ? timeOf(other).localeCompare(timeOf(one)) : 0) ||
       Number(parseCredits(other.amount) - parseCredits(one.amount))
   )
 
@@ -75,7 +77,7 @@ export default function UsagePage() {
           )}
         />
       </div>
-      <UsageChart user={user} search={search} />
+      <UsageChart user={user} search={search} keyName={keyName} />
       <div class="table-head">
         <h2>
           {search.day === undefined ? words.all(search.from, search.to) : words.of(search.day)}
@@ -85,12 +87,6 @@ export default function UsagePage() {
             {words.allDays}
           </button>
         )}
-        <Segments
-          label={words.by}
-          value={search.by}
-          options={groupings.map((it) => [it, words.groupings[it]])}
-          onValue={(by) => setQuery({ by: by === "model" ? "" : by })}
-        />
       </div>
       <PagedTable
         caption={words.caption}

@@ -4,7 +4,7 @@ import type { Column } from "../../components/PagedTable.tsx"
 import { Share } from "../../components/Share.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { shareOfCredits, showCredits } from "../../format/credits.ts"
-import { dayAfter } from "../../format/time.ts"
+import { dayAfter, hourAfter, showDuration, showHour } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 import type { UsageSearch } from "./usageSearch.ts"
@@ -29,6 +29,17 @@ const countsIn =
       ? [{ title: name, isNumber: true, cell: (row) => of(row).toLocaleString("en") }]
       : []
 
+/** A column of durations, unless there are none. */
+const durationsIn =
+  (rows: ReadonlyArray<Usage>) =>
+  (name: string, of: (row: Usage) => number | null): ReadonlyArray<Column<Usage>> => {
+    const cell = (row: Usage) => {
+      const value = of(row)
+      return value === null ? texts.none : showDuration(value)
+    }
+    return rows.some((row) => of(row) !== null) ? [{ title: name, isNumber: true, cell }] : []
+  }
+
 /** What the rows are grouped by, then the sums. */
 export const usageColumns = ({
   keyName,
@@ -37,7 +48,11 @@ export const usageColumns = ({
   search
 }: Shown): ReadonlyArray<Column<Usage>> => {
   const groups: Record<string, Column<Usage>> = {
-    day: { title: words.day, isPlain: true, cell: ({ day }) => day },
+    day: {
+      title: words.periods[search.per],
+      isPlain: true,
+      cell: ({ day, hour }) => (hour === null ? day : showHour(hour))
+    },
     key: { title: words.key, isPlain: true, cell: ({ key }) => keyName(key) },
     model: {
       title: texts.filters.model,
@@ -46,6 +61,7 @@ export const usageColumns = ({
     }
   }
   const counts = countsIn(rows)
+  const durations = durationsIn(rows)
   return [
     ...search.by.split(",").flatMap((name) => groups[name] ?? []),
     {
@@ -58,29 +74,33 @@ export const usageColumns = ({
         </>
       )
     },
-    ...counts(words.measures.tasks, ({ tasks }) => tasks),
-    ...counts(words.measures.calls, ({ calls }) => calls),
-    ...counts(words.measures.input_tokens, ({ units }) => units.input_tokens),
+    ...counts(words.columns.tasks, ({ tasks }) => tasks),
+    ...counts(words.columns.calls, ({ calls }) => calls),
+    ...counts(words.columns.input_tokens, ({ units }) => units.input_tokens),
     ...counts(words.cached, ({ units }) => units.input_cached_tokens),
-    ...counts(words.measures.output_tokens, ({ units }) => units.output_tokens),
-    ...counts(words.measures.images, ({ units }) => units.images),
-    ...counts(words.measures.videos, ({ units }) => units.videos),
+    ...counts(words.columns.output_tokens, ({ units }) => units.output_tokens),
+    ...counts(words.columns.images, ({ units }) => units.images),
+    ...counts(words.columns.videos, ({ units }) => units.videos),
     ...counts(words.seconds, ({ units }) => units.seconds),
-    ...counts(words.measures.audios, ({ units }) => units.audios),
+    ...counts(words.columns.audios, ({ units }) => units.audios),
+    ...counts(words.measures.errors, ({ errors }) => errors),
+    ...durations(words.half, (row) => row.p50_ms),
+    ...durations(words.most, (row) => row.p95_ms),
     { title: words.rows, isPlain: true, cell: (row) => <Rows row={row} search={search} /> }
   ]
 }
 
 /** From a sum to what it is made of. */
 const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSearch }) => {
-  const from = row.day ?? search.day ?? search.from
-  const to = row.day ?? search.day ?? search.to
+  const day = row.hour?.slice(0, 10) ?? row.day ?? search.day
+  const from = day ?? search.from
+  const to = day ?? search.to
   const query = {
     api_key_id: row.key ?? search.filters.api_key_id,
     model: row.model ?? search.filters.model,
     vendor: search.filters.vendor,
-    since: `${from}T00:00:00.000Z`,
-    until: `${dayAfter(to, 1)}T00:00:00.000Z`
+    since: row.hour ?? `${from}T00:00:00.000Z`,
+    until: row.hour === null ? `${dayAfter(to, 1)}T00:00:00.000Z` : hourAfter(row.hour)
   }
   return (
     <span class="nowrap">

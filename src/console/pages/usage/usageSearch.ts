@@ -1,6 +1,6 @@
 import { filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
-import { dayAfter, dayOf, isDay } from "../../format/time.ts"
+import { dayAfter, dayOf, daysBetween, isDay } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 
@@ -9,17 +9,17 @@ const words = usageTexts
 /** What rows are sums of, as `group_by` has it. */
 export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
 
-export const measures = [
-  "amount",
-  "tasks",
-  "calls",
-  "input_tokens",
-  "output_tokens",
-  "images",
-  "videos",
-  "audios"
-] as const
+export const measures = ["amount", "requests", "errors", "duration", "tokens", "results"] as const
 export type Measure = (typeof measures)[number]
+
+/** What a place of the chart stands for. */
+export const periods = ["hour", "day"] as const
+export type Period = (typeof periods)[number]
+
+/** The API has rows by hour of so many days at once. */
+const hoursDaysMax = 8
+/** A search of so many days is shown by hour at first. */
+const hoursDaysFirst = 2
 
 const sandboxes = ["true", "false"] as const
 
@@ -30,6 +30,7 @@ const defaultDays = 30
 export const rangesUpTo = (now: Date): ReadonlyArray<readonly [from: string, name: string]> => {
   const today = dayOf(now)
   return [
+    [today, words.today],
     [dayAfter(today, -6), words.days(7)],
     [dayAfter(today, 1 - defaultDays), words.days(defaultDays)],
     [dayAfter(today, -89), words.days(90)],
@@ -44,12 +45,15 @@ export const readUsageSearch = (now: Date) => {
     day,
     from,
     measure,
+    per,
     sandbox: chosen,
     to
-  } = filterValues(["by", "day", "from", "measure", "sandbox", "to"])
+  } = filterValues(["by", "day", "from", "measure", "per", "sandbox", "to"])
   const sandbox = sandboxes.find((it) => it === chosen)
   const last = to !== undefined && isDay(to) ? to : dayOf(now)
   const first = from !== undefined && isDay(from) ? from : dayAfter(last, 1 - defaultDays)
+  const count = daysBetween(first, last, hoursDaysMax + 1).length
+  const period = count <= hoursDaysFirst ? "hour" : "day"
   return {
     from: first,
     to: last,
@@ -57,6 +61,9 @@ export const readUsageSearch = (now: Date) => {
     day: day !== undefined && isDay(day) ? day : undefined,
     by: groupings.find((it) => it === by) ?? "model",
     measure: measures.find((it) => it === measure) ?? "amount",
+    /** Hours of many days at once are too many to read. */
+    hasHours: count <= hoursDaysMax,
+    per: count > hoursDaysMax ? "day" : (periods.find((it) => it === per) ?? period),
     filters: {
       ...filterValues(["api_key_id", "model", "vendor"]),
       ...(sandbox === undefined ? {} : { sandbox })
@@ -67,12 +74,23 @@ export const readUsageSearch = (now: Date) => {
 export type UsageSearch = ReturnType<typeof readUsageSearch>
 
 /** The rows of the table: of the chosen day, else of all. */
-export const rowsQuery = ({ by, day, filters, from, to }: UsageSearch) => ({
+export const rowsQuery = ({ by, day, filters, from, per, to }: UsageSearch) => ({
   ...filters,
   from: day ?? from,
   to: day ?? to,
-  group_by: by
+  group_by: by.replace("day", per)
 })
+
+/** The rows of the chart, and what each of its places is divided by. */
+export const chartQuery = ({ filters, from, per, to, ...search }: UsageSearch) => {
+  const split = splitOf(search.by)
+  return { ...filters, from, to, group_by: split === undefined ? per : `${per},${split}` }
+}
+
+export const splitOf = (by: UsageSearch["by"]): "key" | "model" | undefined => {
+  if (by.includes("model")) return "model"
+  return by.includes("key") ? "key" : undefined
+}
 
 type Options = ReadonlyArray<readonly [value: string, label: string]>
 

@@ -5,19 +5,29 @@ export const usageTexts = {
   to: "To day",
   range: "Range",
   days: (count: number) => `${count} days`,
+  today: "Today",
   thisMonth: "This month",
   by: "Group by",
   groupings: {
-    model: "Model",
-    key: "Key",
-    day: "Day",
-    "key,model": "Key + model",
-    "day,model": "Day + model",
-    "day,key": "Day + key"
+    model: () => "Model",
+    key: () => "Key",
+    day: (per: string) => per,
+    "key,model": () => "Key + model",
+    "day,model": (per: string) => `${per} + model`,
+    "day,key": (per: string) => `${per} + key`
   },
+  per: "Per",
+  periods: { hour: "Hour", day: "Day" },
   measure: "Shown in the chart",
   measures: {
     amount: "Credits",
+    requests: "Requests",
+    errors: "Errors",
+    duration: "Duration",
+    tokens: "Tokens",
+    results: "Results"
+  },
+  columns: {
     tasks: "Tasks",
     calls: "Calls",
     input_tokens: "Input tokens",
@@ -26,11 +36,16 @@ export const usageTexts = {
     videos: "Videos",
     audios: "Audio"
   },
+  half: "p50",
+  most: "p95",
+  other: "Other",
+  errorShare: (percent: string) => `${percent} of all`,
   requests: "Tasks and calls",
   tokens: "Tokens",
   results: "Results",
   key: "Key",
   day: "Day",
+  hour: "Hour",
   cached: "Cached input",
   seconds: "Seconds of video",
   rows: "Rows",
@@ -38,13 +53,18 @@ export const usageTexts = {
   simulated: "Simulated",
   noKey: "No key",
   noModel: "No model",
-  chart: (measure: string) => `${measure} per day (UTC). Select a day to see its rows.`,
+  chart: (measure: string, per: string) =>
+    `${measure} per ${per.toLowerCase()} (UTC). Select one to see the rows of its day.`,
+  durations: (per: string) =>
+    `Duration per ${per.toLowerCase()} (UTC): half of the requests took no longer than p50, 95 % no longer than p95.`,
+  durationsBy: (per: string) =>
+    `Duration per ${per.toLowerCase()} (UTC) that 95 % of the requests did not exceed (p95).`,
   all: (from: string, to: string) => `${from} to ${to}`,
   of: (day: string) => `On ${day}`,
   allDays: "Show all days",
   caption: "Usage",
-  empty: "No charges in this period",
-  emptyDetail: "Completed tasks and settled calls count on the day (UTC) on which they ended.",
+  empty: "No usage in this period",
+  emptyDetail: "Tasks and calls count on the day (UTC) on which they ended.",
   dayHelp:
     "Usage counts on the day of the charge, but tasks and calls are listed by their start. One that started before midnight is listed under the day before."
 }
