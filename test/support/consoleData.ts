@@ -376,16 +376,18 @@ const usageByDay = daily.map((amount, n) =>
   usageOf({ day: `2026-11-${String(n + 13).padStart(2, "0")}`, amount })
 )
 
-/** A third of each day for each model; the second has errors. */
-const usageByDayAndModel = usageByDay.flatMap((row, n) =>
-  modelsOfDay.map((model, place) => ({
-    ...row,
-    model,
-    amount: (Number(row.amount) / (place + 2)).toFixed(2),
-    errors: place === 1 && n % 3 === 0 ? 2 : 0,
-    p50_ms: 2000 * (3 - place) + 300 * (n % 4),
-    p95_ms: 4200 * (3 - place) + 500 * (n % 4)
-  }))
+/** Parts of each day for each model; the second has errors. */
+const usageByDayAndModel = usageByDay.flatMap(({ amount, day }, n) =>
+  modelsOfDay.map((model, place) =>
+    usageOf({
+      day,
+      model,
+      amount: (Number(amount) / (place + 2)).toFixed(2),
+      errors: place === 1 && n % 3 === 0 ? 2 : 0,
+      p50_ms: 2000 * (3 - place) + 300 * (n % 4),
+      p95_ms: 4200 * (3 - place) + 500 * (n % 4)
+    })
+  )
 )
 
 const usageByModel = [
