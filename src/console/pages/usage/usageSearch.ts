@@ -14,7 +14,6 @@ export type Measure = (typeof measures)[number]
 
 /** What a place of the chart stands for. */
 export const periods = ["hour", "day"] as const
-export type Period = (typeof periods)[number]
 
 /** The API has rows by hour of so many days at once. */
 const hoursDaysMax = 8
