@@ -6,13 +6,32 @@ export type Sliced<A> = Generator<void, A>
 /** Bytes or characters per slice: two milliseconds on a slow machine. */
 export const sliceBytes = 64 * 1024
 
+/** Computations that wait for a turn, oldest first. */
+const waiting: Array<() => void> = []
+let isScheduled = false
+
+const runNext = (): void => {
+  const next = waiting.shift()
+  isScheduled = waiting.length > 0
+  if (isScheduled) setImmediate(runNext)
+  next?.()
+}
+
+/** One slice in each turn of the event loop, however many requests compute: each delays others by one. `hostile` */
+const nextTurn = Effect.callback<void>((resume) => {
+  waiting.push(() => resume(Effect.void))
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(runNext)
+})
+
 /** Runs a sliced computation; other fibers and the event loop run between its slices. */
 export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     const steps = make()
     const next: Effect.Effect<A> = Effect.suspend(() => {
       const step = steps.next()
-      return step.done === true ? Effect.succeed(step.value) : Effect.andThen(Effect.yieldNow, next)
+      return step.done === true ? Effect.succeed(step.value) : Effect.andThen(nextTurn, next)
     })
     return next
   })

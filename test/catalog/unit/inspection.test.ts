@@ -290,7 +290,7 @@ describe("inspectAudio", () => {
   )
   it.effect("ignores a length in the header that does not match the data", () =>
     Effect.gen(function* () {
-      yield* refuses([wav(100, { bytesPerSecond: 100_000 })], /contradict/u, sound)
+      yield* refuses([wav(100, { bytesPerSecond: 100_000 })], /inconsistent/u, sound)
       yield* refuses([wav(3, { announcedBytes: 400_000 })], /cut off/u, sound)
       yield* refuses([mp3(200, { announcedFrames: 1000 })], /cut off/u, sound)
       yield* refuses([mp3(1000, { announcedFrames: 200 })], /announces 200 frames/u, sound)
