@@ -389,7 +389,7 @@ begin
       as e (n, user_id, amount, seq, settled, held, alert, threshold, hook)
     cross join lateral jsonb_to_record(p_calls -> e.n) as x (
       task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint, usage jsonb, event text,
-      event_body bytea, now timestamptz)
+      event_body bytea, event_openai jsonb, now timestamptz)
   ), written as (
     update tasks t
       set status = c.status, result = c.result, error = c.error, captured = c.captured, usage = c.usage,
@@ -461,12 +461,13 @@ begin
       array_agg(case c.status when 'completed' then 'task.succeeded' else 'task.failed' end) as types,
       array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace_id) as traces,
       array_agg(c.now) as times, array_agg(c.path_model) as models, array_agg(c.metadata) as metadata,
-      array_agg(c.hook) as hooks
+      array_agg(c.hook) as hooks, array_agg(c.event_openai) as openai
     from c
   ) p
   cross join used
   cross join lateral events_publish(
-    p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.models, p.metadata, p.hooks) e
+    p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.models, p.metadata, p.hooks,
+    p_openai => p.openai) e
   join c on c.task = e.task_id
   left join batched b on b.id = c.batch_id and b.ended_at is not null;
   select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged

@@ -277,7 +277,7 @@ returns text language plpgsql as $$
 declare ids text[];
 begin
   ids := array(select d.id from deliveries d where d.user_id = p_user and d.id > p_after order by d.id limit p_limit);
-  update events e set body = ''
+  update events e set body = '', openai = null
     from deliveries d
     where d.id = any (ids) and e.id = d.event_id and e.created_at = d.event_created_at and e.body <> '';
   update deliveries d set webhook_url = '' where d.id = any (ids) and d.webhook_url <> '';

@@ -18,37 +18,44 @@ $$;
 
 -- Inserts events, one element of each array per event, and their deliveries, due now: for each enabled endpoint that
 -- subscribes and whose filter takes the task (p_models has the name in its path, null for other events), but not for
--- p_except, and for the task's own webhook (p_hooks) if it asks for the event. Returns the endpoints, to notify after
--- the commit. plpgsql, so that its plans are kept. docs/reference/webhooks.md#delivery
+-- p_except, and for the task's own webhook (p_hooks) if it asks for the event. Those of the format `openai` get it as
+-- OpenAI has it (p_openai), under its type, if OpenAI has it. Returns the endpoints, to notify after the commit. plpgsql,
+-- so that its plans are kept. docs/reference/webhooks.md#delivery
 create or replace function events_publish(
   p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
-  p_times timestamptz[], p_models text[], p_metadata jsonb[], p_hooks jsonb[], p_except text default null
+  p_times timestamptz[], p_models text[], p_metadata jsonb[], p_hooks jsonb[], p_except text default null,
+  p_openai jsonb[] default null
 ) returns table (task_id uuid, endpoints text[]) language plpgsql as $$
 #variable_conflict use_column
 declare
   places bigint[];
   hooks text[];
   urls text[];
+  types text[];
   own record;
 begin
-  insert into events (id, created_at, user_id, type, task_id, body, trace_id)
-    select * from unnest(p_ids, p_times, p_users, p_types, p_tasks, p_bodies, p_traces);
-  select array_agg(e.place), array_agg(o.id), array_agg(null::text) into places, hooks, urls
-    from unnest(p_users, p_types, p_models, p_metadata) with ordinality as e (user_id, type, model, metadata, place)
+  insert into events (id, created_at, user_id, type, task_id, body, trace_id, openai)
+    select * from unnest(p_ids, p_times, p_users, p_types, p_tasks, p_bodies, p_traces, p_openai);
+  select array_agg(e.place), array_agg(o.id), array_agg(null::text), array_agg(o.type) into places, hooks, urls, types
+    from unnest(p_users, p_types, p_models, p_metadata, p_openai) with ordinality
+      as e (user_id, type, model, metadata, openai, place)
     cross join lateral (
-      select o.id from webhook_endpoints o
+      select o.id, case o.format when 'openai' then coalesce(e.openai ->> 'type', e.type) else e.type end as type
+      from webhook_endpoints o
       where o.user_id = e.user_id and o.enabled and o.deleted_at is null and not o.of_tasks
-        and e.type = any (o.events) and o.id is distinct from p_except
+        and (e.type = any (o.events) or (o.format = 'openai' and e.openai ->> 'type' = any (o.events)))
+        and o.id is distinct from p_except
         and (o.filter is null or e.model is null or (
           (o.filter -> 'models' is null or o.filter -> 'models' ? e.model)
           and (o.filter -> 'metadata' is null or coalesce(e.metadata, '{}') @> (o.filter -> 'metadata'))))
       offset 0
     ) o;
   if array_remove(p_hooks, null) <> '{}' then
-    for own in select * from task_webhooks_address(p_users, p_types, p_hooks, p_times) loop
+    for own in select * from task_webhooks_address(p_users, p_types, p_hooks, p_times, p_openai) loop
       places := array_append(places, own.place);
       hooks := array_append(hooks, own.endpoint);
       urls := array_append(urls, own.url);
+      types := array_append(types, own.type);
     end loop;
   end if;
   if hooks is null then
@@ -56,12 +63,12 @@ begin
     return;
   end if;
   with made as (
-    select time_sorted_id('whd_', p_times[place]) as id, hook, url, place
-    from unnest(places, hooks, urls) as h (place, hook, url)
+    select time_sorted_id('whd_', p_times[place]) as id, hook, url, type, place
+    from unnest(places, hooks, urls, types) as h (place, hook, url, type)
   ), written as (
     insert into deliveries (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, task_id, status,
       updated_at, webhook_url)
-    select id, p_times[place], p_users[place], hook, p_ids[place], p_times[place], p_types[place], p_tasks[place],
+    select id, p_times[place], p_users[place], hook, p_ids[place], p_times[place], type, p_tasks[place],
       'pending', p_times[place], url
     from made
   )
@@ -79,14 +86,14 @@ end $$;
 -- origin, made with the first of them, and the task's own URL. Its time is written once an hour, which is enough for its
 -- removal (task_webhooks_remove).
 create or replace function task_webhooks_address(
-  p_users uuid[], p_types text[], p_hooks jsonb[], p_times timestamptz[]
-) returns table (place bigint, endpoint text, url text) language plpgsql as $$
+  p_users uuid[], p_types text[], p_hooks jsonb[], p_times timestamptz[], p_openai jsonb[]
+) returns table (place bigint, endpoint text, url text, type text) language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into webhook_endpoints as w (id, user_id, url, events, enabled, of_tasks, created_at, updated_at)
     select time_sorted_id('whe_', max(h.at)), h.user_id, h.hook ->> 'origin', '{}', true, true, max(h.at), max(h.at)
-    from unnest(p_users, p_types, p_hooks, p_times) as h (user_id, type, hook, at)
-    where h.hook -> 'events' ? h.type
+    from unnest(p_users, p_types, p_hooks, p_times, p_openai) as h (user_id, type, hook, at, openai)
+    where task_webhook_type(h.hook, h.type, h.openai) is not null
       and exists (select from users u where u.id = h.user_id and u.deleted_at is null)
       and not exists (
       select from webhook_endpoints o
@@ -95,14 +102,24 @@ begin
     group by h.user_id, h.hook ->> 'origin' order by 2, 3
   on conflict (user_id, url) where deleted_at is null and of_tasks do update set updated_at = excluded.updated_at;
   return query
-    select h.place, o.id, h.hook ->> 'url'
-    from unnest(p_users, p_types, p_hooks) with ordinality as h (user_id, type, hook, place)
+    select h.place, o.id, h.hook ->> 'url', task_webhook_type(h.hook, h.type, h.openai)
+    from unnest(p_users, p_types, p_hooks, p_openai) with ordinality as h (user_id, type, hook, openai, place)
     cross join lateral (
       select o.id from webhook_endpoints o
       where o.user_id = h.user_id and o.url = h.hook ->> 'origin' and o.of_tasks and o.deleted_at is null offset 0
     ) o
-    where h.hook -> 'events' ? h.type;
+    where task_webhook_type(h.hook, h.type, h.openai) is not null;
 end $$;
+
+-- Under which type the webhook of a task gets an event; null: it does not ask for it.
+create or replace function task_webhook_type(p_hook jsonb, p_type text, p_openai jsonb) returns text
+language sql immutable as $$
+  select case
+    when p_hook ->> 'format' = 'openai' and p_openai is not null then
+      case when p_hook -> 'events' ?| array[p_type, p_openai ->> 'type'] then p_openai ->> 'type' end
+    when p_hook -> 'events' ? p_type then p_type
+  end
+$$;
 
 -- Removes what carried the limits of webhooks of tasks and has no delivery in the log any more: used for the last time
 -- before p_unused_since, which is at least a day ago.
@@ -144,6 +161,12 @@ begin
     array[p_id], array[owner], array['webhook.failing'], array[null::uuid], array[p_body], array[null::text],
     array[p_now], array[null::text], array[null::jsonb], array[null::jsonb], p_endpoint) e;
 end $$;
+
+-- The bytes that a delivery of this type sends.
+create or replace function event_body(p_body bytea, p_openai jsonb, p_type text) returns bytea
+language sql immutable as $$
+  select case when p_openai ->> 'type' = p_type then convert_to(p_openai ->> 'body', 'UTF8') else p_body end
+$$;
 
 -- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number,
 -- or what all processes together leave of the rate limit and of the concurrent attempts (ADR 0104). A
@@ -228,11 +251,12 @@ begin
     coalesce(d.webhook_url, due.url), due.secret, due.previous_secret, due.previous_secret_until
   from due
   cross join lateral (
-    select d.event_id, d.event_created_at, d.webhook_url from deliveries d
+    select d.event_id, d.event_created_at, d.event_type, d.webhook_url from deliveries d
     where d.id = due.id and d.created_at = due.created_at offset 0
   ) d
   cross join lateral (
-    select e.body from events e where e.id = d.event_id and e.created_at = d.event_created_at offset 0
+    select event_body(e.body, e.openai, d.event_type) as body from events e
+    where e.id = d.event_id and e.created_at = d.event_created_at offset 0
   ) e
   order by due.due_at, due.id;
 end $$;

@@ -495,7 +495,7 @@ create table runs (
   callback_received boolean not null default false,
   -- The artifacts of media that were fetched from the client's URLs, by JSON pointer.
   inputs jsonb,
-  -- The task's own webhook: `url`, its `origin`, `events`.
+  -- The task's own webhook: `url`, its `origin`, `events`, `format`.
   webhook jsonb,
   -- The store went back in time and may have lost the task's latest submit (docs/standbys.md).
   in_doubt boolean not null default false
@@ -704,6 +704,8 @@ create table webhook_endpoints (
   of_tasks boolean not null default false,
   -- Of which tasks it gets events: `models`, `metadata`; null: of all.
   filter jsonb,
+  -- `openai`: OpenAI's form of the events that have one (events.openai).
+  format text not null default 'gateway' check (format in ('gateway', 'openai')),
   -- The first failed attempt since the last success, and whether webhook.failing has told of it.
   failing_since timestamptz,
   failing_told boolean not null default false,
@@ -731,9 +733,11 @@ create table events (
   user_id uuid not null,
   type text not null,
   task_id uuid,
-  -- The bytes that every delivery sends.
+  -- The bytes that deliveries send.
   body bytea not null,
   trace_id text,
+  -- The event as OpenAI has it, if it does: `type`, and as `body` the text that deliveries of this type send.
+  openai jsonb,
   primary key (id, created_at)
 ) partition by range (created_at);
 create table events_default partition of events default;

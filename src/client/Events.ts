@@ -9,8 +9,11 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type EventType = WebhookEndpoint["events"][number]
 
-/** All except `webhook.failing`, which is sent to endpoints only. */
-export type StreamedEventType = Exclude<EventType, "webhook.failing">
+/** All except `webhook.failing` and OpenAI's, which are sent to endpoints only. */
+export type StreamedEventType = Exclude<
+  EventType,
+  "webhook.failing" | `response.${string}` | `video.${string}` | `batch.${string}`
+>
 
 /** An event as webhooks deliver it. docs/reference/webhooks.md#events */
 export interface PublishedEvent {

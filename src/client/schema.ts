@@ -108,7 +108,7 @@ export interface WebhookDelivery {
   readonly endpoint_id: string
   readonly webhook_url: string | null
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -131,7 +131,7 @@ export interface RedeliverWebhookDeliveries {
 export interface RedeliveryFilter {
   readonly endpoint_id?: string
   readonly status?: "succeeded" | "failed" | "skipped"
-  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"
+  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"
   readonly since?: string
   readonly until?: string
 }
@@ -141,7 +141,7 @@ export interface WebhookDeliveryWithAttempts {
   readonly endpoint_id: string
   readonly webhook_url: string | null
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -458,7 +458,8 @@ export interface RecoverWebhookDeliveries {
 export interface WebhookEndpointWithSecret {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly format: "gateway" | "openai"
   readonly description: string | null
   readonly enabled: boolean
   readonly filter: { readonly models?: ReadonlyArray<string>; readonly metadata?: Metadata } | null
@@ -472,7 +473,8 @@ export interface WebhookEndpointWithSecret {
 export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly format: "gateway" | "openai"
   readonly description: string | null
   readonly enabled: boolean
   readonly filter: { readonly models?: ReadonlyArray<string>; readonly metadata?: Metadata } | null
@@ -492,7 +494,8 @@ export interface WebhookEndpointHealth {
 
 export interface WebhookEndpointChange {
   readonly url?: string
-  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
+  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly format?: "gateway" | "openai"
   readonly description?: string | null
   readonly enabled?: boolean
   readonly filter?: WebhookEndpointFilter | null
@@ -506,7 +509,8 @@ export interface WebhookEndpointFilter {
 
 export interface NewWebhookEndpoint {
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly format?: "gateway" | "openai"
   readonly description?: string | null
   readonly enabled?: boolean
   readonly filter?: WebhookEndpointFilter | null
@@ -771,7 +775,7 @@ export interface ImageEditPro {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface VideoEditPlus {
@@ -829,7 +833,7 @@ export interface VideoEditPlus {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface ImageToVideoSpark {
@@ -856,7 +860,7 @@ export interface ImageToVideoSpark {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface TextToImagePreview {
@@ -877,7 +881,7 @@ export interface TextToImagePreview {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface ImageEditMax {
@@ -900,7 +904,7 @@ export interface ImageEditMax {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface TextToImageMax {
@@ -919,7 +923,7 @@ export interface TextToImageMax {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface ImageEdit {
@@ -942,7 +946,7 @@ export interface ImageEdit {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface KeyframeToVideoPlus {
@@ -969,7 +973,7 @@ export interface KeyframeToVideoPlus {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface TextToVideoSpark {
@@ -994,7 +998,7 @@ export interface TextToVideoSpark {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed"> }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 /** All schemas by name. */
@@ -1370,7 +1374,7 @@ export interface Operations {
   }
   /** List webhook deliveries */
   readonly "GET /manage/v1/webhook-deliveries": {
-    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
+    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
     readonly response: Page<WebhookDelivery>
   }
   /** Get webhook delivery */

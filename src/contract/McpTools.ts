@@ -4,7 +4,7 @@ import { Text } from "../catalog/bodies/Fields.ts"
 import { Action } from "../catalog/CatalogEntry.ts"
 import { Amount, PriceRule } from "../catalog/Price.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
-import { EventType } from "../domain/Event.ts"
+import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
 import { Metadata } from "../domain/Metadata.ts"
@@ -229,7 +229,7 @@ const Attempt = Schema.Struct({
 export const Explained = Schema.Struct({
   delivery_id: DeliveryId,
   event_id: EventId,
-  event_type: EventType,
+  event_type: DeliveryType,
   task_id: Schema.NullOr(TaskId),
   endpoint_id: EndpointId,
   /** Or of the task's own webhook, without its query; null: the endpoint was deleted. */

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { EventType } from "../domain/Event.ts"
+import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
@@ -14,7 +14,7 @@ const deliveryFields = {
   /** Of the task's own webhook; `null`: the endpoint's. */
   webhook_url: Schema.NullOr(Schema.String),
   event_id: EventId,
-  type: EventType,
+  type: DeliveryType,
   task_id: Schema.NullOr(TaskId),
   status: DeliveryStatus,
   /** Attempts that have ended; lost ones are not counted. */
@@ -58,7 +58,7 @@ const RedeliveryFilter = Schema.Struct({
   endpoint_id: Schema.optionalKey(EndpointId),
   /** Without it: `failed` and `skipped`. */
   status: Schema.optionalKey(Schema.Literals(["succeeded", "failed", "skipped"])),
-  type: Schema.optionalKey(EventType),
+  type: Schema.optionalKey(DeliveryType),
   since: Schema.optionalKey(Timestamp.annotate({ description: "created at this time or later" })),
   until: Schema.optionalKey(Timestamp.annotate({ description: "created before this time" }))
 }).annotate({ identifier: "RedeliveryFilter" })
@@ -86,7 +86,7 @@ export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries")
       ...timeQuery,
       ...traceQuery,
       status: Schema.optionalKey(DeliveryStatus),
-      type: Schema.optionalKey(EventType),
+      type: Schema.optionalKey(DeliveryType),
       ...pageQuery(DeliveryId),
       ...ofUser
     },

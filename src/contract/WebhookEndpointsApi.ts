@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { GivenMetadata } from "../catalog/bodies/Attachments.ts"
 import { someOf, Text } from "../catalog/bodies/Fields.ts"
-import { EventType } from "../domain/Event.ts"
+import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
 import {
   filterModelCharactersMax,
@@ -10,7 +10,7 @@ import {
   webhookDescriptionCharactersMax
 } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
-import { EndpointFilter, FailureClass, FindingCode } from "../domain/Webhook.ts"
+import { EndpointFilter, FailureClass, FindingCode, WebhookFormat } from "../domain/Webhook.ts"
 import { ChangesAccess } from "./Access.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
@@ -18,7 +18,9 @@ import { created, manageErrors as error } from "./ManageErrors.ts"
 const settings = {
   id: EndpointId,
   url: Schema.String,
-  events: Schema.Array(EventType),
+  events: Schema.Array(DeliveryType),
+  /** `openai`: events that OpenAI has come in its envelope. docs/reference/webhooks.md#openais-format */
+  format: WebhookFormat,
   description: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean,
   /** Of which tasks it gets events; `null`: of all. */
@@ -64,7 +66,8 @@ export const WebhookEndpointWithSecret = Schema.Struct({
   ...metadata
 }).annotate({ identifier: "WebhookEndpointWithSecret" })
 
-const Events = someOf(EventType)
+const Events = someOf(DeliveryType)
+const Format = Schema.optionalKey(WebhookFormat)
 const Description = Text.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
 
 /** docs/reference/webhooks.md#filters */
@@ -81,6 +84,7 @@ const Filter = Schema.optionalKey(Schema.NullOr(GivenFilter))
 const NewWebhookEndpoint = Schema.Struct({
   url: Text,
   events: Events,
+  format: Format,
   description: Schema.optionalKey(Schema.NullOr(Description)),
   enabled: Schema.optionalKey(Schema.Boolean),
   filter: Filter
@@ -89,6 +93,7 @@ const NewWebhookEndpoint = Schema.Struct({
 const WebhookEndpointChange = Schema.Struct({
   url: Schema.optionalKey(Text),
   events: Schema.optionalKey(Events),
+  format: Format,
   description: Schema.optionalKey(Schema.NullOr(Description)),
   enabled: Schema.optionalKey(Schema.Boolean),
   filter: Filter

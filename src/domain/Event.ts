@@ -14,6 +14,24 @@ export const EventType = Schema.Literals([
 ])
 export type EventType = typeof EventType.Type
 
+/**
+ * Events as OpenAI names them, which webhooks of the format `openai` get instead of ours.
+ * docs/reference/webhooks.md#openais-format
+ */
+export const OpenAiEventType = Schema.Literals([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "response.cancelled",
+  "video.completed",
+  "video.failed"
+])
+export type OpenAiEventType = typeof OpenAiEventType.Type
+
+/** What a delivery may be of. */
+export const DeliveryType = Schema.Literals([...EventType.literals, ...OpenAiEventType.literals])
+export type DeliveryType = typeof DeliveryType.Type
+
 /** Events of the ledger, which a user's event stream follows. docs/reference/http.md#events-of-a-user */
 export const StreamedEventType = EventType.pick([
   "task.created",
@@ -96,4 +114,6 @@ export type EventEnvelope = typeof EventEnvelope.Type
 export interface EventBody {
   readonly id: EventId
   readonly body: Uint8Array
+  /** As OpenAI has it, if it does. */
+  readonly openai?: { readonly type: OpenAiEventType; readonly body: string } | undefined
 }

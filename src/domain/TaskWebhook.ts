@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { OpenAiEventType } from "./Event.ts"
+import { WebhookFormat } from "./Webhook.ts"
 
 /** The events of one task. */
 export const TaskEventType = Schema.Literals(["task.created", "task.succeeded", "task.failed"])
@@ -10,7 +12,8 @@ export const outcomeEvents: ReadonlyArray<TaskEventType> = ["task.succeeded", "t
 /** Where the events of one task are sent. docs/reference/webhooks.md#webhook-of-a-task */
 export interface TaskWebhook {
   readonly url: string
-  readonly events: ReadonlyArray<TaskEventType>
+  readonly events: ReadonlyArray<TaskEventType | OpenAiEventType>
+  readonly format: WebhookFormat
 }
 
 /** The JSON Schema of `webhook` in the body of a create. */
@@ -21,10 +24,20 @@ export const webhookJsonSchema = {
     url: { type: "string", format: "uri", description: "https, public" },
     events: {
       type: "array",
-      description: "Without it: task.succeeded and task.failed",
-      items: { type: "string", enum: [...TaskEventType.literals] },
+      description:
+        "Without it: task.succeeded and task.failed. Those of OpenAI only with its format",
+      items: {
+        type: "string",
+        enum: [...TaskEventType.literals, ...OpenAiEventType.literals]
+      },
       minItems: 1,
       uniqueItems: true
+    },
+    format: {
+      type: "string",
+      enum: [...WebhookFormat.literals],
+      default: "gateway",
+      description: "openai: events that OpenAI has come in its envelope"
     }
   },
   required: ["url"],

@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { OpenAiEventType } from "./Event.ts"
+import type { DeliveryType } from "./Event.ts"
 import { Metadata } from "./Metadata.ts"
 
 /**
@@ -58,6 +60,23 @@ export const FindingCode = Schema.Literals([
   "signature_mismatch"
 ])
 export type FindingCode = typeof FindingCode.Type
+
+/** In which form a webhook gets its events. docs/reference/webhooks.md#openais-format */
+export const WebhookFormat = Schema.Literals(["gateway", "openai"])
+export type WebhookFormat = typeof WebhookFormat.Type
+
+const isOpenAiType = Schema.is(OpenAiEventType)
+
+/** The events, by their places, that a webhook of this format does not get. */
+export const formatFaults = (
+  format: WebhookFormat,
+  events: ReadonlyArray<DeliveryType>
+): ReadonlyArray<{ readonly n: number; readonly detail: string }> =>
+  format === "openai"
+    ? []
+    : events.flatMap((type, n) =>
+        isOpenAiType(type) ? [{ n, detail: `${type} needs the format openai` }] : []
+      )
 
 /**
  * Selects the tasks whose events an endpoint gets; an absent member matches all. docs/reference/webhooks.md#filters

@@ -104,7 +104,7 @@ export const resultOf = (job: ResponseJob): VendorResult => {
       ...(usage === undefined ? {} : { usage }),
       ...(responder === undefined ? {} : { responder }),
       counted: { inputTokens, outputTokens },
-      isCancelled: false
+      end: job.completion.choice.isTruncated ? "incomplete" : "completed"
     }
   }
 }

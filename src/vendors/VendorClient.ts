@@ -88,8 +88,8 @@ export interface VendorTokens {
   /** Estimated at four bytes per token, used if the figures are missing or impossible. */
   readonly counted: TokenUsage
   readonly responder?: string
-  /** Whether the response was cancelled while it ran: the task fails, and its usage is charged. */
-  readonly isCancelled: boolean
+  /** How the response ended. A cancelled one fails its task, and its usage is charged. */
+  readonly end: "completed" | "incomplete" | "cancelled"
 }
 
 /** Outcome of a submit: a running job, or the result of a blocking call. */

@@ -4,7 +4,7 @@ import { audited, named } from "../db/Audited.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import { EventType } from "../domain/Event.ts"
+import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { listScanRowsMax } from "../domain/Limits.ts"
@@ -24,7 +24,7 @@ export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   id: DeliveryId,
   endpointId: EndpointId,
   eventId: EventId,
-  eventType: EventType,
+  eventType: DeliveryType,
   taskId: Schema.NullOr(TaskId),
   status: DeliveryStatus,
   /** Attempts that have ended, except lost ones. */
@@ -55,7 +55,7 @@ export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
 export interface RedeliveryFilter {
   readonly endpointId: EndpointId | undefined
   readonly statuses: ReadonlyArray<DeliveryStatus>
-  readonly type: EventType | undefined
+  readonly type: DeliveryType | undefined
   /** Created at or after. */
   readonly since: DateTime.Utc | undefined
   /** Created before. */
@@ -177,7 +177,7 @@ function reads(sql: PgClient.PgClient) {
     ofTask: ofTask(sql),
     body: (id: DeliveryId) =>
       sql`
-        SELECT e.body FROM deliveries d
+        SELECT event_body(e.body, e.openai, d.event_type) AS body FROM deliveries d
         JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
         WHERE d.id = ${id} AND d.created_at = ${createdAt(id)}`.pipe(
         rowsOf(Body),

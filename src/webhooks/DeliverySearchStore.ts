@@ -3,7 +3,7 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import { newestSince, scanList, when } from "../db/ListScan.ts"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import type { EventType } from "../domain/Event.ts"
+import type { DeliveryType } from "../domain/Event.ts"
 import { deliveryTimeMillis } from "../domain/Ids.ts"
 import type { DeliveryId, EndpointId, EventId, TaskId, UserId } from "../domain/Ids.ts"
 import type { DeliveryStatus } from "../domain/Webhook.ts"
@@ -14,7 +14,7 @@ export interface DeliveryFilter {
   readonly taskId?: TaskId | undefined
   readonly eventId?: EventId | undefined
   readonly status?: DeliveryStatus | undefined
-  readonly type?: EventType | undefined
+  readonly type?: DeliveryType | undefined
   /** Of the request that caused the event. */
   readonly traceId?: string | undefined
   /** Created at or after. */

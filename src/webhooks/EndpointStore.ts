@@ -4,22 +4,23 @@ import type { DateTime } from "effect"
 import { audited, named } from "../db/Audited.ts"
 import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import { EventType } from "../domain/Event.ts"
+import { DeliveryType } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { EndpointFilter, FailureClass } from "../domain/Webhook.ts"
+import { EndpointFilter, FailureClass, WebhookFormat } from "../domain/Webhook.ts"
 
 /** A webhook endpoint; its secrets are encrypted. */
 export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   id: EndpointId,
   userId: UserId,
   url: Schema.String,
-  events: Schema.Array(EventType),
+  events: Schema.Array(DeliveryType),
   description: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean,
   filter: Schema.NullOr(EndpointFilter),
+  format: WebhookFormat,
   /** The first failed attempt since the last success. */
   failingSince: Schema.NullOr(Time),
   secret: Bytes,
@@ -43,10 +44,11 @@ export interface NewEndpoint {
   readonly id: EndpointId
   readonly userId: UserId
   readonly url: string
-  readonly events: ReadonlyArray<EventType>
+  readonly events: ReadonlyArray<DeliveryType>
   readonly description: string | null
   readonly enabled: boolean
   readonly filter: EndpointFilter | null
+  readonly format: WebhookFormat
   readonly secret: Uint8Array
   readonly secretPreview: string
   readonly now: DateTime.Utc
@@ -54,10 +56,11 @@ export interface NewEndpoint {
 
 export interface EndpointChange {
   readonly url?: string | undefined
-  readonly events?: ReadonlyArray<EventType> | undefined
+  readonly events?: ReadonlyArray<DeliveryType> | undefined
   readonly description?: string | null | undefined
   readonly enabled?: boolean | undefined
   readonly filter?: EndpointFilter | null | undefined
+  readonly format?: WebhookFormat | undefined
 }
 
 /** A failing endpoint, to be reported to its user's other endpoints. */
@@ -209,9 +212,11 @@ function writes(sql: PgClient.PgClient) {
         yield* sql`SELECT 1 FROM users WHERE id = ${e.userId} FOR UPDATE`
         return yield* sql`
           INSERT INTO webhook_endpoints
-            (id, user_id, url, events, description, enabled, filter, secret, secret_preview, created_at, updated_at)
+            (id, user_id, url, events, description, enabled, filter, format, secret, secret_preview,
+             created_at, updated_at)
           SELECT ${e.id}::text, ${e.userId}::uuid, ${e.url}::text, ${e.events}::text[], ${e.description}::text,
-            ${e.enabled}::boolean, ${jsonOf(e.filter)}::jsonb, ${e.secret}::bytea, ${e.secretPreview}::text,
+            ${e.enabled}::boolean, ${jsonOf(e.filter)}::jsonb, ${e.format}::text, ${e.secret}::bytea,
+            ${e.secretPreview}::text,
             ${toDate(e.now)}::timestamptz, ${toDate(e.now)}::timestamptz
           WHERE (SELECT count(*) FROM webhook_endpoints
             WHERE user_id = ${e.userId} AND deleted_at IS NULL AND NOT of_tasks) < ${endpointsMax}::int
@@ -235,6 +240,7 @@ function writes(sql: PgClient.PgClient) {
             enabled = coalesce(${change.enabled ?? null}::boolean, enabled),
             filter = CASE WHEN ${change.filter !== undefined}::boolean
               THEN ${jsonOf(change.filter)}::jsonb ELSE filter END,
+            format = coalesce(${change.format ?? null}::text, format),
             -- Another address, or a new beginning
             failing_since = CASE WHEN ${isOther(change)}::boolean THEN NULL ELSE failing_since END,
             failing_told = failing_told AND NOT ${isOther(change)}::boolean,

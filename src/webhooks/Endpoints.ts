@@ -1,13 +1,14 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import type { EventType } from "../domain/Event.ts"
+import type { DeliveryType } from "../domain/Event.ts"
 import { makeEndpointId, makeTaskId } from "../domain/Ids.ts"
 import type { DeliveryId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
 import { webhookEndpointsPerUserMax, webhookHealth } from "../domain/Limits.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import { problem } from "../domain/Problem.ts"
+import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { taskResult } from "../domain/TaskBody.ts"
-import type { EndpointFilter } from "../domain/Webhook.ts"
+import { formatFaults } from "../domain/Webhook.ts"
+import type { EndpointFilter, WebhookFormat } from "../domain/Webhook.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { RequestQuotas } from "../users/RequestQuotas.ts"
@@ -36,10 +37,11 @@ export interface EndpointHealth {
 export interface EndpointFields {
   readonly userId: UserId
   readonly url: string
-  readonly events: ReadonlyArray<EventType>
+  readonly events: ReadonlyArray<DeliveryType>
   readonly description: Option.Option<string>
   readonly enabled: boolean
   readonly filter: EndpointFilter | null
+  readonly format: WebhookFormat
 }
 
 type Failure = Problem | StoreUnavailable
@@ -98,6 +100,7 @@ export class Endpoints extends Context.Service<
           return (id) => healthOfAttempts(byEndpoint.get(id) ?? [])
         }),
         create: Effect.fn("Endpoints.create")(function* ({ description, ...fields }) {
+          yield* acceptFormat(fields)
           yield* acceptUrl(fields.url)
           const now = yield* DateTime.now
           const { encrypted, preview, text } = makeSecret(secrets)
@@ -121,7 +124,12 @@ export class Endpoints extends Context.Service<
           return { row: created.value, secret: text }
         }),
         update: Effect.fn("Endpoints.update")(function* (userId, id, change) {
-          if (change.url !== undefined) yield* acceptUrl(change.url)
+          const { events, format, url } = change
+          if (events !== undefined || format !== undefined) {
+            const row = yield* get(userId, id)
+            yield* acceptFormat({ events: events ?? row.events, format: format ?? row.format })
+          }
+          if (url !== undefined) yield* acceptUrl(url)
           return yield* known(id, yield* store.update(userId, id, change, yield* DateTime.now))
         }),
         remove: Effect.fn("Endpoints.remove")(function* (userId, id) {
@@ -147,6 +155,14 @@ const healthOfAttempts = (attempts: ReadonlyArray<EndpointAttempt>): EndpointHea
     failedAttempts: lastSuccess < 0 ? attempts.length : lastSuccess,
     lastAttempt: attempts[0]
   }
+}
+
+/** Fails with 2001: only the format `openai` has the events of OpenAI. */
+const acceptFormat = ({ events, format }: Pick<EndpointFields, "events" | "format">) => {
+  const faults = formatFaults(format, events)
+  return faults.length === 0
+    ? Effect.void
+    : invalid(faults.map(({ detail, n }) => ({ pointer: `#/events/${n}`, detail })))
 }
 
 /** Fails with 2011. */

@@ -414,6 +414,7 @@ const endpoint: Schemas["WebhookEndpoint"] = {
   description: "Puts pictures into the catalogue",
   enabled: true,
   filter: null,
+  format: "gateway",
   secret_preview: "whsec_...9fQ=",
   old_secret_expires_at: "2026-11-23T07:30:00.000Z",
   created_at: "2026-10-02T08:00:00.000Z",

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { OpenAiEventType } from "../../domain/Event.ts"
 import { Metadata, metadataJsonSchema } from "../../domain/Metadata.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import {
@@ -8,6 +9,7 @@ import {
 } from "../../domain/ShapeLimits.ts"
 import { outcomeEvents, TaskEventType } from "../../domain/TaskWebhook.ts"
 import type { TaskWebhook } from "../../domain/TaskWebhook.ts"
+import { formatFaults, WebhookFormat } from "../../domain/Webhook.ts"
 import { bodyParseOptions, describeValue, faultsOf } from "../FieldFaults.ts"
 import { someOf, Text } from "./Fields.ts"
 
@@ -47,8 +49,17 @@ export const GivenMetadata = Metadata.check(
 /** The rules of docs/reference/webhooks.md#webhook-of-a-task; the URL is checked by `makeUrlCheck`. */
 export const GivenWebhook = Schema.Struct({
   url: Text,
-  events: Schema.optionalKey(someOf(TaskEventType))
-}).annotate({ description: "Where the events of this task are sent" })
+  events: Schema.optionalKey(
+    someOf(Schema.Literals([...TaskEventType.literals, ...OpenAiEventType.literals]))
+  ),
+  format: Schema.optionalKey(WebhookFormat)
+})
+  .annotate({ description: "Where the events of this task are sent" })
+  .check(
+    Schema.makeFilter(({ events = [], format = "gateway" }) =>
+      formatFaults(format, events).map(({ n, detail }) => ({ path: ["events", n], issue: detail }))
+    )
+  )
 
 const Given = Schema.Struct({
   metadata: Schema.optionalKey(GivenMetadata),
@@ -82,7 +93,10 @@ export const splitAttachments = (
   return {
     input: rest,
     metadata: given.success.metadata ?? null,
-    webhook: hook === undefined ? null : { url: hook.url, events: hook.events ?? outcomeEvents },
+    webhook:
+      hook === undefined
+        ? null
+        : { url: hook.url, events: hook.events ?? outcomeEvents, format: hook.format ?? "gateway" },
     faults: []
   }
 }

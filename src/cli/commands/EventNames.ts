@@ -1,6 +1,6 @@
 import { Option } from "effect"
 import { Flag } from "effect/cli"
-import { EventType, StreamedEventType } from "../../domain/Event.ts"
+import { DeliveryType, StreamedEventType } from "../../domain/Event.ts"
 
 /** `--events task.succeeded,task.failed`. docs/reference/webhooks.md#events */
 const namesOf = <A extends string>(
@@ -26,7 +26,11 @@ const namesOf = <A extends string>(
 
 const streamed = StreamedEventType.literals
 
-/** Of an endpoint; `webhook.failing` must be asked for. */
-export const endpointEvents = namesOf(EventType.literals, streamed, "all but webhook.failing")
+/** Of an endpoint; `webhook.failing` and OpenAI's names must be asked for. */
+export const endpointEvents = namesOf(
+  DeliveryType.literals,
+  streamed,
+  "all but webhook.failing and those of OpenAI"
+)
 
 export const streamedEvents = namesOf(streamed, streamed, "all")

@@ -1,5 +1,6 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { WebhookFormat } from "../../domain/Webhook.ts"
 import { Management } from "../Management.ts"
 import type { Answer } from "../Management.ts"
 import { print } from "../terminal/Output.ts"
@@ -36,13 +37,18 @@ const create = Command.make(
       )
     ),
     events: endpointEvents,
+    format: Flag.Literals("format", WebhookFormat.literals).pipe(
+      Flag.withDescription("openai: events that OpenAI has come in its envelope"),
+      Flag.withDefault("gateway")
+    ),
     description: Flag.String("description").pipe(Flag.withDescription("Its purpose"), Flag.optional)
   },
-  Effect.fnUntraced(function* ({ description, events, url }) {
+  Effect.fnUntraced(function* ({ description, events, format, url }) {
     const api = yield* Management
     const payload = {
       url,
       events: [...events],
+      format,
       ...(Option.isSome(description) ? { description: description.value } : {})
     }
     const made = yield* api.call("createWebhookEndpoint", { as: "user", payload })

@@ -1,11 +1,12 @@
 import { NodeStream } from "@effect/platform-node"
-import { Effect, Result, Schema, Stream } from "effect"
+import { Effect, Option, Result, Schema, Stream } from "effect"
 import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
 import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { referenceTo } from "../../catalog/media/Media.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { taskTimeMillis } from "../../domain/Ids.ts"
+import { withoutMember } from "../../domain/JsonBytes.ts"
 import { documentOf, valueWithTexts } from "../../domain/JsonDocument.ts"
 import { responseSettingsBytesMax } from "../../domain/Limits.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
@@ -17,6 +18,8 @@ import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
 import { allowsModel } from "../../users/ApiKeys.ts"
+import { makeUrlCheck, urlRefused } from "../../webhooks/WebhookUrl.ts"
+import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 import { eventBytes, eventStreamHeaders } from "../server/EventStream.ts"
 import { headerText } from "../server/HeaderText.ts"
 import { idempotencyKeyOf } from "../server/IdempotencyKey.ts"
@@ -33,6 +36,7 @@ export const makeResponseCalls = Effect.gen(function* () {
   const openEvents = yield* makeResponseEvents
   const { creates } = yield* Admission
   const { serviceName } = yield* AppConfig
+  const checkUrl = yield* makeUrlCheck
   const header = headerOf(serviceName)
   const createdHeaders = makeCreatedHeaders(header)
 
@@ -46,7 +50,7 @@ export const makeResponseCalls = Effect.gen(function* () {
 
   const create: ResponseCalls["create"] = Effect.fn("BackgroundCalls.create")(function* (given) {
     const { principal } = given.call
-    const { body, order } = yield* orderOf(given, responses.isSandbox())
+    const { body, order } = yield* orderOf(given, responses.isSandbox(), checkUrl)
     const created = yield* counted(creates, principal.userId, responses.create(order))
     const id = yield* createdId(created)
     const shown = responseOf({
@@ -86,15 +90,19 @@ export const pollAfter = { "openai-poll-after-ms": "2000", "retry-after": "2" }
 /** The task of a planned call. Fails with 2001 for what this service cannot keep. */
 const orderOf = Effect.fnUntraced(function* (
   { account, call, model, plan }: BackgroundCall,
-  sandbox: boolean
+  sandbox: boolean,
+  checkUrl: CheckUrl
 ) {
   const { previous, principal, to } = call
   const name = plan.model ?? model.model
   const value = yield* readRequest(call.body)
-  const given = value["metadata"] ?? undefined
-  const { faults, metadata } = splitAttachments(given === undefined ? {} : { metadata: given })
+  const { faults, metadata, webhook } = splitAttachments(attachedIn(value))
+  const refused = webhook === null ? Option.none<string>() : yield* checkUrl(webhook.url)
+  const urlFaults = Option.toArray(refused).map((detail) => ({ pointer: "#/webhook/url", detail }))
   const all = [...faults, ...settingsFaults(value)]
-  if (all.length > 0) return yield* invalid(all)
+  if (all.length > 0) return yield* invalid([...all, ...urlFaults])
+  for (const fault of urlFaults) return yield* urlRefused(fault)
+  const bytes = webhook === null ? call.body : withoutMember(call.body, "webhook")
   const entry: TaskModel = {
     vendor: to.route.vendor,
     model: name,
@@ -105,7 +113,7 @@ const orderOf = Effect.fnUntraced(function* (
   }
   const body: ResponseBody = {
     request: referenceTo(""),
-    bytes: call.body.length,
+    bytes: bytes.length,
     stream: value["stream"] === true,
     ...(account === undefined ? {} : { account }),
     ...(previous === undefined
@@ -129,9 +137,9 @@ const orderOf = Effect.fnUntraced(function* (
     },
     priced: {
       body,
-      media: [{ bytes: call.body, mime: "application/json" }],
+      media: [{ bytes, mime: "application/json" }],
       metadata,
-      webhook: null,
+      webhook,
       models: [{ entry, amount: plan.hold }],
       leftOut: [],
       most: plan.hold
@@ -139,6 +147,12 @@ const orderOf = Effect.fnUntraced(function* (
     ending: plan.ending
   }
   return { body, order }
+})
+
+/** `null` is what a client sends that leaves a member out. */
+const attachedIn = ({ metadata, webhook }: Readonly<Record<string, unknown>>): object => ({
+  ...(metadata == null ? {} : { metadata }),
+  ...(webhook == null ? {} : { webhook })
 })
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))

@@ -8,6 +8,7 @@ import type { TaskError } from "../../domain/Task.ts"
 import { taskResult } from "../../domain/TaskBody.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { balanceLow, taskEvent } from "../../webhooks/Events.ts"
+import { openAiOutcome } from "../../webhooks/OpenAiEvents.ts"
 import { ConcurrencyLimiter } from "../submission/ConcurrencyLimiter.ts"
 import { TaskChanges } from "../TaskChanges.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -47,7 +48,8 @@ export class TaskCompletion extends Context.Service<
       const end = Effect.fnUntraced(function* (
         task: TaskView,
         epoch: Option.Option<number>,
-        outcome: Finish["outcome"]
+        outcome: Finish["outcome"],
+        isIncomplete = false
       ) {
         const now = yield* DateTime.now
         const payload = taskResult(
@@ -62,11 +64,15 @@ export class TaskCompletion extends Context.Service<
           },
           task.resultKind
         )
+        const event = taskEvent(modelAt(task), payload, now)
         const finished = yield* store.finish({
           taskId: task.id,
           epoch,
           outcome,
-          event: taskEvent(modelAt(task), payload, now),
+          event: {
+            ...event,
+            openai: openAiOutcome(event.id, task, { ...outcome, isIncomplete }, now)
+          },
           alert: (wallet) => balanceLow(wallet, now),
           throttleSeconds: Duration.toSeconds(balanceAlertThrottle),
           now
@@ -87,8 +93,8 @@ export class TaskCompletion extends Context.Service<
       })
 
       return TaskCompletion.of({
-        complete: (task, epoch, { captured, urls: result, usage }) =>
-          end(task, epoch, { status: "completed", result, captured, usage }),
+        complete: (task, epoch, { captured, isIncomplete, urls: result, usage }) =>
+          end(task, epoch, { status: "completed", result, captured, usage }, isIncomplete),
         fail: (task, epoch, error, charge) => end(task, epoch, { status: "failed", error, charge })
       })
     })

@@ -62,6 +62,7 @@ const toCall = (f: Finish, n: number) => ({
       }),
   event: f.event.id,
   event_body: hex(f.event.body),
+  event_openai: f.event.openai,
   throttle: f.throttleSeconds,
   now: DateTime.formatIso(f.now)
 })

@@ -48,6 +48,8 @@ export interface PersistedOutput {
   readonly captured: Credits
   /** The usage for which a response is charged. */
   readonly usage?: TaskUsage
+  /** Of a response that ended at its limit of tokens. */
+  readonly isIncomplete?: boolean
 }
 
 /** A vendor's result, and the account that made it. */
@@ -150,7 +152,8 @@ export class TaskOutput extends Context.Service<
           // A cancelled response has no result
           const [urls, [failure]] = yield* copied
           if (failure !== undefined) return yield* failure
-          return { urls, ...(yield* chargeResponse(task, result.tokens)) }
+          const isIncomplete = result.tokens.end === "incomplete"
+          return { urls, isIncomplete, ...(yield* chargeResponse(task, result.tokens)) }
         })
       })
     })

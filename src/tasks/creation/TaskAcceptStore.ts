@@ -178,7 +178,8 @@ const webhookOf = (webhook: Acceptance["webhook"]) =>
         webhook: {
           url: webhook.url,
           origin: new URL(webhook.url).origin,
-          events: webhook.events
+          events: webhook.events,
+          format: webhook.format
         },
         webhook_secret: hex(webhook.secret),
         webhook_preview: webhook.secretPreview

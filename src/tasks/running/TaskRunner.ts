@@ -123,7 +123,7 @@ const makeAdvance = Effect.gen(function* () {
     Effect.flatMap(rowOf(owned), (row) =>
       Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), (persisted) =>
         retryStore(
-          job.result.tokens?.isCancelled === true
+          job.result.tokens?.end === "cancelled"
             ? completion.fail(row, Option.some(owned.epoch), cancelledByOwner, persisted)
             : completion.complete(row, Option.some(owned.epoch), persisted)
         )

@@ -170,7 +170,7 @@ const progressOf = Effect.fnUntraced(function* (
         _tag: "Done",
         result: {
           items: [{ _tag: "Bytes", mime: "application/json", bytes: renamed(job, response.body) }],
-          tokens: tokensOf(job, value, response.body.length)
+          tokens: { ...tokensOf(job, value, response.body.length), end: status }
         }
       }
     case "cancelled":
@@ -178,7 +178,7 @@ const progressOf = Effect.fnUntraced(function* (
         _tag: "Done",
         result: {
           items: [],
-          tokens: { ...tokensOf(job, value, outputLength(value)), isCancelled: true }
+          tokens: { ...tokensOf(job, value, outputLength(value)), end: status }
         }
       }
     case "failed":
@@ -204,7 +204,11 @@ const renamed = ({ as, previous }: Job, bytes: Uint8Array): Uint8Array => {
 /** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
 const bytesPerToken = 4
 
-const tokensOf = ({ bytes }: Job, value: unknown, outputBytes: number): VendorTokens => {
+const tokensOf = (
+  { bytes }: Job,
+  value: unknown,
+  outputBytes: number
+): Omit<VendorTokens, "end"> => {
   const usage = usageOf("openai-responses", value)
   const responder = responderOf("openai-responses", value)
   return {
@@ -213,8 +217,7 @@ const tokensOf = ({ bytes }: Job, value: unknown, outputBytes: number): VendorTo
     counted: {
       inputTokens: Math.ceil(bytes / bytesPerToken),
       outputTokens: Math.ceil(outputBytes / bytesPerToken)
-    },
-    isCancelled: false
+    }
   }
 }
 

@@ -67,6 +67,7 @@ const makeEndpoint = Effect.fnUntraced(function* (
       description: null,
       enabled: true,
       filter: null,
+      format: "gateway",
       secret: bytes("s"),
       secretPreview: "whsec_...abcd",
       now: start

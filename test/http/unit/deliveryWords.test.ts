@@ -16,6 +16,7 @@ const endpoint = new EndpointRow({
   description: null,
   enabled: true,
   filter: null,
+  format: "gateway",
   failingSince: null,
   secret: new Uint8Array(),
   secretPreview: "",

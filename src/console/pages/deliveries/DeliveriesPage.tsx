@@ -14,7 +14,7 @@ import { Empty, ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
-import { eventTypes } from "../webhooks/endpointForm.ts"
+import { eventTypesOf } from "../webhooks/endpointForm.ts"
 import { WebhookTabs } from "../webhooks/WebhookTabs.tsx"
 import { deliveryColumns, resendColumn } from "./deliveryColumns.tsx"
 import { redeliverAll, redeliveryOf, statuses } from "./redelivery.ts"
@@ -37,7 +37,7 @@ const filtersWith = (endpoints: ReadonlyMap<string, string>): ReadonlyArray<Filt
     name: "type",
     label: words.event,
     kind: "choice",
-    options: eventTypes.map((it) => [it, it])
+    options: eventTypesOf("openai").map((it) => [it, it])
   },
   { name: "task_id", label: words.task, kind: "text" },
   { name: "trace_id", label: texts.filters.traceId, kind: "text" },
@@ -53,7 +53,7 @@ const searchInAddress = (): Search => {
     ...rest
   } = filterValues(["status", "type", "endpoint_id", "task_id", "trace_id", "since", "until"])
   const status = statuses.find((it) => it === chosen)
-  const event = eventTypes.find((it) => it === type)
+  const event = eventTypesOf("openai").find((it) => it === type)
   return {
     ...rest,
     ...(status === undefined ? {} : { status }),

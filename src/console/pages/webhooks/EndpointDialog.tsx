@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks"
 import { DialogForm } from "../../components/DialogForm.tsx"
-import { TextField } from "../../components/Field.tsx"
+import { SelectField, TextField } from "../../components/Field.tsx"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
-import { eventTypes, fieldsOf } from "./endpointForm.ts"
+import { eventTypesOf, fieldsOf, withFormat } from "./endpointForm.ts"
 import type { Endpoint, EndpointFields } from "./endpointForm.ts"
 
 interface Props {
@@ -16,7 +16,8 @@ interface Props {
 /** Address, description and events of an endpoint. */
 export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
   const [fields, setFields] = useState(() => fieldsOf(of))
-  const { events } = fields
+  const { events, format } = fields
+  const eventTypes = eventTypesOf(format)
   const submit = async () => {
     if (events.length === 0) throw new Error(words.noEvent)
     await onSubmit(fields)
@@ -44,6 +45,13 @@ export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
         autocomplete="off"
         value={fields.description}
         onText={(description) => setFields({ ...fields, description })}
+      />
+      <SelectField
+        label={words.format}
+        help={words.formatHelp}
+        value={format}
+        options={words.formats}
+        onText={(text) => setFields(withFormat(fields, text))}
       />
       <fieldset>
         <legend>{words.events}</legend>

@@ -12,20 +12,48 @@ export const eventTypes: ReadonlyArray<EventType> = [
   "webhook.failing"
 ]
 
+/** OpenAI's names for outcomes, which only endpoints in its format get. */
+export const openAiEventTypes: ReadonlyArray<EventType> = [
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "response.cancelled",
+  "video.completed",
+  "video.failed"
+]
+
+type Format = Endpoint["format"]
+
+const isFormat = (text: string): text is Format => text === "gateway" || text === "openai"
+
+/** What an endpoint of this format can get. */
+export const eventTypesOf = (format: Format): ReadonlyArray<EventType> =>
+  format === "openai" ? [...eventTypes, ...openAiEventTypes] : eventTypes
+
+/** The fields with another format, without the events that it does not have. */
+export const withFormat = (fields: EndpointFields, text: string): EndpointFields => {
+  const format = isFormat(text) ? text : fields.format
+  const known = eventTypesOf(format)
+  return { ...fields, format, events: fields.events.filter((type) => known.includes(type)) }
+}
+
 export interface EndpointFields {
   readonly url: string
   readonly description: string
   readonly events: ReadonlyArray<EventType>
+  readonly format: Format
 }
 
 export const fieldsOf = (endpoint: Endpoint | undefined): EndpointFields => ({
   url: endpoint?.url ?? "",
   description: endpoint?.description ?? "",
-  events: endpoint?.events ?? ["task.succeeded", "task.failed"]
+  events: endpoint?.events ?? ["task.succeeded", "task.failed"],
+  format: endpoint?.format ?? "gateway"
 })
 
-export const bodyOf = ({ description, events, url }: EndpointFields) => ({
+export const bodyOf = ({ description, events, format, url }: EndpointFields) => ({
   url,
+  format,
   events: [...events],
   description: description === "" ? null : description
 })

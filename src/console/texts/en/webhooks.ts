@@ -26,6 +26,12 @@ export const webhookTexts = {
   url: "Address (URL)",
   urlHelp: "https, public",
   description: "Description",
+  format: "Format",
+  formatHelp: "OpenAI's: background responses and videos come as its clients expect them.",
+  formats: [
+    ["gateway", "This gateway's"],
+    ["openai", "OpenAI's"]
+  ] as const,
   events: "Events",
   eventCount: (count: number) => (count === 1 ? "1 event" : `${count} events`),
   eventNames: {
@@ -34,7 +40,13 @@ export const webhookTexts = {
     "task.failed": "A task failed",
     "task_batch.completed": "All tasks of a batch ended",
     "balance.low": "The balance fell below the alert threshold",
-    "webhook.failing": "Another endpoint has failed for a day"
+    "webhook.failing": "Another endpoint has failed for a day",
+    "response.completed": "A background response completed",
+    "response.incomplete": "A background response ended at its limit of tokens",
+    "response.failed": "A background response failed",
+    "response.cancelled": "A background response was cancelled",
+    "video.completed": "A video completed",
+    "video.failed": "A video failed"
   },
   noEvent: "Choose at least one event.",
   state: "State",

@@ -31,7 +31,8 @@ export const layer = HttpApiBuilder.group(
           events: payload.events,
           description: Option.fromNullishOr(payload.description),
           enabled: payload.enabled ?? true,
-          filter: payload.filter ?? null
+          filter: payload.filter ?? null,
+          format: payload.format ?? "gateway"
         })
         return { ...show(row, yield* DateTime.now), secret }
       }),
@@ -87,6 +88,7 @@ const show = (row: EndpointRow, now: DateTime.Utc) => ({
   id: row.id,
   url: row.url,
   events: row.events,
+  format: row.format,
   description: row.description,
   enabled: row.enabled,
   filter: row.filter,

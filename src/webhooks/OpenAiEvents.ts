@@ -1,0 +1,47 @@
+import { DateTime } from "effect"
+import type { EventBody, OpenAiEventType } from "../domain/Event.ts"
+import { responseIdOf } from "../domain/Ids.ts"
+import type { EventId, TaskId } from "../domain/Ids.ts"
+
+/** How a task ended. */
+interface Outcome {
+  readonly status: "completed" | "failed"
+  /** Of a response that ended at its limit of tokens. */
+  readonly isIncomplete: boolean
+  readonly error?: { readonly code: number }
+}
+
+/** `task_info.error.code` of a cancelled task. */
+const cancelled = 4004
+
+/**
+ * The outcome of a task as OpenAI tells it, under the id of our event; `undefined`: OpenAI has no such event.
+ * Source: OpenAI's webhook events. docs/reference/webhooks.md#openais-format
+ */
+export const openAiOutcome = (
+  id: EventId,
+  task: { readonly id: TaskId; readonly resultKind: string },
+  outcome: Outcome,
+  now: DateTime.Utc
+): EventBody["openai"] => {
+  switch (task.resultKind) {
+    case "responses":
+      return openAiEvent(id, responseType(outcome), responseIdOf(task.id), now)
+    case "videos":
+      return openAiEvent(id, `video.${outcome.status}`, task.id, now)
+    default:
+      return undefined
+  }
+}
+
+const responseType = ({ error, isIncomplete, status }: Outcome): OpenAiEventType => {
+  if (status === "completed") return isIncomplete ? "response.incomplete" : "response.completed"
+  return error?.code === cancelled ? "response.cancelled" : "response.failed"
+}
+
+/** OpenAI's envelope: `about` is the id of the object that the event is about, `created_at` is in Unix seconds. */
+const openAiEvent = (id: EventId, type: OpenAiEventType, about: string, now: DateTime.Utc) => {
+  const created_at = Math.floor(DateTime.toEpochMillis(now) / 1000)
+  const body = JSON.stringify({ id, object: "event", created_at, type, data: { id: about } })
+  return { type, body }
+}
