@@ -67,9 +67,18 @@ const noSpendLimit = {
   resets_at: null
 }
 const hang = { prompt: "[[sim:hang]]" }
-const endpoint = ["id", "url", "events", "description", "enabled", "filter", "secret_preview"]
+const endpoint = [
+  "id",
+  "url",
+  "events",
+  "format",
+  "description",
+  "enabled",
+  "filter",
+  "secret_preview"
+]
 const metadata = ["old_secret_expires_at", "created_at", "updated_at"]
-const shown = [...endpoint.slice(0, 6), "secret", "secret_preview", ...metadata]
+const shown = [...endpoint.slice(0, 7), "secret", "secret_preview", ...metadata]
 const masked = [...endpoint, ...metadata, "health"]
 const wallet = [
   "available_balance",
