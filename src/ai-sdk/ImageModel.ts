@@ -1,0 +1,93 @@
+import type { ImageModelV4, ImageModelV4CallOptions, SharedV4Warning } from "@ai-sdk/provider"
+import { TaskFailedError } from "../client/Errors.ts"
+import { newIdempotencyKey } from "../client/Keys.ts"
+import { encodeBody } from "../client/Media.ts"
+import type { Task, TaskRef } from "../client/Task.ts"
+import { download, responseOf, sent, taskAt } from "./Connection.ts"
+import type { Connection } from "./Connection.ts"
+import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
+
+/**
+ * Images as tasks: created together under one idempotency key, then waited for without a limit of time. Rejects with
+ * the client's errors, which the AI SDK does not repeat; an aborted call leaves its tasks alone.
+ */
+export const makeImageModel = (connection: Connection, modelId: string): ImageModelV4 => ({
+  specificationVersion: "v4",
+  provider: "generation-gateway.image",
+  modelId,
+  maxImagesPerCall: 10,
+  doGenerate: async (options) => {
+    const { abortSignal: signal } = options
+    const created = await create(connection, modelId, options)
+    const ended = await Promise.all(
+      created.tasks.map(async (task) => {
+        try {
+          const { tasks } = connection.client
+          // The last event of a stream has no cost
+          return await tasks.get(await tasks.wait(task, { signal }), { signal })
+        } catch (error) {
+          if (error instanceof TaskFailedError) return error
+          throw error
+        }
+      })
+    )
+    const done = ended.filter((it): it is Task => !(it instanceof TaskFailedError))
+    const failure = ended.find((it) => it instanceof TaskFailedError)
+    if (done.length === 0 && failure !== undefined) throw failure
+    const images = await Promise.all(
+      done.flatMap((task) => task.images.map((url) => download(connection, url, signal)))
+    )
+    return {
+      images,
+      warnings: warningsOf(options),
+      response: responseOf(modelId, created.headers),
+      providerMetadata: {
+        [optionsKey]: {
+          images: done.flatMap(({ cost = null, id, images: urls, sandbox }) =>
+            urls.map((url) => ({ task: id, url, cost, sandbox }))
+          )
+        }
+      }
+    }
+  }
+})
+
+const warningsOf = ({ mask }: ImageModelV4CallOptions): Array<SharedV4Warning> =>
+  mask === undefined
+    ? []
+    : [{ type: "unsupported", feature: "mask", details: "No model of the gateway takes a mask" }]
+
+const create = async (
+  { transport }: Connection,
+  model: string,
+  options: ImageModelV4CallOptions
+): Promise<{ readonly tasks: ReadonlyArray<TaskRef>; readonly headers: Headers }> => {
+  const { abortSignal, aspectRatio, files = [], headers, n, prompt, seed, size } = options
+  const { fields, idempotencyKey, maxCost } = optionsOf(options.providerOptions)
+  const reply = await transport.send({
+    method: "POST",
+    path: files.length === 0 ? "/v1/images/generations" : "/v1/images/edits",
+    headers: {
+      ...sent(headers),
+      prefer: "respond-async",
+      ...(maxCost === undefined ? {} : { "x-service-max-cost": maxCost })
+    },
+    body: await encodeBody({
+      model,
+      prompt,
+      n,
+      size,
+      seed,
+      aspect_ratio: aspectRatio,
+      ...(files.length === 0 ? {} : { images: files.map(mediumOf) }),
+      ...fields
+    }),
+    idempotencyKey: idempotencyKey ?? newIdempotencyKey(),
+    isRepeatable: true,
+    signal: abortSignal
+  })
+  const first = taskAt(reply.headers.get("location"))
+  if (first === undefined) throw new Error("The response is not the gateway's")
+  const ids = reply.headers.get("x-service-task-id")?.split(/,\s*/u) ?? [first.id]
+  return { tasks: ids.map((id) => Object.assign({}, first, { id })), headers: reply.headers }
+}
