@@ -19,6 +19,9 @@ const count = Number(process.argv[2] ?? 100_000)
 const rounds = Number(process.argv[3] ?? 10)
 const token = "operator-token-of-the-bench"
 const pageRows = 50
+/** In seconds: the copies are a second apart, and the last one is of now. */
+const first = Math.floor(Date.now() / 1000) - count
+const dayOf = (seconds: number) => new Date(seconds * 1000).toISOString()
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
@@ -69,9 +72,9 @@ const caller = (origin: string) => async (place: string, key: string, body?: unk
 const copies = (user: string, salt: string) => `
   INSERT INTO tasks SELECT (t).* FROM (
     SELECT jsonb_populate_record(s, jsonb_build_object(
-      'id', (lpad(to_hex(1790000000000 + n * 1000), 12, '0') || '7'
+      'id', (lpad(to_hex(${first * 1000} + n::bigint * 1000), 12, '0') || '7'
         || left(md5('${salt}' || n), 3) || '8' || right(md5('${salt}' || n), 15))::uuid,
-      'created_at', to_timestamp(1790000000 + n), 'ended_at', to_timestamp(1790000003 + n),
+      'created_at', to_timestamp(${first} + n), 'ended_at', to_timestamp(${first + 3} + n),
       'model', CASE WHEN n % 20000 = 7 THEN 'rare' WHEN n % 2 = 0 THEN s.model ELSE 'other' END,
       'trace_id', md5('trace ${salt}' || n))) AS t
     FROM generate_series(1, ${count}) n
@@ -88,8 +91,12 @@ const filters = {
   "vendor (none)": "vendor=google",
   "min_cost (none)": "min_cost=1000",
   "model and status, 5 in all": "model=rare&status=completed",
-  "a tenth of the time": "since=2026-09-22T00:00:00Z&until=2026-09-22T03:00:00Z",
-  "trace id": "trace"
+  "a tenth of the time": `since=${dayOf(first + count * 0.4)}&until=${dayOf(first + count * 0.5)}`,
+  "trace id": "trace",
+  "q, nearly all": "q=lighthouse",
+  "q (none)": "q=nothing of it",
+  "the operator, all users": "operator",
+  "the operator, all users, model (none)": "operator&model=nothing"
 }
 
 const run = async () => {
@@ -126,6 +133,10 @@ const run = async () => {
     const params = new URLSearchParams(query)
     params.set("limit", `${pageRows}`)
     if (cursor !== undefined) params.set("cursor", cursor)
+    if (params.has("operator")) {
+      params.delete("operator")
+      return call(`/manage/v1/operator/tasks?${params}`, token)
+    }
     return call(`/manage/v1/tasks?${params}`, user.key)
   }
   for (const [name, given] of Object.entries(filters)) {

@@ -48,6 +48,8 @@ import { TaskResults } from "./tasks/completion/TaskResults.ts"
 import { Offers } from "./tasks/creation/Offers.ts"
 import { Router } from "./tasks/creation/Router.ts"
 import { TaskCreation } from "./tasks/creation/TaskCreation.ts"
+import { Lookup } from "./tasks/history/Lookup.ts"
+import { LookupStore } from "./tasks/history/LookupStore.ts"
 import { Queues } from "./tasks/history/Queues.ts"
 import { QueueStore } from "./tasks/history/QueueStore.ts"
 import { TaskHistory } from "./tasks/history/TaskHistory.ts"
@@ -124,6 +126,7 @@ export const stores = Layer.mergeAll(
   VideoStore.layer,
   TaskBatchStore.layer,
   QueueStore.layer,
+  LookupStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLogStore.layer,
@@ -202,6 +205,7 @@ export const services = Layer.mergeAll(
   Bills.layer,
   PrivacyLayers.services,
   Queues.layer,
+  Lookup.layer,
   TaskRunner.layer,
   Layer.mergeAll(Videos.layer, Responses.layer, TaskBatches.layer).pipe(
     Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer))

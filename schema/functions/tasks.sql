@@ -817,16 +817,27 @@ begin
   select w.task from waiting w;
 end $$;
 
--- A page of a user's tasks, newest first, with ids from p_since on and below p_before: those that pass all non-null
--- filters, at most p_limit out of at most p_scan read. If that many are read before the page is full, one more row
--- follows that has only the id of the last of them. It never reads more, whatever the statistics and the order of rows
--- (ADR 0165). Only an index may order rows, except those of a trace; `= any` leaves the indexes that have the column in
--- that order; rows cost much and pages nothing, so that of several the index which reads the fewest is taken. Keys,
--- models and traces are found by their hash (ADR 0165), and compared, because hashes may collide. A trace is searched
--- in each period of 18.6 hours, which is the start of an id, from the oldest task to the newest (ADR 0165).
+-- What a search compares words with, in small letters: the prompt, and names and values of the metadata.
+create or replace function task_said(p_body jsonb, p_metadata json) returns text language plpgsql immutable as $$
+begin
+  if p_metadata is null then return lower(p_body ->> 'prompt'); end if;
+  return lower(concat_ws(' ', p_body ->> 'prompt',
+    (select string_agg(m.key || ' ' || m.value, ' ') from json_each_text(p_metadata) m)));
+end $$;
+
+-- A page of a user's tasks, or of all users' if p_user is null, newest first, with ids from p_since on and below
+-- p_before: those that pass all non-null filters, at most p_limit out of at most p_scan read. If that many are read
+-- before the page is full, one more row follows that has only the id of the last of them. It never reads more, whatever
+-- the statistics and the order of rows (ADR 0165). Only an index may order rows, except those of a trace; `= any` leaves
+-- the indexes that have the column in that order; rows cost much and pages nothing, so that of several the index which
+-- reads the fewest is taken. Keys, models and traces are found by their hash (ADR 0165), and compared, because hashes
+-- may collide. A trace is searched in each period of 18.6 hours, which is the start of an id, from the oldest task to
+-- the newest (ADR 0165). With p_words, rows are those whose prompt and metadata contain all of them; every 1,000
+-- characters that are compared count as a row more (ADR 0303).
 create or replace function tasks_search(
-  p_user uuid, p_key text, p_trace text, p_model text, p_status text, p_vendor text, p_min bigint, p_max bigint,
-  p_metadata jsonb, p_since uuid, p_before uuid, p_limit integer, p_scan integer
+  p_user uuid, p_ids uuid[], p_batch text, p_key text, p_trace text, p_model text, p_status text, p_vendor text,
+  p_kind text, p_min bigint, p_max bigint, p_metadata jsonb, p_words text[], p_since uuid, p_before uuid,
+  p_limit integer, p_scan integer
 ) returns setof tasks language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off
 set random_page_cost = 0 set seq_page_cost = 0 set cpu_tuple_cost = 10 set cpu_index_tuple_cost = 10
@@ -837,10 +848,24 @@ declare
   oldest integer;
   newest integer;
   last uuid;
+  said text;
+  patterns text[];
   read integer := 0;
   passed integer := 0;
 begin
-  if p_trace is not null then
+  if p_words is not null then
+    patterns := array(
+      select '%' || replace(replace(replace(lower(w), '\', '\\'), '%', '\%'), '_', '\_') || '%' from unnest(p_words) w);
+  end if;
+  if p_ids is not null then
+    open candidates no scroll for
+      select * from tasks o where o.id = any (p_ids) and o.id >= p_since and o.id < p_before order by o.id desc;
+  elsif p_batch is not null then
+    open candidates no scroll for
+      select * from tasks o
+      where o.batch_id = any (array[p_batch]) and o.batch_id is not null and o.id >= p_since and o.id < p_before
+      order by o.batch_id desc, o.id desc;
+  elsif p_trace is not null then
     select ('x' || left(o.id::text, 6))::bit(22)::integer into oldest
       from tasks o where o.id >= p_since order by o.id limit 1;
     select ('x' || left(o.id::text, 6))::bit(22)::integer into newest
@@ -851,13 +876,17 @@ begin
         where ('x' || left(id::text, 6))::bit(22)::integer = any (array(select generate_series(oldest, newest)))
           and hashtext(trace_id) = hashtext(p_trace) offset 0
       ) o
-      where o.trace_id = p_trace and o.user_id = p_user and o.id >= p_since and o.id < p_before order by o.id desc;
+      where o.trace_id = p_trace and (p_user is null or o.user_id = p_user) and o.id >= p_since and o.id < p_before
+      order by o.id desc;
   elsif p_key is not null then
     open candidates no scroll for
       select * from tasks o
       where hashtextextended(o.api_key_id, 0) = any (array[hashtextextended(p_key, 0)])
         and o.api_key_id = p_key and o.id >= p_since and o.id < p_before
       order by hashtextextended(o.api_key_id, 0), o.id desc;
+  elsif p_user is null then
+    open candidates no scroll for
+      select * from tasks o where o.id >= p_since and o.id < p_before order by o.id desc;
   elsif p_model is not null then
     open candidates no scroll for
       select * from tasks o
@@ -883,18 +912,24 @@ begin
     read := read + 1;
     last := t.id;
     -- Another user's key selects that user's tasks.
-    if t.user_id = p_user
+    if (p_user is null or t.user_id = p_user)
       and (p_model is null or t.model = p_model) and (p_status is null or t.status = p_status)
       and (p_vendor is null or t.vendor = p_vendor) and (p_key is null or t.api_key_id = p_key)
+      and (p_kind is null or t.result_kind = p_kind)
       and (p_min is null or t.captured >= p_min) and (p_max is null or t.captured <= p_max)
       and (p_metadata is null or t.metadata::jsonb @> p_metadata)
     then
+      if p_words is not null then
+        said := task_said(t.body, t.metadata);
+        read := read + coalesce(length(said), 0) / 1000;
+        continue when said is null or not said like all (patterns);
+      end if;
       passed := passed + 1;
       return next t;
     end if;
   end loop;
   -- Ids of other users are never returned.
-  if read = p_scan and passed < p_limit and t.user_id = p_user then
+  if read >= p_scan and passed < p_limit and (p_user is null or t.user_id = p_user) then
     t := null;
     t.id := last;
     return next t;

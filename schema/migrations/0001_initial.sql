@@ -678,6 +678,8 @@ create table calls (
   primary key (user_id, id, created_at)
 ) partition by range (created_at);
 create table calls_default partition of calls default;
+-- Lists over all users. Ids are made in order of time, so that an entry goes to the end of the index.
+create index calls_id on calls (id);
 -- Which parts of a day may have a trace. A call writes it only when a part is full.
 create index calls_trace on calls using brin (trace_id text_bloom_ops) with (autosummarize = on);
 

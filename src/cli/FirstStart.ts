@@ -84,7 +84,7 @@ const makeMarker = Effect.gen(function* () {
 const makeOwner = Effect.gen(function* () {
   const users = yield* Users
   const wallet = yield* Wallet
-  const known = (yield* users.list({ before: Option.none(), limit: 100 })).find(
+  const known = (yield* users.list({ before: Option.none(), limit: 100 })).rows.find(
     ({ email }) => email === ownerEmail
   )
   const owner =

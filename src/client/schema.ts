@@ -71,6 +71,80 @@ export interface SignInLink {
   readonly expires_at: string
 }
 
+export interface OperatorCall {
+  readonly id: string
+  readonly vendor: string
+  readonly model: string | null
+  readonly route: string
+  readonly outcome: "settled" | "released" | "lost"
+  readonly charged_late: boolean
+  readonly http_status: number | null
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly held: string
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly cost: string
+  readonly usage: Readonly<Record<string, unknown>> | null
+  readonly account_id: string | null
+  readonly time_to_first_token_ms: number | null
+  readonly sandbox: boolean
+  readonly alias?: string
+  readonly skipped?: ReadonlyArray<SkippedModel>
+  readonly catalog: string | null
+  readonly trace_id: string | null
+  readonly created_at: string
+  readonly ended_at: string
+  readonly user: Owner
+}
+
+export interface Owner {
+  readonly id: string
+  readonly email: string | null
+}
+
+export interface SkippedModel {
+  readonly vendor: string
+  readonly model: string
+  readonly reason: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone"
+}
+
+export interface OperatorTask {
+  readonly id: string
+  readonly vendor: string
+  readonly model: string
+  readonly action: "generation" | "edit" | "responses"
+  readonly status: "pending" | "processing" | "completed" | "failed"
+  readonly sandbox: boolean
+  readonly receipt: Receipt
+  readonly catalog: string | null
+  readonly trace_id: string | null
+  readonly created_at: string
+  readonly started_at: string | null
+  readonly ended_at: string | null
+  readonly batch_id?: string
+  readonly error: { readonly code: number; readonly title: string } | null
+  readonly user: Owner
+}
+
+export interface Receipt {
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly held: string
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly captured: string
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly released: string
+  readonly currency: "credits"
+  readonly vendor?: string
+  readonly model?: string
+  readonly skipped?: ReadonlyArray<SkippedModel>
+}
+
+export interface FoundThing {
+  readonly type: "user" | "task" | "call" | "api_key" | "session" | "task_batch" | "webhook_endpoint" | "webhook_delivery" | "event"
+  readonly id: string
+  readonly user: Owner
+  readonly created_at: string
+}
+
 export interface Queues {
   readonly tasks: { readonly unfinished: number; readonly waiting_for_slot: number; readonly unowned: number; readonly due: number; readonly lateness_ms: number }
   readonly deliveries: { readonly unfinished: number; readonly due: number; readonly in_progress: number; readonly lateness_ms: number }
@@ -309,6 +383,7 @@ export interface TaskTimeline {
   readonly sandbox: boolean
   readonly receipt: Receipt
   readonly catalog: string | null
+  readonly key_name: string | null
   readonly trace_id: string | null
   readonly created_at: string
   readonly started_at: string | null
@@ -385,25 +460,6 @@ export interface TaskInput {
   readonly expires_at: string
 }
 
-export interface Receipt {
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly held: string
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly captured: string
-  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
-  readonly released: string
-  readonly currency: "credits"
-  readonly vendor?: string
-  readonly model?: string
-  readonly skipped?: ReadonlyArray<SkippedModel>
-}
-
-export interface SkippedModel {
-  readonly vendor: string
-  readonly model: string
-  readonly reason: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone"
-}
-
 export interface TaskListItem {
   readonly id: string
   readonly vendor: string
@@ -414,12 +470,22 @@ export interface TaskListItem {
   readonly sandbox: boolean
   readonly receipt: Receipt
   readonly catalog: string | null
+  readonly key_name: string | null
   readonly trace_id: string | null
   readonly created_at: string
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly metadata?: Metadata
   readonly batch_id?: string
+  readonly prompt?: string
+  readonly preview?: TaskPreview
+}
+
+export interface TaskPreview {
+  readonly kind: "images" | "videos"
+  readonly url: string
+  readonly expires_at: string
+  readonly count: number
 }
 
 export interface WebhookSecretShown {
@@ -699,6 +765,24 @@ export interface UserChange {
   readonly trigger_threshold?: string
   readonly rate_limit_per_minute?: number | null
   readonly concurrent_tasks?: number | null
+}
+
+export interface ListedUser {
+  readonly id: string
+  readonly email: string
+  readonly name: string | null
+  readonly created_at: string
+  readonly disabled: boolean
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly trigger_threshold: string
+  readonly rate_limit_per_minute: number | null
+  readonly concurrent_tasks: number | null
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly available_balance: string
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly settled_balance: string
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly spent_this_month: string
 }
 
 /** RFC 9457, with a code of its own. Each code is explained at its `type` */
@@ -1011,6 +1095,12 @@ export interface Schemas {
   readonly Service: Service
   readonly Session: Session
   readonly SignInLink: SignInLink
+  readonly OperatorCall: OperatorCall
+  readonly Owner: Owner
+  readonly SkippedModel: SkippedModel
+  readonly OperatorTask: OperatorTask
+  readonly Receipt: Receipt
+  readonly FoundThing: FoundThing
   readonly Queues: Queues
   readonly DeletedUser: DeletedUser
   readonly AuditEntry: AuditEntry
@@ -1039,9 +1129,8 @@ export interface Schemas {
   readonly TaskMove: TaskMove
   readonly TaskCandidate: TaskCandidate
   readonly TaskInput: TaskInput
-  readonly Receipt: Receipt
-  readonly SkippedModel: SkippedModel
   readonly TaskListItem: TaskListItem
+  readonly TaskPreview: TaskPreview
   readonly WebhookSecretShown: WebhookSecretShown
   readonly WebhookSecret: WebhookSecret
   readonly WebhookSignatureReport: WebhookSignatureReport
@@ -1068,6 +1157,7 @@ export interface Schemas {
   readonly NewApiKey: NewApiKey
   readonly User: User
   readonly UserChange: UserChange
+  readonly ListedUser: ListedUser
   readonly Problem: Problem
   readonly TaskBatchPage: TaskBatchPage
   readonly CreatedTaskBatch: CreatedTaskBatch
@@ -1142,8 +1232,8 @@ export interface Operations {
   }
   /** List users */
   readonly "GET /manage/v1/users": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number }
-    readonly response: Page<User>
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly q?: string; readonly state?: "active" | "disabled" | "alerted" | "negative"; readonly sort?: "newest" | "balance" | "spent" }
+    readonly response: Page<ListedUser>
   }
   /** Create user */
   readonly "POST /manage/v1/users": {
@@ -1329,7 +1419,7 @@ export interface Operations {
   }
   /** List tasks */
   readonly "GET /manage/v1/tasks": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly q?: string; readonly result_kind?: "images" | "videos" | "audios" | "responses"; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
     readonly response: Page<TaskListItem>
   }
   /** Get task */
@@ -1407,6 +1497,21 @@ export interface Operations {
   readonly "GET /manage/v1/queues": {
     readonly response: Queues
   }
+  /** Search */
+  readonly "GET /manage/v1/operator/search": {
+    readonly query: { readonly q: string }
+    readonly response: { readonly data: ReadonlyArray<FoundThing> }
+  }
+  /** List all tasks */
+  readonly "GET /manage/v1/operator/tasks": {
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly vendor?: string; readonly model?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly result_kind?: "images" | "videos" | "audios" | "responses" }
+    readonly response: Page<OperatorTask>
+  }
+  /** List all calls */
+  readonly "GET /manage/v1/operator/calls": {
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly vendor?: string; readonly model?: string; readonly outcome?: "settled" | "released" | "lost" }
+    readonly response: Page<OperatorCall>
+  }
   /** Get session */
   readonly "GET /manage/v1/session": {
     readonly response: Session
@@ -1442,4 +1547,4 @@ export interface Operations {
 }
 
 /** The GET of these paths takes `user_id`, with which the operator reads a user's data. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]

@@ -97,7 +97,7 @@ export const routes: ReadonlyArray<Route> = [
   {
     path: "/tasks",
     title: texts.pages.tasks,
-    role: "user",
+    role: "both",
     group: "observe",
     icon: "list",
     load: () => import("./pages/tasks/TasksPage.tsx")
@@ -109,9 +109,17 @@ export const routes: ReadonlyArray<Route> = [
     load: () => import("./pages/task/TaskPage.tsx")
   },
   {
+    path: "/gallery",
+    title: texts.pages.gallery,
+    role: "user",
+    group: "observe",
+    icon: "pictures",
+    load: () => import("./pages/gallery/GalleryPage.tsx")
+  },
+  {
     path: "/calls",
     title: texts.pages.calls,
-    role: "user",
+    role: "both",
     group: "observe",
     icon: "arrows",
     load: () => import("./pages/calls/CallsPage.tsx")

@@ -9,6 +9,7 @@ import { CallsApi } from "./CallsApi.ts"
 import { CatalogApi } from "./CatalogApi.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { ModelsApi } from "./ModelsApi.ts"
+import { OperatorApi } from "./OperatorApi.ts"
 import { PrivacyApi } from "./PrivacyApi.ts"
 import { QueuesApi } from "./QueuesApi.ts"
 import { SessionsApi } from "./SessionsApi.ts"
@@ -39,6 +40,7 @@ export class Api extends HttpApi.make("manage")
   .add(AuditApi)
   .add(PrivacyApi)
   .add(QueuesApi)
+  .add(OperatorApi)
   .add(SessionsApi)
   .add(EventsApi)
   .middleware(ManageGate)

@@ -1,7 +1,13 @@
 import { Option, Schema, SchemaTransformation } from "effect"
+import { Text } from "../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
-import { pageSizeDefault, pageSizeMax } from "../domain/Limits.ts"
+import {
+  pageSizeDefault,
+  pageSizeMax,
+  searchedCodePointsMax,
+  searchedWordsMax
+} from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
 
 /** The schema of the id that a list is ordered by. */
@@ -98,6 +104,24 @@ export const costQuery = {
   min_cost: Schema.optionalKey(CreditsFromString),
   max_cost: Schema.optionalKey(CreditsFromString)
 }
+
+/** An id, or words. */
+export const SearchText = Text.pipe(
+  Schema.decodeTo(Schema.String, SchemaTransformation.trim())
+).check(
+  Schema.makeFilter<string>(
+    (text) =>
+      (text !== "" &&
+        [...text].length <= searchedCodePointsMax &&
+        text.split(/\s+/u).length <= searchedWordsMax) ||
+      `Expected 1 to ${searchedWordsMax} words of ${searchedCodePointsMax} characters in all`
+  )
+)
+
+/** `?q` of a list. */
+export const searchQuery = (description: string) => ({
+  q: Schema.optionalKey(SearchText.annotate({ description }))
+})
 
 /** A parameter of the query that is `true` or `false`, and `false` when it is absent. */
 export const flagQuery = (description: string) =>

@@ -7,7 +7,15 @@ import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskBatchId, TaskId } from "
 import { Metadata } from "../domain/Metadata.ts"
 import { ResultKind, TaskAction, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
-import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Lists.ts"
+import {
+  costQuery,
+  ofUser,
+  pageOf,
+  pageQuery,
+  searchQuery,
+  timeQuery,
+  traceQuery
+} from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 import { WalletEntry } from "./WalletApi.ts"
 
@@ -42,6 +50,8 @@ const taskFields = {
   receipt: Receipt,
   /** The hash of the catalog that it was accepted and priced with. */
   catalog: Schema.NullOr(Schema.String),
+  /** The name of the key that created it; `null`: it had none. */
+  key_name: Schema.NullOr(Schema.String),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   started_at: Schema.NullOr(Timestamp),
@@ -52,7 +62,23 @@ const taskFields = {
   batch_id: Schema.optionalKey(TaskBatchId)
 }
 
-export const TaskListItem = Schema.Struct(taskFields).annotate({ identifier: "TaskListItem" })
+/** A result to look at. docs/reference/tasks.md#history */
+const Preview = Schema.Struct({
+  kind: Schema.Literals(["images", "videos"]),
+  /** The first result: signed, kept by the gateway. */
+  url: Schema.String,
+  expires_at: Timestamp,
+  /** How many results there are. */
+  count: Schema.Int
+}).annotate({ identifier: "TaskPreview" })
+
+export const TaskListItem = Schema.Struct({
+  ...taskFields,
+  /** Its first 200 characters; absent when the body has none, or is no longer kept. */
+  prompt: Schema.optionalKey(Schema.String),
+  /** Only while the first result is an image or a video that is still kept. */
+  preview: Schema.optionalKey(Preview)
+}).annotate({ identifier: "TaskListItem" })
 
 const Move = Schema.Struct({
   status: TaskStatus,
@@ -148,6 +174,10 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
         ...traceQuery,
         ...costQuery,
         ...ofUser,
+        ...searchQuery(
+          "The id of a task, batch or trace, an idempotency key, or words of prompt and metadata"
+        ),
+        result_kind: Schema.optionalKey(ResultKind),
         status: Schema.optionalKey(TaskStatus),
         api_key_id: Schema.optionalKey(ApiKeyId),
         model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),

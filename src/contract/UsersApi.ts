@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Text } from "../catalog/bodies/Fields.ts"
 import { CreditsFromString, SentCredits } from "../domain/Credits.ts"
@@ -6,7 +6,7 @@ import { UserId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { ChangesAccess } from "./Access.ts"
 import { CreatedApiKey, Limit, NewApiKey } from "./ApiKeysApi.ts"
-import { pageOf, pageQuery } from "./Lists.ts"
+import { pageOf, pageQuery, searchQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { Threshold, WalletView } from "./WalletApi.ts"
 
@@ -35,6 +35,15 @@ export const User = Schema.Struct({
   rate_limit_per_minute: Schema.NullOr(Schema.Int),
   concurrent_tasks: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "User" })
+
+export const ListedUser = User.mapFields(
+  Struct.assign({
+    available_balance: CreditsFromString,
+    settled_balance: CreditsFromString,
+    /** Charged since the beginning of the month, in UTC. */
+    spent_this_month: CreditsFromString
+  })
+).annotate({ identifier: "ListedUser" })
 
 /** What is absent stays; `null` leaves a limit to the configuration. */
 export const UserChange = Schema.Struct({
@@ -72,8 +81,23 @@ export class UsersApi extends HttpApiGroup.make("users")
       error
     }),
     HttpApiEndpoint.get("listUsers", "/users", {
-      query: pageQuery(UserId),
-      success: pageOf(User),
+      query: {
+        ...pageQuery(UserId),
+        ...searchQuery("An id, an address, or a part of an address or a name"),
+        state: Schema.optionalKey(
+          Schema.Literals(["active", "disabled", "alerted", "negative"]).annotate({
+            description: "`alerted`: below the balance alert; `negative`: settled below zero"
+          })
+        ),
+        sort: Schema.optionalKey(
+          Schema.Literals(["newest", "balance", "spent"]).annotate({
+            description:
+              "`balance`: the lowest first; `spent`: who has spent most this month. Both have one page",
+            default: "newest"
+          })
+        )
+      },
+      success: pageOf(ListedUser),
       error
     }),
     HttpApiEndpoint.get("getUser", "/users/:id", { params: { id: UserId }, success: User, error }),

@@ -70,6 +70,11 @@ export const readsOf = (userId: string) =>
     entry.isDone = false
   })
 
+/** The operator reads data of several users, whom the request does not name. */
+export const readsOfSome = onPending((entry) => {
+  entry.isDone = false
+})
+
 /** The request changes nothing, although its method is for writes. */
 export const changesNothing = onPending((entry) => {
   entry.isDone = true

@@ -143,6 +143,14 @@ export const pageSizeMax = 100
 /** Most rows read for one page of a filtered list (ADR 0165). */
 export const listScanRowsMax = 10_000
 
+/** How many days back words are searched in prompts and metadata of tasks. */
+export const searchedDays = 30
+export const searchedWordsMax = 10
+export const searchedCodePointsMax = 200
+
+/** Of the prompt of a task in a list. */
+export const listPromptCodePoints = 200
+
 /** Lifetime of artifacts and of result URLs. docs/reference/tasks.md#artifacts */
 export const artifactHours = 24
 

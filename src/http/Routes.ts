@@ -11,6 +11,7 @@ import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as AccountsHandlers from "./manage/operator/AccountsHandlers.ts"
 import * as AuditHandlers from "./manage/operator/AuditHandlers.ts"
 import * as BillsHandlers from "./manage/operator/BillsHandlers.ts"
+import * as OperatorHandlers from "./manage/operator/OperatorHandlers.ts"
 import * as QueuesHandlers from "./manage/operator/QueuesHandlers.ts"
 import * as CallsHandlers from "./manage/tasks/CallsHandlers.ts"
 import * as EventsHandlers from "./manage/tasks/EventsHandlers.ts"
@@ -48,6 +49,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     ApiKeysHandlers.layer,
     AuditHandlers.layer,
     PrivacyHandlers.layer,
+    OperatorHandlers.layer,
     QueuesHandlers.layer,
     CallsHandlers.layer,
     UsageHandlers.layer,

@@ -34,7 +34,7 @@ export const callColumns =
 /** `CallStore.search`. */
 export const searchCalls =
   <S extends Schema.Constraint>(sql: PgClient.PgClient, row: S) =>
-  (userId: UserId, filter: CallFilter) => {
+  (userId: UserId | null, filter: CallFilter) => {
     const { before, since, traceId, until } = filter
     const filters = [
       ...when(filter.outcome, (outcome) => sql`t.outcome = ${outcome}`),
@@ -50,7 +50,7 @@ export const searchCalls =
       ...when(until, (at) => sql`c.created_at < ${toDate(at)}`)
     ]
     const ids = [
-      sql`c.user_id = ${userId}`,
+      userId === null ? sql`true` : sql`c.user_id = ${userId}`,
       ...when(before, (id) => sql`c.id < ${id}`),
       ...when(since, (at) => sql`c.id >= ${idAt(DateTime.toEpochMillis(at) - idSkewMillis)}`),
       ...when(until, (at) => sql`c.id < ${idAt(DateTime.toEpochMillis(at) + idSkewMillis)}`)
@@ -73,7 +73,7 @@ export const searchCalls =
     const scan = scanList(sql)
     return Effect.flatMap(DateTime.now, (now) =>
       scan({
-        user: userId,
+        ...(userId === null ? {} : { user: userId }),
         row,
         columns: sql.literal(callColumns),
         key: "id",

@@ -125,6 +125,7 @@ export interface OrphanCall {
 
 export class CallRow extends Schema.Class<CallRow>("CallRow")({
   id: Schema.String,
+  userId: UserId,
   vendor: Schema.String,
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
@@ -166,9 +167,9 @@ export class CallStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
     /** What a process holds; nothing when it is not registered. */
     readonly holdsLeft: (processId: string) => Effect.Effect<HoldsLeft, StoreUnavailable>
-    /** Newest first. */
+    /** Of a user, or of all; newest first. */
     readonly search: (
-      userId: UserId,
+      userId: UserId | null,
       filter: CallFilter
     ) => Effect.Effect<ScannedPage<CallRow>, StoreUnavailable>
     readonly find: (

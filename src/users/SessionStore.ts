@@ -10,7 +10,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { SignInMethod } from "../domain/Session.ts"
 import { consoleKeys, exchangedKey } from "./ApiKeyStore.ts"
 import type { ConsoleKey } from "./ApiKeyStore.ts"
-import { hasAddress } from "./UserStore.ts"
+import { hasAddress } from "./UserListStore.ts"
 
 /** A session that has not ended. */
 export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({

@@ -1,16 +1,20 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema, String } from "effect"
+import { Array, Context, Effect, Layer, Option, String } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
 import { audited } from "../db/Audited.ts"
-import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
+import { rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { Credits } from "../domain/Credits.ts"
-import { UserId } from "../domain/Ids.ts"
-import type { ApiKeyId } from "../domain/Ids.ts"
+import type { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { apiKeyChanges, apiKeys } from "./ApiKeyStore.ts"
+import { listUsers, ownersIn, UserRow } from "./UserListStore.ts"
+import type { ListedUser, UserListing } from "./UserListStore.ts"
+
+export { UserRow } from "./UserListStore.ts"
 import type {
   ApiKeyRow,
   FoundKey,
@@ -20,19 +24,6 @@ import type {
   KeyUpdate,
   NewApiKey
 } from "./ApiKeyStore.ts"
-
-export class UserRow extends Schema.Class<UserRow>("UserRow")({
-  id: UserId,
-  email: Schema.String,
-  name: Schema.NullOr(Schema.String),
-  createdAt: Time,
-  disabledAt: Schema.NullOr(Time),
-  /** Of the wallet. */
-  triggerThreshold: Micro,
-  /** `null` for the configured limits. */
-  rateLimitPerMinute: Schema.NullOr(Schema.Int),
-  concurrentTasks: Schema.NullOr(Schema.Int)
-}) {}
 
 export interface NewUser {
   readonly id: UserId
@@ -75,7 +66,13 @@ export class UserStore extends Context.Service<
     /** The user and an empty wallet, in one transaction. `None` if the e-mail address is taken. */
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
-    readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    readonly list: (
+      listing: UserListing
+    ) => Effect.Effect<ScannedPage<ListedUser>, StoreUnavailable>
+    /** Addresses by id; null: the user was deleted. */
+    readonly owners: (
+      ids: ReadonlyArray<UserId>
+    ) => Effect.Effect<ReadonlyMap<UserId, string | null>, StoreUnavailable>
     /** Whether there is a row, including that of a deleted user. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
     /** One transaction with its audit entry. ADR 0030. */
@@ -137,12 +134,6 @@ export class UserStore extends Context.Service<
   )
 }
 
-/** Compares like `foldAddress`. `lower` has the index, but folds by the server's locale. */
-export const hasAddress = (sql: PgClient.PgClient, email: string) => sql`
-  lower(email) = lower(${email}) AND translate(email, ${capitals}, ${capitals.toLowerCase()})
-    = translate(${email}::text, ${capitals}, ${capitals.toLowerCase()})`
-const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
 const emailTaken = (error: unknown): boolean =>
   SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation"
 
@@ -174,12 +165,8 @@ function users(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    list: (page: PageRequest) =>
-      sql`
-        SELECT u.*, w.trigger_threshold FROM users u JOIN wallets w ON w.user_id = u.id
-        WHERE u.deleted_at IS NULL
-          AND (${Option.getOrNull(page.before)}::uuid IS NULL OR u.id < ${Option.getOrNull(page.before)}::uuid)
-        ORDER BY u.id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
+    list: listUsers(sql),
+    owners: ownersIn(sql),
     known: sql`SELECT FROM users LIMIT 1`.pipe(
       Effect.map((rows) => rows.length > 0),
       storeFailures

@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
+import type { ScannedPage } from "../db/ListScan.ts"
 import { makeUserId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { reservationMillis } from "../domain/Limits.ts"
@@ -6,6 +7,7 @@ import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { Passwords } from "./Passwords.ts"
+import type { ListedUser, UserFilter } from "./UserListStore.ts"
 import { UserStore } from "./UserStore.ts"
 import type { UserChange, UserRow } from "./UserStore.ts"
 
@@ -15,6 +17,7 @@ export interface UserFields {
   readonly password: Option.Option<string>
 }
 
+export type { ListedUser } from "./UserListStore.ts"
 export type { UserRow } from "./UserStore.ts"
 
 /** The gateway's users. docs/reference/keys-and-limits.md#users */
@@ -24,7 +27,12 @@ export class Users extends Context.Service<
     /** A user with an empty wallet. Fails with 2010 if the e-mail address is taken. */
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
-    readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Newest first, with balances; or sorted by these. */
+    readonly list: (
+      page: PageRequest & UserFilter
+    ) => Effect.Effect<ScannedPage<ListedUser>, StoreUnavailable>
+    /** Addresses by id; null: the user was deleted. */
+    readonly owners: UserStore["Service"]["owners"]
     /** Whether the user exists or existed before its deletion. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
     /**
@@ -66,7 +74,11 @@ export class Users extends Context.Service<
         get: Effect.fn("Users.get")(function* (id) {
           return yield* Effect.mapError(Effect.fromOption(yield* store.find(id)), () => unknown(id))
         }),
-        list: store.list,
+        list: Effect.fn("Users.list")(function* (page) {
+          const month = `${DateTime.formatIso(yield* DateTime.now).slice(0, 8)}01`
+          return yield* store.list({ ...page, month })
+        }),
+        owners: store.owners,
         known: store.known,
         update: Effect.fn("Users.update")(function* (id, { password, ...change }) {
           const passwordHash =

@@ -108,11 +108,21 @@ describe("the management API", () => {
           const changed = yield* operator("PATCH", at, { name: "A" })
           assertMembers(changed, 200, user)
           assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
+          const listed = yield* operator("GET", `${manage}/users?q=a@example.com`)
+          assert.deepStrictEqual(Object.keys(listed.json.data[0]), [
+            ...user,
+            "available_balance",
+            "settled_balance",
+            "spent_this_month"
+          ])
           const otherUser = yield* makeUser()
           for (const [method, path, body] of [
             ["POST", `${manage}/users`, { email: "c@example.com" }],
             ["GET", `${manage}/users`, undefined],
             ["GET", at, undefined],
+            ["GET", `${manage}/operator/search?q=a`, undefined],
+            ["GET", `${manage}/operator/tasks`, undefined],
+            ["GET", `${manage}/operator/calls`, undefined],
             ["PATCH", at, { name: "C" }],
             ["POST", `${at}/api-keys`, { name: "k" }],
             ["POST", `${at}/top-ups`, { amount: "1.00" }],

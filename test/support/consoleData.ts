@@ -64,6 +64,7 @@ const task = (n: number, fields: Partial<Schemas["TaskListItem"]>): Schemas["Tas
   sandbox: false,
   receipt: receipt("0.00", "7.50", "0.00"),
   catalog,
+  key_name: "Shop",
   trace_id: trace,
   created_at: at("09:41:02"),
   started_at: at("09:41:03"),
@@ -71,18 +72,35 @@ const task = (n: number, fields: Partial<Schemas["TaskListItem"]>): Schemas["Tas
   ...fields
 })
 
+const artifact = (n: number) =>
+  `https://gateway.test/artifacts/art_${String(n).padStart(32, "0")}?expires=1&signature=1`
+
+const preview = (n: number, count = 1) => ({
+  kind: "images" as const,
+  url: artifact(n),
+  expires_at: "2026-11-23T09:41:06.000Z",
+  count
+})
+
 const tasks: ReadonlyArray<Schemas["TaskListItem"]> = [
   task(5, {
     model: "image-to-video-spark",
+    prompt: "The boats leave the harbor, slow pan to the left",
     status: "processing",
     receipt: receipt("22.50", "0.00", "0.00"),
     created_at: at("09:58:40"),
     started_at: at("09:58:41"),
     ended_at: null
   }),
-  task(4, { created_at: at("09:41:02") }),
+  task(4, {
+    prompt: "A lighthouse at dawn",
+    preview: preview(1),
+    created_at: at("09:41:02")
+  }),
   task(3, {
     model: "image-edit",
+    prompt: "Replace the sky with heavy clouds and let the sea look rough",
+    key_name: "Back office",
     status: "failed",
     error: { code: 3001, title: "Content Error", detail: "The picture was refused" },
     receipt: receipt("0.00", "0.00", "3.00"),
@@ -90,10 +108,18 @@ const tasks: ReadonlyArray<Schemas["TaskListItem"]> = [
     started_at: at("09:20:12"),
     ended_at: at("09:20:19")
   }),
-  task(2, { created_at: at("08:55:30"), started_at: at("08:55:31"), ended_at: at("08:55:34") }),
+  task(2, {
+    prompt: "A poster of a jazz concert, bold shapes, three colors",
+    preview: preview(2, 2),
+    created_at: at("08:55:30"),
+    started_at: at("08:55:31"),
+    ended_at: at("08:55:34")
+  }),
   task(1, {
     vendor: "google",
     model: "image-edit-pro",
+    prompt: "A red scarf for the fisherman",
+    preview: preview(1),
     action: "edit",
     receipt: receipt("0.00", "13.40", "0.00"),
     created_at: at("08:12:00"),
@@ -101,9 +127,6 @@ const tasks: ReadonlyArray<Schemas["TaskListItem"]> = [
     ended_at: at("08:12:12")
   })
 ]
-
-const artifact = (n: number) =>
-  `https://gateway.test/artifacts/art_${String(n).padStart(32, "0")}?expires=1&signature=1`
 
 const attempt = (
   n: number,
@@ -617,6 +640,7 @@ export const screens: ReadonlyArray<Screen> = [
     role: "user",
     height: 800
   },
+  { name: "gallery", route: "/gallery", path: "/gallery", role: "user" },
   { name: "calls", route: "/calls", path: "/calls", role: "user" },
   { name: "call", route: "/calls/:id", path: `/calls/${calls[0]?.id}`, role: "user" },
   { name: "usage", route: "/usage", path: "/usage", role: "user", height: 800 },

@@ -7,7 +7,11 @@ const page = <T>(data: ReadonlyArray<T>) => ({ data, next_cursor: null })
 const idOf = (n: number) => `019a0c5e-0000-7000-8000-00000000000${n}`
 const hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-const user = (n: number, email: string, fields: Partial<Schemas["User"]>): Schemas["User"] => ({
+const user = (
+  n: number,
+  email: string,
+  fields: Partial<Schemas["ListedUser"]>
+): Schemas["ListedUser"] => ({
   id: idOf(n),
   email,
   name: null,
@@ -16,6 +20,9 @@ const user = (n: number, email: string, fields: Partial<Schemas["User"]>): Schem
   trigger_threshold: "100.00",
   rate_limit_per_minute: null,
   concurrent_tasks: null,
+  available_balance: "4287.50",
+  settled_balance: "4310.00",
+  spent_this_month: "690.00",
   ...fields
 })
 
@@ -23,9 +30,17 @@ const users = [
   user(3, "studio@example.com", {
     name: "Studio",
     rate_limit_per_minute: 600,
-    concurrent_tasks: 50
+    concurrent_tasks: 50,
+    available_balance: "18250.25",
+    settled_balance: "18301.25",
+    spent_this_month: "6120.75"
   }),
-  user(2, "old@example.com", { disabled: true }),
+  user(2, "old@example.com", {
+    disabled: true,
+    available_balance: "-1.20",
+    settled_balance: "-1.20",
+    spent_this_month: "0.00"
+  }),
   user(1, "ada@example.com", { name: "Ada" })
 ]
 
@@ -161,12 +176,65 @@ export const catalogReload: Schemas["CatalogReload"] = {
   }
 }
 
+const owner = (n: number, email: string): Schemas["Owner"] => ({ id: idOf(n), email })
+
+const task = (n: number, fields: Partial<Schemas["OperatorTask"]>): Schemas["OperatorTask"] => ({
+  id: `019a0c5e-7f3a-7a00-9e2b-00000000000${n}`,
+  user: owner(1, "ada@example.com"),
+  vendor: "alibaba",
+  model: "text-to-image-max",
+  action: "generation",
+  status: "completed",
+  error: null,
+  sandbox: false,
+  receipt: { held: "0.00", captured: "7.50", released: "0.00", currency: "credits" },
+  catalog: hash,
+  trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+  created_at: at(`09:4${n}:02`),
+  started_at: at(`09:4${n}:03`),
+  ended_at: at(`09:4${n}:06`),
+  ...fields
+})
+
+const tasks = [
+  task(3, { user: owner(3, "studio@example.com"), model: "image-to-video-spark" }),
+  task(2, {
+    status: "failed",
+    error: { code: 3001, title: "Content Error" },
+    receipt: { held: "0.00", captured: "0.00", released: "7.50", currency: "credits" }
+  }),
+  task(1, {})
+]
+
+const call: Schemas["OperatorCall"] = {
+  id: "019a0c5e-7f3a-7a00-9e2b-100000000001",
+  user: owner(3, "studio@example.com"),
+  vendor: "openai",
+  model: "gpt-5-mini",
+  route: "POST /v1/chat/completions",
+  outcome: "settled",
+  charged_late: false,
+  http_status: 200,
+  held: "1.25",
+  cost: "0.0831",
+  usage: { inputTokens: 1204, outputTokens: 380, counted: false },
+  account_id: "openai-1",
+  time_to_first_token_ms: 412,
+  sandbox: false,
+  catalog: hash,
+  trace_id: "4bf92f3577b34da6a3ce929d0e0e4737",
+  created_at: at("09:50:00"),
+  ended_at: at("09:50:04")
+}
+
 export const operatorDataAt = (path: string): unknown =>
   ({
     "/queues": queues,
     "/accounts": page(accounts),
     "/catalog": catalog,
     "/users": page(users),
+    "/operator/tasks": page(tasks),
+    "/operator/calls": page([call]),
     [`/users/${idOf(1)}/wallet`]: {
       available_balance: "4287.50",
       settled_balance: "4310.00",
@@ -187,6 +255,8 @@ export const operatorScreens = [
   { name: "overview", route: "/", path: "", role: "operator", height: 800 },
   { name: "users", route: "/users", path: "/users", role: "operator" },
   { name: "user", route: "/users/:id", path: `/users/${idOf(1)}`, role: "operator" },
+  { name: "all-tasks", route: "/tasks", path: "/tasks", role: "operator" },
+  { name: "all-calls", route: "/calls", path: "/calls", role: "operator" },
   { name: "sessions", route: "/sessions", path: "/sessions", role: "operator" },
   { name: "accounts", route: "/accounts", path: "/accounts", role: "operator" },
   { name: "catalog", route: "/catalog", path: "/catalog", role: "operator" },

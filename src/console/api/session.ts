@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals"
-import { root } from "../router/location.ts"
+import { root, viewedUser } from "../router/location.ts"
 import { api, dataOf, whenSignedOut } from "./client.ts"
 import { forgetPages } from "./pages.ts"
 import type { Schemas } from "./schema.ts"
@@ -22,6 +22,10 @@ whenSignedOut(() => {
   if (session.value != null && openDialogs.value > 0) isExpired.value = true
   else session.value = null
 })
+
+/** The operator looks at all users, and views as none. */
+export const isOverAll = (): boolean =>
+  session.value?.role === "operator" && viewedUser() === undefined
 
 /** Who is signed in, by the cookie. A refusal sets `session` to `null`. */
 export const loadSession = async (): Promise<void> => {

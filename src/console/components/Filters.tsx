@@ -12,6 +12,8 @@ export interface Filter {
   readonly label: string
   /** `segments` and `search` are always in sight: a choice of a few, a text. */
   readonly kind: "text" | "time" | "day" | "amount" | "choice" | "segments" | "search"
+  /** Of segments: what no value is called. */
+  readonly all?: string
   /** Of a choice: values with what they are called. */
   readonly options?: ReadonlyArray<readonly [value: string, label: string]>
 }
@@ -42,12 +44,12 @@ export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }
   return (
     <div class="filters">
       <div class="filter-bar">
-        {seen.map(({ label, name, options = [] }) => (
+        {seen.map(({ all = texts.filters.all, label, name, options = [] }) => (
           <Segments
             key={name}
             label={label}
             value={query.get(name) ?? ""}
-            options={[["", texts.filters.all], ...options]}
+            options={[["", all], ...options]}
             onValue={(value) => setQuery({ [name]: value })}
           />
         ))}

@@ -113,6 +113,7 @@ export const texts = {
     image: (n: number) => `Result image ${n}`,
     video: (n: number) => `Result video ${n}`,
     audio: (n: number) => `Result audio ${n}`,
+    more: (count: number) => `+${count} more`,
     elsewhere: "Stored by the vendor: opens another site",
     expired: "No longer available: results are kept for 24 hours."
   },
@@ -121,6 +122,7 @@ export const texts = {
     signIn: "Sign in",
     tasks: "Tasks",
     task: "Task",
+    gallery: "Gallery",
     calls: "Calls",
     call: "Call",
     usage: "Usage",
@@ -144,11 +146,27 @@ export const texts = {
     title: "Go to",
     label: "Search or go to…",
     shortcut: "Ctrl K",
-    help: "A page, a model, or any id: task, call, trace, delivery",
+    help: "A page, a model, words of a prompt, or any id: task, call, trace, delivery",
+    operatorHelp: "A page, a model, a user, or any id: task, call, trace, key, delivery",
     nothing: (id: string) => `Nothing of yours has the id ${id}`,
+    nothingAtAll: (id: string) => `Nothing has the id ${id}, and no user matches it`,
     byId: (id: string) => `Open ${id}`,
+    tasksWith: (text: string) => `Search tasks for “${text}”`,
+    usersWith: (text: string) => `Search users for “${text}”`,
     noMatch: "No page or model has this name",
-    results: "Results"
+    results: "Results",
+    found: "Found",
+    types: {
+      user: "User",
+      task: "Task",
+      call: "Call",
+      api_key: "API key",
+      session: "Session",
+      task_batch: "Batch",
+      webhook_endpoint: "Endpoint",
+      webhook_delivery: "Delivery",
+      event: "Event"
+    }
   },
   signIn: {
     title: "Sign in",
@@ -212,10 +230,12 @@ export const texts = {
   tasks: {
     title: "Tasks",
     caption: "Tasks, newest first",
+    search: "Search prompts, metadata, ids…",
     empty: "No tasks yet",
     emptyDetail: "Tasks appear here when you create them with the API or in the playground.",
     noMatch: "No tasks match these filters",
     created: "Created",
+    task: "Task",
     model: "Model",
     status: "Status",
     cost: "Cost",
@@ -223,6 +243,16 @@ export const texts = {
     trace: "Trace id",
     heldCost: (credits: string) => `${credits} held`,
     free: "—"
+  },
+  gallery: {
+    about: "Images and videos of the last 24 hours, newest first.",
+    kind: "Kind",
+    images: "Images",
+    videos: "Videos",
+    empty: "No pictures or videos yet",
+    noMatch: "No results match these filters",
+    emptyDetail: "Results appear here for 24 hours after their task has completed.",
+    create: "Open the playground"
   },
   status: {
     pending: "Pending",

@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Option, Schema } from "effect"
+import { Array as Arr, DateTime, Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
 import { AppConfig } from "../../config/Config.ts"
@@ -21,7 +21,7 @@ import { Admission, counted } from "../../process/admission/Admission.ts"
 import { noBatch, TaskBatches } from "../../tasks/batches/TaskBatches.ts"
 import type { CreatedBatch } from "../../tasks/batches/TaskBatches.ts"
 import { readPage, toPage } from "../manage/Paging.ts"
-import { showTask } from "../manage/tasks/TasksHandlers.ts"
+import { showListed } from "../manage/tasks/TasksHandlers.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
 import { readJsonBody } from "../server/bodies/JsonBody.ts"
@@ -145,7 +145,7 @@ const makeReads = Effect.gen(function* () {
       const rows = yield* batches.tasks(id, page)
       return yield* json(TaskBatchPage)({
         ...batch,
-        ...toPage(rows, limit, (row) => row.id, showTask)
+        ...toPage(rows, limit, (row) => row.id, showListed(yield* DateTime.now))
       })
     }),
     cancel: Effect.gen(function* () {

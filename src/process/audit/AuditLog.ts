@@ -9,7 +9,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { AuditStore } from "./AuditStore.ts"
 import type { AuditPage, AuditRow } from "./AuditStore.ts"
 
-export { changesNothing, readsOf } from "../../db/Audited.ts"
+export { changesNothing, readsOf, readsOfSome } from "../../db/Audited.ts"
 export type { PendingEntry } from "../../db/Audited.ts"
 export type { AuditPage, AuditRow } from "./AuditStore.ts"
 

@@ -12,6 +12,7 @@ import { Wallet } from "../../wallet/Wallet.ts"
 import type { EntryRow } from "../../wallet/Wallet.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
 import type { TaskDeliveryRow } from "../../webhooks/Deliveries.ts"
+import { filterOfText } from "./SearchText.ts"
 import { TaskHistoryStore } from "./TaskHistoryStore.ts"
 import type { AttemptRow, PastTask, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
 
@@ -39,11 +40,17 @@ export interface KeptInput {
 export class TaskHistory extends Context.Service<
   TaskHistory,
   {
-    /** Newest first. */
+    /** Newest first. `text`: an id, or words of the prompt and the metadata. */
     readonly search: (
       userId: UserId,
+      filter: TaskFilter & { readonly text?: string | undefined }
+    ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
+    /** Of all users; newest first. */
+    readonly searchAll: (
       filter: TaskFilter
     ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
+    /** The tasks with these ids, in any order. */
+    readonly some: TaskHistoryStore["Service"]["some"]
     /** Fails with 2005. */
     readonly get: (userId: UserId, id: TaskId) => Effect.Effect<History, Problem | StoreUnavailable>
   }
@@ -54,9 +61,15 @@ export class TaskHistory extends Context.Service<
       const store = yield* TaskHistoryStore
       const wallet = yield* Wallet
       const deliveries = yield* Deliveries
+      const ofText = filterOfText(store)
       const inputsOf = keptInputs(yield* Artifacts)
       return TaskHistory.of({
-        search: store.search,
+        search: Effect.fn("TaskHistory.search")(function* (userId, { text, ...filter }) {
+          const found = text === undefined ? {} : yield* ofText(userId, text, filter.since)
+          return yield* store.search(userId, { ...filter, ...found })
+        }),
+        searchAll: (filter) => store.search(null, filter),
+        some: store.some,
         get: Effect.fn("TaskHistory.get")(function* (userId, id) {
           const task = yield* store.find(userId, id)
           if (Option.isNone(task)) return yield* problem(2005, `There is no task ${id}`)

@@ -1,6 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
-import type { Option } from "effect"
+import { Array, Context, DateTime, Effect, Layer, Option, Schema, Struct } from "effect"
 import { idAt } from "../../db/ListScan.ts"
 import type { ScannedPage } from "../../db/ListScan.ts"
 import { rowsOf, Time } from "../../db/Rows.ts"
@@ -9,34 +8,53 @@ import { taskColumns, TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { TaskBatchId } from "../../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
-import { listScanRowsMax } from "../../domain/Limits.ts"
+import { listPromptCodePoints, listScanRowsMax } from "../../domain/Limits.ts"
 import type { Metadata } from "../../domain/Metadata.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import type { TaskStatus } from "../../domain/Task.ts"
+import type { ResultKind, TaskStatus } from "../../domain/Task.ts"
 
-/** Adds the hash of the catalog with which it was accepted, and the batch that created it. */
+/** Adds the hash of the catalog with which it was accepted, the batch that created it, and the name of its key. */
 const withOrigin = Struct.assign({
   catalog: Schema.NullOr(Schema.String),
-  batchId: Schema.NullOr(TaskBatchId)
+  batchId: Schema.NullOr(TaskBatchId),
+  keyName: Schema.NullOr(Schema.String),
+  /** When the client deleted the video that it made. */
+  deletedAt: Schema.NullOr(Time)
 })
 
-const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+const origin =
+  "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog, " +
+  "(SELECT k.name FROM api_keys k WHERE k.id = t.api_key_id) AS key_name"
+
+/** The beginning of the prompt in a body, which is the model's own. */
+const prompt = `CASE WHEN jsonb_typeof(t.body -> 'prompt') = 'string'
+  THEN left(t.body ->> 'prompt', ${listPromptCodePoints}) END AS prompt`
+
+const ownColumns = `${taskColumns}, t.trace_id, t.batch_id, t.deleted_at, ${origin}`
 
 /** The columns of a `TaskSummary` in a table named `t`. */
-export const summaryColumns = `${taskColumns}, t.trace_id, t.batch_id, ${catalogHash}`
+export const summaryColumns = `${ownColumns}, ${prompt}`
+
+const briefColumns = `${ownColumns}, null::text AS prompt`
 
 /** A task in its owner's history. */
 export const PastTask = TaskRow.mapFields(withOrigin).annotate({ identifier: "PastTask" })
 export type PastTask = typeof PastTask.Type
 
-/** The same in a list, without its body. */
-export const TaskSummary = PastTask.mapFields(Struct.omit(["body"])).annotate({
-  identifier: "TaskSummary"
-})
+/** The same in a list, without its body, but with the beginning of its prompt. */
+export const TaskSummary = PastTask.mapFields(Struct.omit(["body"]))
+  .mapFields(Struct.assign({ prompt: Schema.NullOr(Schema.String) }))
+  .annotate({ identifier: "TaskSummary" })
 export type TaskSummary = typeof TaskSummary.Type
 
 /** A filter that is absent matches all tasks. */
 export interface TaskFilter {
+  readonly ids?: ReadonlyArray<TaskId> | undefined
+  readonly batchId?: TaskBatchId | undefined
+  /** Prompt and metadata contain all of them, whatever the case of their letters. */
+  readonly words?: ReadonlyArray<string> | undefined
+  /** The name of the array of results. */
+  readonly resultKind?: ResultKind | undefined
   readonly status?: TaskStatus | undefined
   readonly apiKeyId?: ApiKeyId | undefined
   readonly model?: string | undefined
@@ -53,6 +71,8 @@ export interface TaskFilter {
   readonly maxCost?: Credits | undefined
   readonly before?: TaskId | undefined
   readonly limit: number
+  /** Without prompts: no body is read. */
+  readonly isBrief?: boolean | undefined
 }
 
 /** One paid submit, without the vendor's handle. */
@@ -72,14 +92,25 @@ export type AttemptRow = typeof AttemptRow.Type
 export class TaskHistoryStore extends Context.Service<
   TaskHistoryStore,
   {
+    /** Of a user, or of all. */
     readonly search: (
-      userId: UserId,
+      userId: UserId | null,
       filter: TaskFilter
     ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
+    /** The tasks with these ids, in any order. */
+    readonly some: (
+      userId: UserId,
+      ids: ReadonlyArray<TaskId>
+    ) => Effect.Effect<ReadonlyArray<TaskSummary>, StoreUnavailable>
     readonly find: (
       userId: UserId,
       id: TaskId
     ) => Effect.Effect<Option.Option<PastTask>, StoreUnavailable>
+    /** The first response to the create with this idempotency key. */
+    readonly answerTo: (
+      userId: UserId,
+      idempotencyKey: string
+    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
     /** Oldest first. */
     readonly attempts: (id: TaskId) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
   }
@@ -89,12 +120,25 @@ export class TaskHistoryStore extends Context.Service<
     Effect.map(PgClient.PgClient, (sql) =>
       TaskHistoryStore.of({
         search: search(sql),
+        some: (userId, ids) =>
+          sql`
+            SELECT ${sql.literal(summaryColumns)} FROM tasks t
+            WHERE t.id = ANY (${[...ids]}::uuid[]) AND t.user_id = ${userId}`.pipe(
+            rowsOf(TaskSummary),
+            storeFailures
+          ),
         find: (userId, id) =>
           sql`
-            SELECT t.*, ${sql.literal(catalogHash)} FROM tasks t
+            SELECT t.*, ${sql.literal(origin)} FROM tasks t
             WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
             rowsOf(PastTask),
             Effect.map(Array.head),
+            storeFailures
+          ),
+        answerTo: (userId, key) =>
+          sql`SELECT body FROM idempotency_keys WHERE user_id = ${userId} AND key = ${key}`.pipe(
+            rowsOf(Schema.Struct({ body: Schema.String })),
+            Effect.map((rows) => Option.map(Array.head(rows), ({ body }) => body)),
             storeFailures
           ),
         attempts: (id) =>
@@ -117,22 +161,37 @@ const End = Schema.Struct({ id: Schema.String })
 const idMax = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 function search(sql: PgClient.PgClient) {
-  return (userId: UserId, filter: TaskFilter) => {
-    const { limit, since, traceId, until, ...wanted } = filter
+  return (userId: UserId | null, filter: TaskFilter) => {
+    const { isBrief, limit, since, traceId, until, ...wanted } = filter
     const metadata = Object.keys(filter.metadata ?? {}).length === 0 ? undefined : filter.metadata
     const ends = [wanted.before, ...(until === undefined ? [] : [idOf(until)])]
     const before = ends.filter((id) => id !== undefined).toSorted()[0] ?? idMax
     // An index selects candidates, which are read until the page is full; the other filters may match few of them
-    const { apiKeyId, maxCost, minCost, model, status, vendor } = wanted
-    const isFiltered = [apiKeyId, traceId, status, vendor, minCost, maxCost, metadata].some(
-      (it) => it !== undefined
-    )
+    const { apiKeyId, batchId, ids, maxCost, minCost, model, resultKind, status, vendor, words } =
+      wanted
+    const isFiltered =
+      (userId === null && model !== undefined) ||
+      [
+        apiKeyId,
+        batchId,
+        ids,
+        traceId,
+        status,
+        vendor,
+        resultKind,
+        minCost,
+        maxCost,
+        metadata,
+        words
+      ].some((it) => it !== undefined)
     return sql`
-      SELECT ${sql.literal(summaryColumns)}
-      FROM tasks_search(${userId}::uuid, ${apiKeyId ?? null}::text, ${traceId ?? null}::text,
-        ${model ?? null}::text, ${status ?? null}::text, ${vendor ?? null}::text,
+      SELECT ${sql.literal(isBrief === true ? briefColumns : summaryColumns)}
+      FROM tasks_search(${userId}::uuid, ${ids === undefined ? null : [...ids]}::uuid[], ${batchId ?? null}::text,
+        ${apiKeyId ?? null}::text, ${traceId ?? null}::text,
+        ${model ?? null}::text, ${status ?? null}::text, ${vendor ?? null}::text, ${resultKind ?? null}::text,
         ${minCost ?? null}::bigint, ${maxCost ?? null}::bigint,
         ${metadata === undefined ? null : JSON.stringify(metadata)}::text::jsonb,
+        ${words === undefined ? null : [...words]}::text[],
         ${since === undefined ? idAt(0) : idOf(since)}::uuid, ${before}::uuid, ${limit}::int,
         ${isFiltered ? listScanRowsMax : limit}::int) WITH ORDINALITY AS t ORDER BY t.ordinality`.pipe(
       Effect.flatMap((found) =>

@@ -50,7 +50,7 @@ const crashing = {
 const printedKey = (text: string) => /sk-[0-9A-Za-z]{46}/u.exec(text)?.[0] ?? ""
 
 const state = Effect.gen(function* () {
-  const users = yield* (yield* Users).list({ before: Option.none(), limit: 10 })
+  const users = (yield* (yield* Users).list({ before: Option.none(), limit: 10 })).rows
   const [owner] = users
   const wallet = yield* (yield* Wallet).get(owner!.id)
   const keys = yield* (yield* ApiKeys).list(owner!.id, { before: Option.none(), limit: 10 })
@@ -78,10 +78,10 @@ describe("the first start", () => {
     Effect.gen(function* () {
       yield* start
       const users = yield* Users
-      const [owner] = yield* users.list({ before: Option.none(), limit: 1 })
+      const [owner] = (yield* users.list({ before: Option.none(), limit: 1 })).rows
       yield* (yield* UserErasure).delete(owner!.id)
       assert.notInclude(yield* start, "sk-")
-      assert.deepStrictEqual(yield* users.list({ before: Option.none(), limit: 1 }), [])
+      assert.deepStrictEqual((yield* users.list({ before: Option.none(), limit: 1 })).rows, [])
     }).pipe(Effect.provide(place))
   )
 
@@ -92,7 +92,7 @@ describe("the first start", () => {
       const sessions = yield* Sessions
       const credential = { _tag: "Link", link: link![1]! } as const
       const { row } = yield* sessions.signIn(credential, Option.none())
-      const [owner] = yield* (yield* Users).list({ before: Option.none(), limit: 1 })
+      const [owner] = (yield* (yield* Users).list({ before: Option.none(), limit: 1 })).rows
       assert.strictEqual(row.userId, owner!.id)
       const again = yield* Effect.flip(sessions.signIn(credential, Option.none()))
       assert.strictEqual(again._tag === "Problem" && again.code, 1005)

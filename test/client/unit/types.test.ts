@@ -66,7 +66,7 @@ describe("the types of the client", () => {
       expectTypeOf(task).resolves.toEqualTypeOf<Api.TaskTimeline>()
       const other = request("POST /v1/embeddings", { body: { model: "a" } })
       expectTypeOf(other).resolves.toBeUnknown()
-      expectTypeOf(list("GET /manage/v1/users")).toEqualTypeOf<List<Api.User>>()
+      expectTypeOf(list("GET /manage/v1/users")).toEqualTypeOf<List<Api.ListedUser>>()
       // @ts-expect-error -- the path is missing
       void request("GET /manage/v1/tasks/{id}")
       // @ts-expect-error -- no such field

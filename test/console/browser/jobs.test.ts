@@ -113,6 +113,18 @@ const topUp = async (job: Job) => {
   await dialog.waitFor({ state: "detached" })
 }
 
+/** Somebody sends a trace id: the field in the bar leads to what it was, as its user sees it. */
+const findTrace = (traceId: string) =>
+  async function findTrace(job: Job) {
+    const { page } = job.it
+    await job.click(button(job, /^Search or go to…/u))
+    await page.keyboard.type(traceId)
+    await page.getByRole("option", { name: `Open ${traceId}` }).waitFor()
+    await page.keyboard.press("Enter")
+    await opened(job.it, "A traced lighthouse")
+    await page.getByText("You are viewing the pages of user@localhost, read-only.").waitFor()
+  }
+
 /** The receiver fails until it is mended. */
 const receiver = { status: 500 }
 
@@ -179,9 +191,23 @@ describe("the jobs that people come for", () => {
       "take an operator as few",
       () =>
         Effect.gen(function* () {
+          const { key, url } = yield* Running
           const screen = yield* consolePage({ width: 1440 })
           yield* signInOnPage(screen, adminToken, null)
           yield* run(screen, 3, topUp)
+          const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+          yield* Effect.promise(() =>
+            fetch(`${url}${path}`, {
+              method: "POST",
+              headers: {
+                authorization: `Bearer ${key}`,
+                "content-type": "application/json",
+                traceparent: `00-${traceId}-00f067aa0ba902b7-01`
+              },
+              body: JSON.stringify({ prompt: "A traced lighthouse" })
+            })
+          )
+          yield* run(screen, 1, findTrace(traceId))
           assert.deepStrictEqual(screen.faults, [])
         }),
       180_000

@@ -113,7 +113,9 @@ const expected: ReadonlyArray<readonly [Filter, found: number, rows: number]> = 
   [{ model: "common" }, page, page],
   [{ model: "rare" }, 5, 5],
   [{ status: "failed" }, 3, 3],
-  [{ minCost: credits(900) }, 0, listScanRowsMax]
+  [{ minCost: credits(900) }, 0, listScanRowsMax],
+  [{ resultKind: "videos" }, 0, listScanRowsMax],
+  [{ words: ["lighthouse"] }, 0, listScanRowsMax]
 ]
 
 for (const [name, database] of Object.entries(singleStores)) {
@@ -130,7 +132,7 @@ for (const [name, database] of Object.entries(singleStores)) {
             const other = yield* newWallet(0)
             yield* make(user)
             const check = Effect.fnUntraced(function* (
-              by: UserId,
+              by: UserId | null,
               filter: Filter,
               found: number,
               rows: number
@@ -145,6 +147,7 @@ for (const [name, database] of Object.entries(singleStores)) {
               assert.isAtMost(after.entries - before.entries, 6 * rows, `entries: ${label}`)
             })
             const traceId = yield* traceOf(user)
+            const newest = (yield* store.search(user, { limit: 1 })).rows[0]!.id
             // Plans may change after the fifth time
             for (let times = 0; times < 7; times += 1) {
               for (const [filter, found, rows] of expected) {
@@ -156,6 +159,13 @@ for (const [name, database] of Object.entries(singleStores)) {
               yield* check(user, { apiKeyId: keyOf(other) }, 0, 0)
               // With the oldest task and the newest, between which periods are looked through
               yield* check(user, { traceId }, 1, 3)
+              yield* check(null, { traceId }, 1, 3)
+              // Of all users, whatever their number
+              yield* check(null, {}, page, page)
+              yield* check(null, { model: "common" }, page, page)
+              yield* check(null, { minCost: credits(900) }, 0, listScanRowsMax)
+              yield* check(user, { ids: [newest] }, 1, 1)
+              yield* check(other, { ids: [newest] }, 0, 1)
               yield* check(other, { traceId }, 0, 3)
             }
             const since = DateTime.makeUnsafe(begin + 100_000)

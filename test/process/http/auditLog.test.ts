@@ -471,9 +471,31 @@ describeStores("the audit log", (database) => {
           getQueues: "/queues",
           listAccounts: "/accounts"
         }
+        const trace = image.headers.get("traceparent")!.slice(3, 35)
+        const ofAll = {
+          listAllTasks: "/operator/tasks?limit=1",
+          listAllCalls: "/operator/calls?limit=1",
+          search: `/operator/search?q=${image.json.task_info.id}`
+        }
         // A route that is added needs a request here
         const reads = [...operations("GET").keys()].sort()
-        assert.deepStrictEqual(Object.keys({ ...named, ...ofNobody }).sort(), reads)
+        assert.deepStrictEqual(Object.keys({ ...named, ...ofAll, ...ofNobody }).sort(), reads)
+        for (const [type, path] of Object.entries(ofAll)) {
+          yield* TestClock.adjust("10 millis")
+          assert.strictEqual((yield* operator("GET", path)).status, 200, path)
+          // One thing is its user's; a list is of many
+          const user_id = type === "search" ? owner.id : null
+          assert.deepInclude((yield* logOf())[0], { type, user_id, resource_id: null }, path)
+        }
+        for (const [type, path] of [
+          ["listAllTasks", `/operator/tasks?user_id=${owner.id}`],
+          ["listAllCalls", `/operator/calls?user_id=${owner.id}`],
+          ["search", `/operator/search?q=${trace}`]
+        ] as const) {
+          yield* TestClock.adjust("10 millis")
+          assert.strictEqual((yield* operator("GET", path)).status, 200, path)
+          assert.deepInclude((yield* logOf())[0], { type, user_id: owner.id }, path)
+        }
         for (const [type, path] of Object.entries(named)) {
           yield* TestClock.adjust("10 millis")
           const { body, status } = yield* http.fetch(`${manage}${path}`, {
@@ -498,6 +520,8 @@ describeStores("the audit log", (database) => {
           if (path !== undefined) yield* operator("GET", path)
         }
         yield* operator("GET", "/api-keys/key_unknown")
+        yield* operator("GET", "/operator/search?q=key_unknown")
+        yield* operator("GET", `/operator/search?q=${encodeURIComponent("@example.com")}`)
         assert.deepStrictEqual(yield* logOf(), before)
       })
     )

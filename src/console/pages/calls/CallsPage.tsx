@@ -2,6 +2,7 @@ import { api, dataOf } from "../../api/client.ts"
 import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
+import { isOverAll } from "../../api/session.ts"
 import { Filters, filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
@@ -9,6 +10,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { AllCalls } from "./AllCalls.tsx"
 import { callColumns } from "./callColumns.tsx"
 import type { Call } from "./tokens.tsx"
 
@@ -49,8 +51,12 @@ const names = [
   "max_cost"
 ] as const
 
-/** `/calls`: the receipts of metered calls, by filters that stand in the address. */
+/** `/calls`: receipts of a user's calls, or for the operator of all, by filters that stand in the address. */
 export default function CallsPage() {
+  return isOverAll() ? <AllCalls /> : <OwnCalls />
+}
+
+const OwnCalls = () => {
   const user = viewedUser() ?? ""
   const { outcome: chosen } = filterValues(["outcome"])
   const outcome = outcomes.find((it) => it === chosen)

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks"
-import { isShown, mediaPath } from "../../api/address.ts"
+import { isShown } from "../../api/address.ts"
 import { useLive, wallet } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import { BarChart } from "../../components/BarChart.tsx"
@@ -8,6 +8,7 @@ import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
+import { TaskGallery } from "../../components/TaskGallery.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, showCredits } from "../../format/credits.ts"
@@ -17,10 +18,11 @@ import { isConsoleKey } from "../keys/keyForm.ts"
 import { taskColumns } from "../tasks/taskColumns.tsx"
 import { Problems } from "./Problems.tsx"
 import { readHome, runwayOf, successOf, weekOf } from "./readHome.ts"
-import type { Home, Shown } from "./readHome.ts"
+import type { Home } from "./readHome.ts"
 
 const words = texts.home
 const latest = 5
+const shownResults = 6
 
 /** Events come in crowds; the page is read again at most so often. */
 const pauseMillis = 1000
@@ -64,13 +66,13 @@ const isNews = (
 }
 
 const HomeView = ({ home }: { readonly home: Home }) => {
-  const { amounts, days, shown, tasks } = home
+  const { amounts, days, tasks } = home
   return (
     <>
       <Problems home={home} />
       <Figures home={home} />
       <FirstSteps home={home} />
-      {shown.length > 0 && <Results shown={shown} />}
+      <Results tasks={tasks} />
       {amounts.some((it) => parseCredits(it) > 0n) && (
         <section>
           <div class="table-head">
@@ -210,24 +212,15 @@ const FirstSteps = ({ home: { endpoints, keys, tasks } }: HomeProps) => {
 }
 
 /** The latest results, each with its prompt. */
-const Results = ({ shown }: { readonly shown: ReadonlyArray<Shown> }) => (
-  <section>
-    <h2>{words.results}</h2>
-    <ul class="gallery">
-      {shown
-        .filter(({ url }) => isShown(url))
-        .map(({ id, kind, prompt, url }) => (
-          <li key={id}>
-            <Link to={`/tasks/${id}`}>
-              {kind === "videos" ? (
-                <video src={mediaPath(url)} preload="metadata" muted />
-              ) : (
-                <img src={mediaPath(url)} alt="" loading="lazy" />
-              )}
-              <span>{prompt === "" ? texts.pages.task : prompt}</span>
-            </Link>
-          </li>
-        ))}
-    </ul>
-  </section>
-)
+const Results = ({ tasks }: { readonly tasks: Home["tasks"] }) => {
+  const shown = tasks
+    .filter(({ preview }) => preview !== undefined && isShown(preview.url))
+    .slice(0, shownResults)
+  if (shown.length === 0) return null
+  return (
+    <section>
+      <h2>{words.results}</h2>
+      <TaskGallery tasks={shown} />
+    </section>
+  )
+}

@@ -1,37 +1,11 @@
 import { api, dataOf } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
-import type { Schemas } from "../../api/schema.ts"
 import { parseCredits, sumCredits } from "../../format/credits.ts"
-import { promptOf } from "../../format/prompt.ts"
 import { dayAfter, dayOf, daysBetween } from "../../format/time.ts"
 
 const listMax = 100
 const chartDays = 30
 const weekDays = 7
-const shownPictures = 6
-
-/** A result to look at, with its prompt. */
-export interface Shown {
-  readonly id: string
-  readonly prompt: string
-  readonly kind: Schemas["TaskTimeline"]["result_kind"]
-  readonly url: string
-}
-
-/** The lists of tasks have no results yet: the latest few are read one by one. */
-const readShown = async (tasks: ReadonlyArray<Schemas["TaskListItem"]>) => {
-  const completed = tasks.filter(({ status }) => status === "completed").slice(0, shownPictures)
-  const details = await Promise.all(
-    completed.map(({ id }) =>
-      dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } })).catch(() => undefined)
-    )
-  )
-  return details.flatMap((task): ReadonlyArray<Shown> => {
-    const url = task?.result?.[0]
-    if (task === undefined || url === undefined || task.result_kind === "audios") return []
-    return [{ id: task.id, prompt: promptOf(task.body), kind: task.result_kind, url }]
-  })
-}
 
 /** What a user asks first, read at once. */
 export const readHome = async (now: Date) => {
@@ -63,8 +37,7 @@ export const readHome = async (now: Date) => {
     endpoints: endpoints.data,
     keys: keys.data,
     running: pending.data.length + processing.data.length,
-    hasMoreRunning: pending.next_cursor !== null || processing.next_cursor !== null,
-    shown: await readShown(tasks.data)
+    hasMoreRunning: pending.next_cursor !== null || processing.next_cursor !== null
   }
 }
 

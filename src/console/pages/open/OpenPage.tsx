@@ -1,25 +1,84 @@
 import { useEffect } from "preact/hooks"
 import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { isOverAll } from "../../api/session.ts"
+import { Link } from "../../components/Link.tsx"
+import { OwnerLink } from "../../components/OwnerLink.tsx"
+import { Table } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
+import { Ago } from "../../components/Values.tsx"
 import { hrefOf, navigate } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
-import { placeOf } from "./placeOf.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { findOverAll, placeOf, placeOfThing } from "./placeOf.ts"
+import type { Place } from "./placeOf.ts"
 
 const words = texts.open
 
 /** `/open/:id`: leads to the page of what has this id or trace id, whatever it is. */
 export default function OpenPage({ params: { id = "" } }: PageProps) {
-  const place = useResource(id, async () => (await placeOf(id)) ?? null)
-  const found = place.data
+  return isOverAll() ? <OpenOverAll id={id} /> : <OpenOwn id={id} />
+}
+
+const useGoTo = (place: Place | null | undefined) =>
   useEffect(() => {
-    if (found != null) navigate(hrefOf(found.path, found.query), true)
-  }, [found])
+    if (place != null) navigate(hrefOf(place.path, place.query), true)
+  }, [place])
+
+const OpenOwn = ({ id }: { readonly id: string }) => {
+  const place = useResource(id, async () => (await placeOf(id)) ?? null)
+  useGoTo(place.data)
   return (
     <>
       <PageHeader title={words.title} />
       <Loaded of={place}>{(it) => it === null && <Empty title={words.nothing(id)} />}</Loaded>
+    </>
+  )
+}
+
+type Thing = Schemas["FoundThing"]
+
+const columns: ReadonlyArray<Column<Thing>> = [
+  {
+    title: words.found,
+    isPlain: true,
+    cell: (thing) => {
+      const { path, query } = placeOfThing(thing)
+      return (
+        <Link to={path} {...(query === undefined ? {} : { query })}>
+          {words.types[thing.type]} <code>{thing.id}</code>
+        </Link>
+      )
+    }
+  },
+  { title: operatorTexts.users.user, cell: ({ user }) => <OwnerLink of={user} /> },
+  { title: operatorTexts.users.created, cell: ({ created_at: at }) => <Ago at={at} /> }
+]
+
+/** One thing opens by itself; of several, as of a trace, one is chosen. */
+const OpenOverAll = ({ id }: { readonly id: string }) => {
+  const found = useResource(`all ${id}`, async () => {
+    const things = await findOverAll(id)
+    const [one, ...more] = things
+    return { things, place: one === undefined || more.length > 0 ? null : placeOfThing(one) }
+  })
+  useGoTo(found.data?.place)
+  return (
+    <>
+      <PageHeader title={words.title} />
+      <Loaded of={found}>
+        {({ place, things }) =>
+          place === null &&
+          (things.length === 0 ? (
+            <Empty title={words.nothingAtAll(id)} />
+          ) : (
+            <Table caption={words.results} columns={columns} rows={things} idOf={(it) => it.id} />
+          ))
+        }
+      </Loaded>
     </>
   )
 }

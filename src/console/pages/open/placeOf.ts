@@ -1,7 +1,6 @@
 import { api, dataOf } from "../../api/client.ts"
 import { ApiFailure } from "../../api/problem.ts"
-import { session } from "../../api/session.ts"
-import { viewedUser } from "../../router/location.ts"
+import type { Schemas } from "../../api/schema.ts"
 import type { Query } from "../../router/location.ts"
 
 export interface Place {
@@ -46,18 +45,39 @@ const ofTrace = async (trace_id: string): Promise<Place | undefined> => {
   return call === undefined ? undefined : { path: "/calls", query: { trace_id } }
 }
 
-/** The page of an id, as far as the one who asks may see it. */
+/** The page of what the operator found, which the operator opens as its user. */
+export const placeOfThing = ({ id, type, user }: Schemas["FoundThing"]): Place => {
+  const query = { user_id: user.id }
+  switch (type) {
+    case "task":
+      return { path: `/tasks/${id}`, query }
+    case "call":
+      return { path: `/calls/${id}`, query }
+    case "task_batch":
+      return { path: "/tasks", query: { ...query, q: id } }
+    case "api_key":
+      return { path: "/usage", query: { ...query, api_key_id: id } }
+    case "webhook_endpoint":
+      return { path: "/webhooks/deliveries", query: { ...query, endpoint_id: id } }
+    case "webhook_delivery":
+      return { path: `/webhooks/deliveries/${id}`, query }
+    case "user":
+    case "session":
+    case "event":
+      return { path: `/users/${user.id}` }
+  }
+}
+
+/** What has the id or the trace, or whose address it is a part of, over all users. */
+export const findOverAll = async (q: string): Promise<ReadonlyArray<Schemas["FoundThing"]>> =>
+  (await dataOf(api.GET("/manage/v1/operator/search", { params: { query: { q } } }))).data
+
+/** The page of an id of the user who asks. */
 export const placeOf = async (text: string): Promise<Place | undefined> => {
   const id = text.trim()
-  const isOperator = session.value?.role === "operator" && viewedUser() === undefined
   if (id.startsWith("whd_")) return { path: `/webhooks/deliveries/${id}` }
   if (id.startsWith("whe_")) return { path: "/webhooks/deliveries", query: { endpoint_id: id } }
   if (id.startsWith("key_")) return { path: "/usage", query: { api_key_id: id } }
-  if (isOperator) {
-    const user = await orNone(
-      dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
-    )
-    return user === undefined ? undefined : { path: `/users/${id}` }
-  }
+  if (id.startsWith("tb_")) return { path: "/tasks", query: { q: id } }
   return isTrace.test(id) ? ofTrace(id) : ofTask(id)
 }

@@ -4,6 +4,7 @@ import { useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { isOverAll } from "../../api/session.ts"
 import { Filters, filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
@@ -11,6 +12,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { AllTasks } from "./AllTasks.tsx"
 import { taskColumns } from "./taskColumns.tsx"
 
 type Task = Schemas["TaskListItem"]
@@ -27,6 +29,7 @@ const useFilters = (user: string): ReadonlyArray<Filter> => {
       kind: "segments",
       options: statuses.map((it) => [it, texts.status[it]])
     },
+    { name: "q", label: texts.tasks.search, kind: "search" },
     { name: "model", label: texts.filters.model, kind: "choice", options: models },
     { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
     {
@@ -44,6 +47,7 @@ const useFilters = (user: string): ReadonlyArray<Filter> => {
 }
 
 const names = [
+  "q",
   "model",
   "vendor",
   "api_key_id",
@@ -56,8 +60,12 @@ const names = [
 
 const pageSize = 50
 
-/** `/tasks`: every task, by filters that stand in the address. */
+/** `/tasks`: tasks of a user, or for the operator of all, by filters that stand in the address. */
 export default function TasksPage() {
+  return isOverAll() ? <AllTasks /> : <OwnTasks />
+}
+
+const OwnTasks = () => {
   const user = viewedUser() ?? ""
   const filters = useFilters(user)
   const { status: chosen } = filterValues(["status"])
@@ -124,8 +132,14 @@ const isNewer = (task: Task, first: Task | undefined): boolean =>
 /** What a list of new tasks can tell of the filters without asking the gateway. */
 const matches = (
   task: Task,
-  search: { readonly status?: string; readonly model?: string; readonly vendor?: string }
+  search: {
+    readonly q?: string
+    readonly status?: string
+    readonly model?: string
+    readonly vendor?: string
+  }
 ): boolean =>
+  search.q === undefined &&
   (search.status === undefined || search.status === task.status) &&
   (search.model === undefined || search.model === task.model) &&
   (search.vendor === undefined || search.vendor === task.vendor)

@@ -1,7 +1,9 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
+import { Thumbnail } from "../../components/Preview.tsx"
 import { Ago, Credits, Duration, Status } from "../../components/Values.tsx"
+import { taskTitle } from "../../format/prompt.ts"
 import { texts } from "../../texts/en.ts"
 
 type Task = Schemas["TaskListItem"]
@@ -20,12 +22,21 @@ const Cost = ({ receipt, status }: Task) => {
 
 export const taskColumns: ReadonlyArray<Column<Task>> = [
   {
-    title: texts.tasks.model,
+    title: texts.tasks.task,
     isPlain: true,
-    cell: ({ id, model, vendor }) => (
-      <Link to={`/tasks/${id}`}>
-        {vendor}/{model}
+    cell: (task) => (
+      <Link to={`/tasks/${task.id}`} class="titled">
+        <Thumbnail of={task.preview} />
+        <span class="clip">{taskTitle(task)}</span>
       </Link>
+    )
+  },
+  {
+    title: texts.tasks.model,
+    cell: ({ model, vendor }) => (
+      <span title={`${vendor}/${model}`} class="clip narrow">
+        {model}
+      </span>
     )
   },
   {
@@ -37,6 +48,15 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
         {error !== null && <span class="faint"> · {error.title}</span>}
       </>
     )
+  },
+  {
+    title: texts.filters.key,
+    cell: ({ key_name: name }) =>
+      name === null ? (
+        <span class="faint">{texts.none}</span>
+      ) : (
+        <span class="clip narrow">{name}</span>
+      )
   },
   {
     title: texts.tasks.duration,

@@ -3,15 +3,17 @@ import { api, dataOf } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, ProblemView } from "../../components/States.tsx"
-import { Ago } from "../../components/Values.tsx"
+import { Ago, Credits } from "../../components/Values.tsx"
+import { parseCredits } from "../../format/credits.ts"
 import { hrefOf, navigate } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
-import { keyTexts } from "../../texts/en/keys.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
 import { TopUpDialog } from "../user/MoneyActions.tsx"
@@ -19,21 +21,32 @@ import { UserDialog } from "../user/UserDialog.tsx"
 import { newUserOf } from "../user/userForm.ts"
 import { UserState } from "../user/UserState.tsx"
 
-type User = Schemas["User"]
+type User = Schemas["ListedUser"]
 
 const words = operatorTexts.users
 const pageSize = 50
+const states = ["active", "disabled", "alerted", "negative"] as const
+const sorts = ["balance", "spent"] as const
 
-const Limits = ({ concurrent_tasks: tasks, rate_limit_per_minute: rate }: User) =>
-  rate === null && tasks === null ? (
-    <span class="faint">{words.configured}</span>
-  ) : (
-    <>
-      {[rate === null ? "" : keyTexts.perMinute(rate), tasks === null ? "" : keyTexts.atOnce(tasks)]
-        .filter((it) => it !== "")
-        .join(" · ")}
-    </>
-  )
+const filters: ReadonlyArray<Filter> = [
+  { name: "q", label: words.search, kind: "search" },
+  {
+    name: "state",
+    label: words.state,
+    kind: "segments",
+    options: states.map((it) => [it, words[it]])
+  },
+  {
+    name: "sort",
+    label: words.sort,
+    kind: "segments",
+    all: words.newest,
+    options: [
+      ["balance", words.lowest],
+      ["spent", words.spenders]
+    ]
+  }
+]
 
 const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> => [
   {
@@ -47,7 +60,20 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
     )
   },
   { title: words.state, isPlain: true, cell: (user) => <UserState of={user} /> },
-  { title: words.limits, cell: (user) => <Limits {...user} /> },
+  {
+    title: words.balance,
+    isNumber: true,
+    cell: ({ available_balance: balance }) => (
+      <span class={parseCredits(balance) < 0n ? "status bad" : undefined}>
+        <Credits amount={balance} />
+      </span>
+    )
+  },
+  {
+    title: words.spent,
+    isNumber: true,
+    cell: ({ spent_this_month: spent }) => <Credits amount={spent} />
+  },
   { title: words.created, isNumber: true, cell: ({ created_at: at }) => <Ago at={at} /> },
   {
     title: texts.actions,
@@ -69,11 +95,23 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
 
 /** `/users`: everybody who may have keys and credits. */
 export default function UsersPage() {
+  const { q, sort: order, state: chosen } = filterValues(["q", "sort", "state"])
+  const state = states.find((it) => it === chosen)
+  const sort = sorts.find((it) => it === order)
+  const search = {
+    ...(q === undefined ? {} : { q }),
+    ...(state === undefined ? {} : { state }),
+    ...(sort === undefined ? {} : { sort })
+  }
   const users = usePages<User>(
     "users",
-    "",
+    JSON.stringify(search),
     (cursor) =>
-      dataOf(api.GET("/manage/v1/users", { params: { query: pageAfter(pageSize, cursor) } })),
+      dataOf(
+        api.GET("/manage/v1/users", {
+          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        })
+      ),
     ({ id }) => id
   )
   const [toppedUp, setToppedUp] = useState<{ user: User; wallet: Schemas["Wallet"] } | undefined>()
@@ -96,22 +134,27 @@ export default function UsersPage() {
           {words.create}
         </button>
       </PageHeader>
+      <Filters filters={filters} />
       <PagedTable
         caption={words.caption}
         columns={columnsWith((user) => void askTopUp(user))}
         pages={users}
         idOf={({ id }) => id}
         empty={
-          <Empty title={words.empty}>
-            <p>{words.emptyDetail}</p>
-          </Empty>
+          Object.keys(search).length > 0 ? (
+            <Empty title={words.noMatch} />
+          ) : (
+            <Empty title={words.empty}>
+              <p>{words.emptyDetail}</p>
+            </Empty>
+          )
         }
       />
       {cause !== undefined && <ProblemView cause={cause} />}
       {toppedUp !== undefined && (
         <TopUpDialog
           {...toppedUp}
-          onChanged={() => undefined}
+          onChanged={users.reload}
           onClose={() => setToppedUp(undefined)}
         />
       )}

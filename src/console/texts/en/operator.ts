@@ -28,9 +28,26 @@ export const operatorTexts = {
     inDoubt: (tasks: number) =>
       `${tasks} unfinished tasks may have been submitted; the gateway is searching for them at their vendors.`
   },
+  all: {
+    about: "Over all users. Prompts and results are on the user's own pages.",
+    tasks: "Tasks of all users, newest first",
+    calls: "Calls of all users, newest first",
+    userId: "User id",
+    deleted: "Deleted user"
+  },
   users: {
     title: "Users",
-    caption: "Users, newest first",
+    caption: "Users",
+    search: "Search by address, name or id…",
+    noMatch: "No users match these filters",
+    alerted: "Low balance",
+    negative: "Negative balance",
+    sort: "Sort by",
+    newest: "Newest",
+    lowest: "Lowest balance",
+    spenders: "Spent this month",
+    balance: "Available",
+    spent: "Spent this month",
     create: "Create user",
     empty: "No users yet",
     emptyDetail: "Create a user, then add credits and make a sign-in link.",
@@ -39,7 +56,6 @@ export const operatorTexts = {
     active: "Active",
     disabled: "Disabled",
     created: "Created",
-    limits: "Limits",
     configured: "Default",
     viewAs: "View as"
   },

@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-const showCall = (row: CallRow) => ({
+export const showCall = (row: CallRow) => ({
   id: row.id,
   vendor: row.vendor,
   model: row.model,

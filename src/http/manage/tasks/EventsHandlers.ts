@@ -1,4 +1,4 @@
-import { Duration, Effect, Option, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
@@ -7,7 +7,7 @@ import { WalletView } from "../../../contract/WalletApi.ts"
 import { WebhookDelivery } from "../../../contract/WebhookDeliveriesApi.ts"
 import { StreamedEventType } from "../../../domain/Event.ts"
 import { FairShares } from "../../../domain/FairShares.ts"
-import type { UserId } from "../../../domain/Ids.ts"
+import type { TaskId, UserId } from "../../../domain/Ids.ts"
 import { invalid, Problem } from "../../../domain/Problem.ts"
 import {
   userStreamItemsMax,
@@ -15,6 +15,7 @@ import {
   userStreamsMax
 } from "../../../domain/SignInLimits.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
+import type { TaskSummary } from "../../../tasks/history/TaskHistory.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { EventLog } from "../../../webhooks/EventLog.ts"
@@ -25,7 +26,7 @@ import type { Sent } from "../../server/EventStream.ts"
 import { showWallet } from "../wallet/WalletHandlers.ts"
 import { showDelivery } from "../webhooks/WebhookDeliveriesHandlers.ts"
 import { parsePosition, publishedEvents } from "./PublishedEvents.ts"
-import { showTask } from "./TasksHandlers.ts"
+import { showListed } from "./TasksHandlers.ts"
 
 /** Follows a user's newest tasks and deliveries, and the wallet. */
 export const layer = HttpApiBuilder.group(
@@ -63,7 +64,7 @@ export const layer = HttpApiBuilder.group(
         }
         const texts: Stream.Stream<string | Sent, unknown> =
           wanted === undefined
-            ? changes(Effect.andThen(mayStill, look(userId)))
+            ? changes(Effect.andThen(mayStill, look.items(userId)), look.texts(userId))
             : publishedEvents(log, userId, filter, mayStill)
         return eventStream(texts, {})
       })
@@ -97,7 +98,9 @@ const tooMany = new Problem({
 interface Item {
   readonly id: string
   readonly mark: string
-  readonly text: () => string
+  /** Only of a task. */
+  readonly task?: TaskId
+  readonly text: (now: DateTime.Utc, task: TaskSummary | undefined) => string
 }
 
 const encodeTask = Schema.encodeSync(TaskListItem)
@@ -110,42 +113,56 @@ const makeLook = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const wallet = yield* Wallet
   const limit = userStreamItemsMax
-  return (userId: UserId) =>
-    Effect.gen(function* () {
-      const found = yield* tasks.search(userId, { limit })
-      const sent = yield* deliveries.search(userId, {}, { before: Option.none(), limit })
-      const shownWallet = encodeWallet(showWallet(yield* wallet.get(userId)))
-      return [
-        {
-          id: "wallet",
-          mark: JSON.stringify(shownWallet),
-          text: () => JSON.stringify({ type: "wallet", data: shownWallet })
-        },
-        ...found.rows.map((row): Item => ({
+  const items = Effect.fnUntraced(function* (userId: UserId) {
+    const found = yield* tasks.search(userId, { limit, isBrief: true })
+    const sent = yield* deliveries.search(userId, {}, { before: Option.none(), limit })
+    const shownWallet = encodeWallet(showWallet(yield* wallet.get(userId)))
+    return [
+      {
+        id: "wallet",
+        mark: JSON.stringify(shownWallet),
+        text: () => JSON.stringify({ type: "wallet", data: shownWallet })
+      },
+      ...found.rows.map((row): Item => ({
+        id: row.id,
+        mark: row.status,
+        task: row.id,
+        text: (now, task = row) =>
+          JSON.stringify({ type: "task", data: encodeTask(showListed(now)(task)) })
+      })),
+      ...sent.rows.map((row): Item => {
+        const shown = encodeDelivery(showDelivery(row))
+        const { attempt_count, next_attempt_at, status } = shown
+        return {
           id: row.id,
-          mark: row.status,
-          text: () => JSON.stringify({ type: "task", data: encodeTask(showTask(row)) })
-        })),
-        ...sent.rows.map((row): Item => {
-          const shown = encodeDelivery(showDelivery(row))
-          const { attempt_count, next_attempt_at, status } = shown
-          return {
-            id: row.id,
-            mark: `${status} ${attempt_count} ${next_attempt_at}`,
-            text: () => JSON.stringify({ type: "delivery", data: shown })
-          }
-        })
-      ].toReversed()
+          mark: `${status} ${attempt_count} ${next_attempt_at}`,
+          text: () => JSON.stringify({ type: "delivery", data: shown })
+        }
+      })
+    ].toReversed()
+  })
+  /** The prompts of tasks are read of those alone that are sent. */
+  const texts = (userId: UserId) =>
+    Effect.fnUntraced(function* (changed: ReadonlyArray<Item>) {
+      const now = yield* DateTime.now
+      const ids = changed.flatMap(({ task }) => (task === undefined ? [] : [task]))
+      const rows = ids.length === 0 ? [] : yield* tasks.some(userId, ids)
+      const byId = new Map<string, TaskSummary>(rows.map((row) => [row.id, row]))
+      return changed.map(({ id, text }) => text(now, byId.get(id)))
     })
+  return { items, texts }
 })
 
 /** All items as they stand, then each that has changed. Ends when the look fails. */
-const changes = <E, R>(look: Effect.Effect<ReadonlyArray<Item>, E, R>) =>
-  Stream.unfold<Marks | undefined, ReadonlyArray<string>, E, R>(undefined, (before) =>
-    Effect.map(before === undefined ? look : Effect.delay(look, pause), (items) => {
+const changes = <E, R, E2, R2>(
+  look: Effect.Effect<ReadonlyArray<Item>, E, R>,
+  texts: (changed: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<string>, E2, R2>
+) =>
+  Stream.unfold<Marks | undefined, ReadonlyArray<string>, E | E2, R | R2>(undefined, (before) =>
+    Effect.gen(function* () {
+      const items = yield* before === undefined ? look : Effect.delay(look, pause)
       const changed = items.filter(({ id, mark }) => before?.get(id) !== mark)
-      const now = new Map(items.map(({ id, mark }) => [id, mark]))
-      return [changed.map(({ text }) => text()), now]
+      return [yield* texts(changed), new Map(items.map(({ id, mark }) => [id, mark]))] as const
     })
   ).pipe(
     Stream.flattenIterable,

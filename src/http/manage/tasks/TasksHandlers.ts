@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
 import { modelAt, skippedOf } from "../../../domain/Candidate.ts"
@@ -6,6 +6,7 @@ import * as Credits from "../../../domain/Credits.ts"
 import { TaskId } from "../../../domain/Ids.ts"
 import type { Metadata } from "../../../domain/Metadata.ts"
 import { isTerminal } from "../../../domain/Task.ts"
+import { previewOf } from "../../../tasks/history/Preview.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import type { AttemptRow, History, TaskSummary } from "../../../tasks/history/TaskHistory.ts"
 import type { TaskDeliveryRow } from "../../../webhooks/Deliveries.ts"
@@ -26,6 +27,8 @@ export const layer = HttpApiBuilder.group(
         const { end, rows } = yield* tasks.search(userId, {
           before: Option.getOrUndefined(before),
           limit: limit + 1,
+          text: query.q,
+          resultKind: query.result_kind,
           status: query.status,
           apiKeyId: query.api_key_id,
           model: query.model,
@@ -37,7 +40,7 @@ export const layer = HttpApiBuilder.group(
           maxCost: query.max_cost,
           metadata: metadataOf(query)
         })
-        return toPage(rows, limit, (row) => row.id, showTask, end)
+        return toPage(rows, limit, (row) => row.id, showListed(yield* DateTime.now), end)
       }),
       getTask: Effect.fnUntraced(function* ({ params, query }) {
         return showHistory(yield* tasks.get(yield* requireReader(query), params.id))
@@ -45,6 +48,9 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
+
+/** What a list and the page of a task have in common. */
+type Task = Omit<TaskSummary, "prompt">
 
 const metadataName = /^metadata\[(.*)\]$/su
 
@@ -57,14 +63,14 @@ const metadataOf = (query: object): Metadata =>
   )
 
 /** Which model of an alias did it, and why the others did not. */
-const doneBy = (task: TaskSummary) => {
+const doneBy = (task: Task) => {
   const { model, vendor } = modelAt(task)
   const skipped = skippedOf(task).map(({ model, reason, vendor }) => ({ vendor, model, reason }))
   return { vendor, model, skipped }
 }
 
 /** The price is held until the task ends; then each part of it is captured or released. */
-const receiptOf = (task: TaskSummary) => {
+const receiptOf = (task: Task) => {
   const { captured, price, status } = task
   const ended = isTerminal(status)
   const charged = captured ?? Credits.zero
@@ -77,7 +83,19 @@ const receiptOf = (task: TaskSummary) => {
   }
 }
 
-export const showTask = (task: TaskSummary) => ({
+/** A task in a list. */
+export const showListed = (now: DateTime.Utc) => (task: TaskSummary) => ({
+  ...showTask(task),
+  ...(task.prompt === null ? {} : { prompt: task.prompt }),
+  ...Option.match(previewOf(task, now), {
+    onNone: () => ({}),
+    onSome: ({ count, expiresAt, kind, url }) => ({
+      preview: { kind, url, expires_at: expiresAt, count }
+    })
+  })
+})
+
+export const showTask = (task: Task) => ({
   id: task.id,
   vendor: task.vendor,
   model: task.model,
@@ -87,6 +105,7 @@ export const showTask = (task: TaskSummary) => ({
   sandbox: task.sandbox,
   receipt: receiptOf(task),
   catalog: task.catalog,
+  key_name: task.keyName,
   trace_id: task.traceId,
   created_at: task.createdAt,
   started_at: task.startedAt,
@@ -96,7 +115,7 @@ export const showTask = (task: TaskSummary) => ({
 })
 
 /** A task may end without having been processed. docs/reference/tasks.md#states */
-const movesOf = ({ createdAt, startedAt, status, traceId, updatedAt }: TaskSummary) => [
+const movesOf = ({ createdAt, startedAt, status, traceId, updatedAt }: Task) => [
   { status: "pending" as const, at: createdAt, trace_id: traceId },
   ...(startedAt === null
     ? []

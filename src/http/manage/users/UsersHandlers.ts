@@ -4,11 +4,11 @@ import { HttpEffect, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
 import type { UserChange } from "../../../contract/UsersApi.ts"
-import type { Credits } from "../../../domain/Credits.ts"
+import * as Credits from "../../../domain/Credits.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { ApiKeys } from "../../../users/ApiKeys.ts"
 import { Users } from "../../../users/Users.ts"
-import type { UserRow } from "../../../users/Users.ts"
+import type { ListedUser, UserRow } from "../../../users/Users.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import type { ChangedWallet } from "../../../wallet/Wallet.ts"
 import { requireOperator, requireOwnerOrOperator } from "../../server/access/Authentication.ts"
@@ -39,8 +39,12 @@ export const layer = HttpApiBuilder.group(
       listUsers: Effect.fnUntraced(function* ({ query }) {
         yield* requireOperator
         const { before, limit } = readPage(query, UserId)
-        const rows = yield* users.list({ before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, showUser)
+        const { q: text, sort, state } = query
+        const isWhole = sort === "balance" || sort === "spent"
+        // A sorted list has one page, so that no further row is asked for
+        const page = { before, limit: isWhole ? limit : limit + 1, text, state, sort }
+        const { end, rows } = yield* users.list(page)
+        return toPage(rows, limit, (row) => row.id, showListed, end)
       }),
       getUser: ({ params }) =>
         Effect.andThen(
@@ -84,6 +88,13 @@ const showUser = (row: UserRow) => ({
   concurrent_tasks: row.concurrentTasks
 })
 
+const showListed = (row: ListedUser) => ({
+  ...showUser(row),
+  available_balance: Credits.make(row.settled - row.held),
+  settled_balance: row.settled,
+  spent_this_month: row.spent
+})
+
 const userChangeOf = ({
   concurrent_tasks: concurrentTasks,
   rate_limit_per_minute: rateLimitPerMinute,
@@ -106,7 +117,7 @@ const markReplayed = HttpEffect.appendPreResponseHandler((_request, response) =>
 const changeOf = (
   kind: "top_up" | "adjustment",
   userId: UserId,
-  payload: { readonly amount: Credits; readonly note?: string | null },
+  payload: { readonly amount: Credits.Credits; readonly note?: string | null },
   idempotencyKey: string | undefined
 ) =>
   Effect.map(RequestTrace, ({ traceId }) => ({

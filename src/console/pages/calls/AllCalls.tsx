@@ -1,0 +1,80 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import { usePages } from "../../api/pages.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { Link } from "../../components/Link.tsx"
+import { searchOverAll, useFiltersOverAll } from "../../components/overAll.ts"
+import { OwnerLink } from "../../components/OwnerLink.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty } from "../../components/States.tsx"
+import { texts } from "../../texts/en.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { callColumns } from "./callColumns.tsx"
+
+type Call = Schemas["OperatorCall"]
+
+const words = operatorTexts.all
+const pageSize = 50
+const outcomes = ["settled", "released", "lost"] as const
+
+const outcomeFilter: Filter = {
+  name: "outcome",
+  label: texts.filters.outcome,
+  kind: "segments",
+  options: outcomes.map((it) => [it, texts.calls.outcomes[it]])
+}
+
+const columns: ReadonlyArray<Column<Call>> = [
+  {
+    title: texts.filters.model,
+    isPlain: true,
+    cell: ({ id, model, route, user, vendor }) => (
+      <Link to={`/calls/${id}`} query={{ user_id: user.id }}>
+        {vendor}/{model ?? route}
+      </Link>
+    )
+  },
+  { title: operatorTexts.users.user, cell: ({ user }) => <OwnerLink of={user} /> },
+  ...callColumns.slice(1)
+]
+
+/** The operator's list over all users; a call opens as its user sees it. */
+export const AllCalls = () => {
+  const { outcome: chosen } = filterValues(["outcome"])
+  const outcome = outcomes.find((it) => it === chosen)
+  const search = { ...searchOverAll(), ...(outcome === undefined ? {} : { outcome }) }
+  const pages = usePages<Call>(
+    "all calls",
+    JSON.stringify(search),
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/operator/calls", {
+          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        })
+      ),
+    ({ id }) => id
+  )
+  return (
+    <>
+      <PageHeader title={texts.calls.title} about={words.about}>
+        <button type="button" onClick={pages.reload}>
+          {texts.calls.reload}
+        </button>
+      </PageHeader>
+      <Filters filters={useFiltersOverAll(outcomeFilter)} />
+      <PagedTable
+        caption={words.calls}
+        columns={columns}
+        pages={pages}
+        idOf={({ id }) => id}
+        empty={
+          <Empty title={Object.keys(search).length > 0 ? texts.calls.noMatch : texts.calls.empty} />
+        }
+      />
+    </>
+  )
+}

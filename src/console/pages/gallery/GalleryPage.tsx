@@ -1,0 +1,108 @@
+import { isShown } from "../../api/address.ts"
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter, useModelNames } from "../../api/lists.ts"
+import { useLive } from "../../api/live.ts"
+import { usePages } from "../../api/pages.ts"
+import type { Page } from "../../api/pages.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { Link } from "../../components/Link.tsx"
+import { PagedView } from "../../components/PagedView.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty } from "../../components/States.tsx"
+import { TaskGallery } from "../../components/TaskGallery.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+
+type Task = Schemas["TaskListItem"]
+
+const words = texts.gallery
+const pageSize = 48
+const kinds = ["images", "videos"] as const
+
+/** How long results are kept. */
+const keptMillis = 24 * 60 * 60_000
+
+const useFilters = (): ReadonlyArray<Filter> => {
+  const { models } = useModelNames()
+  return [
+    {
+      name: "result_kind",
+      label: words.kind,
+      kind: "segments",
+      options: kinds.map((it) => [it, words[it]])
+    },
+    { name: "q", label: texts.tasks.search, kind: "search" },
+    { name: "model", label: texts.filters.model, kind: "choice", options: models }
+  ]
+}
+
+/** A task that is shown has a result that is kept here. */
+const withPreview = ({ data, next_cursor }: Page<Task>): Page<Task> => ({
+  data: data.filter(({ preview }) => preview !== undefined && isShown(preview.url)),
+  next_cursor
+})
+
+/** `/gallery`: what the user's tasks have made and is still kept, as pictures. */
+export default function GalleryPage() {
+  const user = viewedUser() ?? ""
+  const { result_kind: chosen } = filterValues(["result_kind"])
+  const kind = kinds.find((it) => it === chosen)
+  const search = {
+    ...filterValues(["q", "model"]),
+    ...(kind === undefined ? {} : { result_kind: kind })
+  }
+  const key = JSON.stringify([user, search])
+  const pages = usePages<Task>(
+    "gallery",
+    key,
+    async (cursor) => {
+      // A result is kept from the end of its task, which may have run for a while
+      const since = new Date(Date.now() - 2 * keptMillis).toISOString()
+      const query = {
+        ...search,
+        status: "completed" as const,
+        since,
+        ...pageAfter(pageSize, cursor)
+      }
+      return withPreview(await dataOf(api.GET("/manage/v1/tasks", { params: { query } })))
+    },
+    ({ id }) => id
+  )
+  useLive((event) => {
+    const isNew = event.type === "task" && event.data.preview !== undefined
+    if (isNew && !pages.isLoading && !pages.update(event.data) && pages.rows.length === 0) {
+      pages.reload()
+    }
+  })
+  return (
+    <>
+      <PageHeader title={texts.pages.gallery} about={words.about}>
+        <button type="button" onClick={pages.reload}>
+          {texts.calls.reload}
+        </button>
+      </PageHeader>
+      <Filters filters={useFilters()} />
+      <PagedView
+        pages={pages}
+        empty={
+          Object.keys(search).length > 0 ? (
+            <Empty title={words.noMatch} />
+          ) : (
+            <Empty title={words.empty}>
+              <p>{words.emptyDetail}</p>
+              <p>
+                <Link to="/playground" query={{ kind: "images" }} class="button">
+                  {words.create}
+                </Link>
+              </p>
+            </Empty>
+          )
+        }
+      >
+        <TaskGallery tasks={pages.rows} />
+      </PagedView>
+    </>
+  )
+}

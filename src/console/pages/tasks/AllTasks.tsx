@@ -1,0 +1,110 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import { usePages } from "../../api/pages.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { Link } from "../../components/Link.tsx"
+import { searchOverAll, useFiltersOverAll } from "../../components/overAll.ts"
+import { OwnerLink } from "../../components/OwnerLink.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty } from "../../components/States.tsx"
+import { Ago, Credits, Duration, Status } from "../../components/Values.tsx"
+import { texts } from "../../texts/en.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+
+type Task = Schemas["OperatorTask"]
+
+const words = operatorTexts.all
+const pageSize = 50
+const statuses = ["pending", "processing", "completed", "failed"] as const
+
+const statusFilter: Filter = {
+  name: "status",
+  label: texts.filters.status,
+  kind: "segments",
+  options: statuses.map((it) => [it, texts.status[it]])
+}
+
+const columns: ReadonlyArray<Column<Task>> = [
+  {
+    title: texts.tasks.task,
+    isPlain: true,
+    cell: ({ id, model, user, vendor }) => (
+      <Link to={`/tasks/${id}`} query={{ user_id: user.id }}>
+        {vendor}/{model}
+      </Link>
+    )
+  },
+  { title: operatorTexts.users.user, cell: ({ user }) => <OwnerLink of={user} /> },
+  {
+    title: texts.tasks.status,
+    isPlain: true,
+    cell: ({ error, status }) => (
+      <>
+        <Status of={status} />
+        {error !== null && <span class="faint"> · {error.title}</span>}
+      </>
+    )
+  },
+  {
+    title: texts.tasks.duration,
+    isNumber: true,
+    cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
+  },
+  {
+    title: texts.tasks.cost,
+    isNumber: true,
+    cell: ({ ended_at: end, receipt }) =>
+      end === null ? (
+        <span class="faint">{texts.tasks.heldCost(receipt.held)}</span>
+      ) : (
+        <Credits amount={receipt.captured} />
+      )
+  },
+  {
+    title: texts.tasks.created,
+    isNumber: true,
+    isPlain: true,
+    cell: ({ created_at: at }) => <Ago at={at} />
+  }
+]
+
+/** The operator's list over all users; a task opens as its user sees it. */
+export const AllTasks = () => {
+  const { status: chosen } = filterValues(["status"])
+  const status = statuses.find((it) => it === chosen)
+  const search = { ...searchOverAll(), ...(status === undefined ? {} : { status }) }
+  const pages = usePages<Task>(
+    "all tasks",
+    JSON.stringify(search),
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/operator/tasks", {
+          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        })
+      ),
+    ({ id }) => id
+  )
+  return (
+    <>
+      <PageHeader title={texts.tasks.title} about={words.about}>
+        <button type="button" onClick={pages.reload}>
+          {texts.calls.reload}
+        </button>
+      </PageHeader>
+      <Filters filters={useFiltersOverAll(statusFilter)} />
+      <PagedTable
+        caption={words.tasks}
+        columns={columns}
+        pages={pages}
+        idOf={({ id }) => id}
+        empty={
+          <Empty title={Object.keys(search).length > 0 ? texts.tasks.noMatch : texts.tasks.empty} />
+        }
+      />
+    </>
+  )
+}

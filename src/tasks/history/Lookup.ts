@@ -1,0 +1,34 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { LookupStore } from "./LookupStore.ts"
+import type { Thing } from "./LookupStore.ts"
+
+export type { Thing } from "./LookupStore.ts"
+
+/** Ids of tasks, calls and users have one form. */
+const isUuid = Schema.is(UserId)
+const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/u.test(text)
+const isNamed = (text: string): boolean => /^[a-z]{2,3}_[\w-]{1,80}$/u.test(text)
+
+/** Finds what has an id, whosever it is. docs/reference/keys-and-limits.md#over-all-users */
+export class Lookup extends Context.Service<
+  Lookup,
+  {
+    /** Nothing, if the text is no id of this service. */
+    readonly find: (text: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
+  }
+>()("gateway/tasks/Lookup") {
+  static readonly layer = Layer.effect(
+    Lookup,
+    Effect.map(LookupStore, (store) =>
+      Lookup.of({
+        find: Effect.fn("Lookup.find")(function* (text) {
+          if (isUuid(text)) return yield* store.byUuid(text)
+          if (isTraceId(text)) return yield* store.byTrace(text)
+          return isNamed(text) ? yield* store.byName(text) : []
+        })
+      })
+    )
+  )
+}

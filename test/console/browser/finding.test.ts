@@ -1,0 +1,218 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { goTo, looks, opened } from "../../support/consoleSteps.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { Running } from "../../support/running.ts"
+
+/** Tasks, results and users are found by what people know of them. */
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+const resultsAreShown = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Tasks")
+  const rows = page.getByRole("row")
+  const harbor = rows.filter({ hasText: "Dawn over the harbor" })
+  await harbor.getByText("Completed").waitFor()
+  const thumbnail = harbor.locator("img.thumbnail")
+  await thumbnail.waitFor()
+  assert.isTrue(await thumbnail.evaluate((one) => one.decode().then(() => one.naturalWidth > 0)))
+  assert.strictEqual(await rows.filter({ hasText: "[[sim:fail]]" }).locator("img").count(), 0)
+  await looks(it)
+}
+
+const searchFinds = async (it: ConsolePage, id: string) => {
+  const { page } = it
+  const search = page.getByRole("searchbox", { name: /^Search prompts/u })
+  const titles = page.locator("td:first-child a")
+  for (const [text, count] of [
+    ["DAWN harbor", 1],
+    ["dawn", 2],
+    ["order-17", 1],
+    [id, 1]
+  ] as const) {
+    await search.fill(text)
+    await page.waitForURL((to) => to.searchParams.get("q") === text)
+    await titles.nth(count - 1).waitFor()
+    await page.waitForFunction(`document.querySelectorAll("td:first-child a").length === ${count}`)
+  }
+  await search.fill("nothing of it")
+  await page.getByText("No tasks match these filters").waitFor()
+  await looks(it)
+  // The palette leads to the same search
+  await page.keyboard.press("Control+k")
+  await page.getByRole("combobox", { name: "Search or go to…" }).fill("over the harbor")
+  await page.getByRole("option", { name: "Search tasks for “over the harbor”" }).click()
+  await page.waitForURL(/q=over\+the\+harbor/u)
+  await titles.getByText("Dawn over the harbor").waitFor()
+}
+
+const galleryShows = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Gallery")
+  const pictures = page.locator(".gallery li")
+  await pictures.nth(1).waitFor()
+  assert.strictEqual(await pictures.count(), 2)
+  assert.isTrue(
+    await pictures
+      .first()
+      .locator("img")
+      .evaluate((one) => one.decode().then(() => one.naturalWidth > 0))
+  )
+  await looks(it)
+  await page.getByRole("button", { name: "Videos", exact: true }).click()
+  await page.getByText("No results match these filters").waitFor()
+  await page.getByRole("button", { name: "Images", exact: true }).click()
+  await page.getByRole("link", { name: "Dawn over the harbor" }).click()
+  await opened(it, "Dawn over the harbor")
+  await page.goBack()
+  await pictures.nth(1).waitFor()
+}
+
+const usersAreFound = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Users")
+  const rows = page.getByRole("row")
+  await rows.filter({ hasText: "user@localhost" }).getByText("985.00").waitFor()
+  await rows.filter({ hasText: "user@localhost" }).getByText("15.00").waitFor()
+  await page.getByRole("searchbox", { name: /^Search by address/u }).fill("ADA@")
+  await page.waitForURL(/q=ADA/u)
+  await rows.filter({ hasText: "user@localhost" }).waitFor({ state: "detached" })
+  await rows.filter({ hasText: "ada@example.com" }).waitFor()
+  await looks(it)
+  await page.getByRole("button", { name: "Disabled", exact: true }).click()
+  await page.getByText("No users match these filters").waitFor()
+  await page.getByRole("button", { name: "Clear" }).click()
+  await page.getByRole("button", { name: "Lowest balance" }).click()
+  await page.getByRole("link", { name: "ada@example.com" }).waitFor()
+  assert.strictEqual(
+    await page.locator("td:first-child a").first().textContent(),
+    "ada@example.com"
+  )
+}
+
+const allIsListed = async (it: ConsolePage, call: (body: unknown) => Promise<unknown>) => {
+  const { page } = it
+  await goTo(it, "Tasks")
+  await page.getByRole("link", { name: "user@localhost" }).first().waitFor()
+  // Content is on the user's own pages
+  assert.notInclude(await page.getByRole("main").innerText(), "harbor")
+  await page.getByRole("button", { name: "Failed", exact: true }).click()
+  await page.getByRole("cell", { name: /^Failed/u }).waitFor()
+  assert.strictEqual(await page.locator("tbody tr").count(), 1)
+  await looks(it)
+  await page.getByRole("link", { name: "alibaba/text-to-image-max" }).click()
+  await opened(it, "[[sim:fail]]")
+  await page.getByText("You are viewing the pages of user@localhost, read-only.").waitFor()
+  await page.getByRole("button", { name: "Back to your account" }).click()
+  await opened(it, "user@localhost")
+  await call({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] })
+  await goTo(it, "Calls")
+  await page.getByRole("link", { name: "openai/gpt-5-mini" }).click()
+  await opened(it, "Call")
+  await page.getByRole("button", { name: "Back to your account" }).click()
+}
+
+/** Ctrl+K: a user by a part of the address; a trace of several things is a list. */
+const paletteFinds = async (it: ConsolePage) => {
+  const { page } = it
+  const search = page.getByRole("combobox", { name: "Search or go to…" })
+  await page.keyboard.press("Control+k")
+  await search.fill("ada@")
+  await page.getByRole("option", { name: "ada@example.com", exact: true }).waitFor()
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await page.keyboard.press("Enter")
+  await opened(it, "ada@example.com")
+  await page.keyboard.press("Control+k")
+  await search.fill(trace)
+  await page.keyboard.press("Enter")
+  await opened(it, "Go to")
+  await page
+    .getByRole("link", { name: /^Task /u })
+    .first()
+    .waitFor()
+  assert.strictEqual(await page.locator("tbody tr").count(), 2)
+  await looks(it)
+  await page.keyboard.press("Control+k")
+  await search.fill("00000000-nothing")
+  await page.keyboard.press("Enter")
+  await page.getByText("Nothing has the id 00000000-nothing").waitFor()
+}
+
+describe("what is looked for in the console", () => {
+  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    it.effect(
+      "is found: prompts, results, ids; by the operator users, and things of all users",
+      () =>
+        Effect.gen(function* () {
+          const { key, url, userId } = yield* Running
+          const post = async (to: string, body: unknown, as = key, headers = {}) => {
+            const response = await fetch(`${url}${to}`, {
+              method: "POST",
+              headers: {
+                authorization: `Bearer ${as}`,
+                "content-type": "application/json",
+                ...headers
+              },
+              body: JSON.stringify(body)
+            })
+            const text = await response.text()
+            assert.isTrue(response.ok, text)
+            return JSON.parse(text)
+          }
+          const traced = { traceparent: `00-${trace}-00f067aa0ba902b7-01` }
+          const id: string = yield* Effect.promise(async () => {
+            await post(path, { prompt: "A lighthouse at dawn" }, key, traced)
+            const order = { prompt: "Dawn over the harbor", metadata: { order: "order-17" } }
+            const created = await post(path, order, key, traced)
+            await post(path, { prompt: "[[sim:fail]]" })
+            await post("/manage/v1/users", { email: "ada@example.com", name: "Ada" }, adminToken)
+            return created.task_info.id
+          })
+          const screen = yield* consolePage({ width: 1440 })
+          yield* signInOnPage(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            await resultsAreShown(screen)
+            await searchFinds(screen, id)
+            await galleryShows(screen)
+          })
+          const phone = yield* consolePage({ width: 390, colorScheme: "dark" })
+          yield* signInOnPage(phone, adminToken, userId)
+          yield* Effect.promise(async () => {
+            for (const [to, title] of [
+              ["/gallery", "Gallery"],
+              ["/tasks?q=dawn", "Tasks"]
+            ] as const) {
+              await phone.open(to)
+              await opened(phone, title)
+              await phone.page.getByRole("link", { name: "Dawn over the harbor" }).waitFor()
+              await looks(phone)
+            }
+          })
+          const operator = yield* consolePage({ width: 1440 })
+          yield* signInOnPage(operator, adminToken, null)
+          yield* Effect.promise(async () => {
+            await usersAreFound(operator)
+            await allIsListed(operator, (body) => post("/v1/chat/completions", body))
+            await paletteFinds(operator)
+            await operator.page.setViewportSize({ width: 390, height: 800 })
+            for (const [to, title] of [
+              ["/users", "Users"],
+              ["/tasks", "Tasks"],
+              ["/calls", "Calls"]
+            ] as const) {
+              await operator.open(to)
+              await opened(operator, title)
+              await operator.page.getByRole("table").waitFor()
+              await looks(operator)
+            }
+          })
+          for (const one of [screen, phone, operator]) assert.deepStrictEqual(one.faults, [])
+        }),
+      240_000
+    )
+  })
+})
