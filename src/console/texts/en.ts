@@ -184,7 +184,7 @@ export const texts = {
     linkOther: "Sign in another way",
     ended: "Please sign in again.",
     again: "Sign in again",
-    againDetail: "Your session has ended. Sign in to go on; what you typed is still there.",
+    againDetail: "Your session has ended. Sign in to continue; what you typed is still there.",
     discard: "Discard it and sign out"
   },
   home: {

@@ -29,7 +29,7 @@ export const operatorTexts = {
       `${tasks} unfinished tasks may have been submitted; the gateway is searching for them at their vendors.`
   },
   all: {
-    about: "Over all users. Prompts and results are on the user's own pages.",
+    about: "Of all users. Open an entry to see its content on its user's pages.",
     tasks: "Tasks of all users, newest first",
     calls: "Calls of all users, newest first",
     userId: "User id",
@@ -65,7 +65,7 @@ export const operatorTexts = {
     name: "Name",
     password: "Password",
     newPasswordHelp: "8 characters or more, or empty for none. A sign-in link needs no password.",
-    passwordHelp: "Empty: unchanged. A new password ends the user's sessions.",
+    passwordHelp: "Leave it empty to keep the password. A new one ends the user's sessions.",
     threshold: "Alert below",
     rate: "Requests per minute",
     tasks: "Concurrent tasks",

@@ -9,8 +9,8 @@ export const walletTexts = {
   held: "Held",
   heldHelp: "For running work",
   threshold: "Alert below",
-  normal: "Below it, a balance.low event is sent",
-  alerted: "The balance is below it",
+  normal: "A balance.low event is sent below this amount",
+  alerted: "The balance is below this amount",
   setThreshold: "Set alert",
   thresholdHelp: "Webhooks subscribed to balance.low are called when the balance falls below it.",
   operator: {

@@ -54,8 +54,7 @@ export const webhookTexts = {
   paused: "Paused",
   failing: (count: number, why: string) =>
     count === 1 ? `Failing: ${why}` : `Failing: ${why}, ${count} times in a row`,
-  failingForLong:
-    "No attempt has succeeded for a day. Events may be lost to it: check the receiver.",
+  failingForLong: "No attempt has succeeded for a day, so events may be lost. Check the receiver.",
   httpStatus: (status: number) => `HTTP ${status}`,
   failures: {
     dns: "name does not resolve",
