@@ -87,7 +87,7 @@ const usersAreFound = async (it: ConsolePage) => {
   await page.getByText("No users match these filters").waitFor()
   await page.getByRole("button", { name: "Clear" }).click()
   await page.getByRole("button", { name: "Lowest balance" }).click()
-  await page.getByRole("link", { name: "ada@example.com" }).waitFor()
+  await page.getByRole("link", { name: "ada@example.com", exact: true }).waitFor()
   assert.strictEqual(
     await page.locator("td:first-child a").first().textContent(),
     "ada@example.com"

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
-import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -94,6 +94,9 @@ describeStores("a search among tasks", (database) => {
         // As long as bodies are kept; ids are found at any age
         const store = yield* TaskRetentionStore
         yield* advance("30 seconds")
+        yield* eventually(user.call("GET", "/manage/v1/tasks"), ({ json }) =>
+          json.data.every((task: { ended_at: string | null }) => task.ended_at !== null)
+        )
         yield* store.scrubBefore(TaskId.make("ffffffff-0000-7000-8000-000000000000"), 100)
         assert.deepStrictEqual(yield* found("dawn"), [])
         assert.deepStrictEqual(yield* found("fischer"), [])
