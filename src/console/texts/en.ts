@@ -230,7 +230,7 @@ export const texts = {
   tasks: {
     title: "Tasks",
     caption: "Tasks, newest first",
-    search: "Search prompts, metadata, ids…",
+    search: "Search prompts and ids…",
     empty: "No tasks yet",
     emptyDetail: "Tasks appear here when you create them with the API or in the playground.",
     noMatch: "No tasks match these filters",

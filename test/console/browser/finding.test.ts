@@ -78,7 +78,7 @@ const usersAreFound = async (it: ConsolePage) => {
   const rows = page.getByRole("row")
   await rows.filter({ hasText: "user@localhost" }).getByText("985.00").waitFor()
   await rows.filter({ hasText: "user@localhost" }).getByText("15.00").waitFor()
-  await page.getByRole("searchbox", { name: /^Search by address/u }).fill("ADA@")
+  await page.getByRole("searchbox", { name: "Search users…" }).fill("ADA@")
   await page.waitForURL(/q=ADA/u)
   await rows.filter({ hasText: "user@localhost" }).waitFor({ state: "detached" })
   await rows.filter({ hasText: "ada@example.com" }).waitFor()

@@ -38,7 +38,7 @@ export const operatorTexts = {
   users: {
     title: "Users",
     caption: "Users",
-    search: "Search by address, name or id…",
+    search: "Search users…",
     noMatch: "No users match these filters",
     alerted: "Low balance",
     negative: "Negative balance",
