@@ -118,7 +118,7 @@ const findTrace = (traceId: string) =>
   async function findTrace(job: Job) {
     const { page } = job.it
     await job.click(button(job, /^Search or go to…/u))
-    await page.keyboard.type(traceId)
+    await page.getByRole("combobox", { name: "Search or go to…" }).fill(traceId)
     await page.getByRole("option", { name: `Open ${traceId}` }).waitFor()
     await page.keyboard.press("Enter")
     await opened(job.it, "A traced lighthouse")
