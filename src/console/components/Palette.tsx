@@ -4,6 +4,13 @@ import { useResource } from "../api/resource.ts"
 
 const isOpen = signal(false)
 
+const load = () => import("./PaletteSearch.tsx")
+
+/** Loads the palette before it is opened, so that what is typed at once is not lost. */
+export const preparePalette = (): void => {
+  load().catch(() => undefined)
+}
+
 /** Opens the palette, as Ctrl or ⌘ with K does. */
 export const openPalette = (): void => {
   isOpen.value = true
@@ -13,6 +20,7 @@ export const openPalette = (): void => {
 export const Palette = () => {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Control" || event.key === "Meta") preparePalette()
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return
       event.preventDefault()
       openPalette()
@@ -24,6 +32,6 @@ export const Palette = () => {
 }
 
 const Search = ({ onClose }: { readonly onClose: () => void }) => {
-  const { data: loaded } = useResource("palette", () => import("./PaletteSearch.tsx"))
+  const { data: loaded } = useResource("palette", load)
   return loaded === undefined ? null : <loaded.PaletteSearch onClose={onClose} />
 }

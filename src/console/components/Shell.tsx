@@ -13,7 +13,7 @@ import { texts } from "../texts/en.ts"
 import { AccountMenu } from "./AccountMenu.tsx"
 import { Icon, Mark } from "./Icon.tsx"
 import { Link } from "./Link.tsx"
-import { openPalette } from "./Palette.tsx"
+import { openPalette, preparePalette } from "./Palette.tsx"
 import { Credits } from "./Values.tsx"
 
 /** What stands around every page: navigation, balance, who is signed in. */
@@ -77,7 +77,13 @@ const TopBar = ({ isMenuOpen, onMenu, who }: TopBarProps) => (
       </span>
     )}
     <span class="spacer" />
-    <button type="button" class="jump" onClick={openPalette}>
+    <button
+      type="button"
+      class="jump"
+      onFocus={preparePalette}
+      onPointerEnter={preparePalette}
+      onClick={openPalette}
+    >
       <Icon name="search" />
       <span>{texts.open.label}</span>
       <kbd>{texts.open.shortcut}</kbd>
