@@ -5,19 +5,22 @@ import type { UserId } from "../domain/Ids.ts"
 import { abandonedStreamBytesMax, abandonedStreamsPerUserMax } from "../domain/StreamLimits.ts"
 import type { Drain } from "../process/Drain.ts"
 
-/** A stream that is read on after its client has left. */
+/** A stream that is still read after its client has left. */
 export interface AbandonedStream {
-  /** So many bytes came. `stop` is called when they are too many, or all figures are there. */
+  /** Reports received bytes. Calls `stop` if there are too many, or if all usage figures have arrived. */
   readonly received: (bytes: number, isFinal: boolean) => void
-  /** It has ended. */
+  /** The stream has ended. */
   readonly end: () => void
 }
 
-/** The streams that this process reads on. docs/reference/passthrough.md#streams-left-by-their-client */
+/** The abandoned streams that this process still reads. docs/reference/passthrough.md#streams-left-by-their-client */
 export interface AbandonedStreams {
-  /** Calls `stop` at the end of its time or bytes, or when the process stops; `undefined`: it stops already. */
+  /**
+   * Calls `stop` at its limit of time or bytes, or when the process stops; `undefined` if the process is already
+   * stopping.
+   */
   readonly begin: (user: UserId, stop: () => void) => AbandonedStream | undefined
-  /** The user has left so many that no other call begins before some have ended. */
+  /** Whether the user has abandoned so many streams that new calls must wait for some to end. */
   readonly isFull: (user: UserId) => boolean
 }
 

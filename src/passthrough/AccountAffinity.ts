@@ -8,17 +8,17 @@ import { AffinityStore } from "./AffinityStore.ts"
 import { keptStateOf } from "./KeptState.ts"
 import type { KeptState } from "./KeptState.ts"
 
-/** Keys whose account one process remembers. */
+/** Most keys whose account one process remembers. */
 const cachedMax = 10_000
 
 /**
- * Which account a call must be sent to because of what accounts keep. All such calls of one key go to one
- * account of a provider, which the store remembers. docs/reference/passthrough.md#what-accounts-keep
+ * Selects the account for calls that depend on data stored at accounts. All such calls of a key go to one account of
+ * a provider, which the store remembers. docs/reference/passthrough.md#what-accounts-keep
  */
 export class AccountAffinity extends Context.Service<
   AccountAffinity,
   {
-    /** The accounts that may serve a call; `undefined`: all. Nothing is read for a single account. */
+    /** The accounts that may serve a call; `undefined` for all. With a single account nothing is read. */
     readonly accountsFor: (
       provider: Provider,
       request: UpstreamRequest
@@ -82,6 +82,6 @@ const unknownAccount = (pointer: string): Problem =>
     {
       pointer,
       detail:
-        "This is kept by one of several accounts with the vendor, and it is not known by which: send the content itself"
+        "This is stored at one of several accounts with the vendor, and it is unknown at which: send the content itself"
     }
   ])

@@ -8,7 +8,7 @@ const ChangeJson = Schema.fromJsonString(AccountChange)
 const decodeChange = Schema.decodeUnknownOption(ChangeJson)
 const encodeChange = Schema.encodeSync(ChangeJson)
 
-/** Circuits and pauses are those of all processes. ADR 0178. */
+/** Shares changes of circuits and pauses with all processes. ADR 0178. */
 export const shareChanges = (
   accounts: Accounts["Service"],
   hints: typeof Hints.Service,

@@ -13,23 +13,23 @@ export interface AffinityRequest {
   readonly vendor: string
   /** The accounts of the provider. */
   readonly accounts: ReadonlyArray<string>
-  /** Bound when none is: the account that is next. `undefined`: nothing is bound anew. */
+  /** The account to bind if none is bound: the next one. `undefined`: binds no new account. */
   readonly candidate: string | undefined
 }
 
 /**
- * Receipts of the user that are searched for one of the key. They are indexed by user only, and a key
- * without one would have all of them read at each call.
+ * Most receipts of the user that are searched for one of the key. Receipts are indexed only by user, so without this
+ * limit every call of a key without receipts would read all of them.
  */
 const receiptsMax = 10_000
 
-/** Which account keeps what the calls of a key have made. ADR 0134. */
+/** The accounts that store data created by the calls of a key. ADR 0134. */
 export class AffinityStore extends Context.Service<
   AffinityStore,
   {
     /**
-     * The account of the key, over all processes; it is bound if it is not yet: to that of the key's last
-     * receipt among the latest ones of its user, else to the candidate. With a candidate one that is no longer configured is replaced.
+     * The account of the key, over all processes. If none is bound, binds the account of the key's last receipt among
+     * its user's latest, else the candidate. With a candidate, an account that is no longer configured is replaced.
      */
     readonly bind: (
       request: AffinityRequest

@@ -10,13 +10,13 @@ import { storeRetryMillis } from "../domain/Retries.ts"
 import { makeFiberSlots } from "../process/SlotArray.ts"
 import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 
-/** What goes into one transaction. */
+/** The contents of one transaction. */
 export interface Batch {
   readonly starts: ReadonlyArray<CallStart>
   readonly ends: ReadonlyArray<CallEnd>
 }
 
-/** What a hold came to; `undefined`: the call may go upstream, and its key has no spend limit. */
+/** The outcome of a hold; `undefined` if the call may go upstream and its key has no spend limit. */
 export type Held = CallRefusal | { readonly _tag: "Held"; readonly left: Credits } | undefined
 
 /** Commits a batch; returns which of its calls may not go upstream, or have a spend limit. Safe to repeat. */
@@ -25,7 +25,10 @@ export type WriteBatch = (
 ) => Effect.Effect<ReadonlyMap<string, Held>, StoreUnavailable>
 
 export interface CallBatches {
-  /** Holds for a call. `onExit` is called after the commit and must not throw. Returns what gives the call up. */
+  /**
+   * Holds for a call. `onExit` is called after the commit and must not throw. Returns a function that abandons the
+   * call.
+   */
   readonly openUnsafe: (
     start: CallStart,
     onExit: (exit: Exit.Exit<Held, StoreUnavailable>) => void
@@ -35,8 +38,8 @@ export interface CallBatches {
 }
 
 /**
- * Of each kind in one transaction at most: enough to share the cost of a batch, and few enough that this
- * process has other calls to work on while Postgres works on a batch. ADR 0072.
+ * Most calls of each kind in one transaction: enough to share the cost of a batch, and few enough that this process
+ * has other calls to work on while Postgres executes the batch. ADR 0072.
  */
 const callsPerBatchMax = 48
 
@@ -70,7 +73,7 @@ export const released = (
   usage: null
 })
 
-/** What waits to be written. */
+/** The holds and settlements waiting to be written. */
 class Waiting {
   readonly #openings: Array<Opening> = []
   readonly #ends: Array<CallEnd> = []
@@ -106,7 +109,7 @@ class Waiting {
     return this.#ends.splice(0, callsPerBatchMax)
   }
 
-  /** Settlements alone linger for a new hold, or wait until the store may be back. */
+  /** Settlements without a hold linger for a new hold, or wait until the store may be back. */
   flushDue(then: () => void): void {
     if (this.#ends.length === 0 || this.#due || this.#timer !== undefined) return
     const millis = this.#failures === 0 ? lingerMillis : storeRetryMillis(this.#failures)
@@ -125,9 +128,9 @@ class Waiting {
     this.#failures = Exit.isSuccess(exit) ? 0 : this.#failures + 1
     if (Exit.isFailure(exit)) this.#ends.unshift(...ends)
     for (const opening of openings) {
-      // Also when it may have been committed: the settlement ignores a call that was never held
+      // Also if it may have been committed: the settlement ignores a call that was never held
       if (opening.abandoned || Exit.isFailure(exit)) this.close(released(opening.start))
-      // A call that was given up must not go upstream
+      // An abandoned call must not go upstream
       if (opening.abandoned) continue
       opening.onExit(Exit.map(exit, (held) => held.get(opening.start.id)))
     }
@@ -135,12 +138,12 @@ class Waiting {
 }
 
 /**
- * Gathers what concurrent calls have to write: an idle store takes a hold at once; what arrives while a
- * transaction is under way goes into the next one, settlements and holds together, so that a call costs
- * a share of one commit and not two commits. A settlement alone lingers for a hold. ADR 0072.
+ * Batches the writes of concurrent calls: an idle store takes a hold at once; holds and settlements that arrive
+ * during a transaction share the next one, so that a call costs a share of one commit instead of two commits. A
+ * settlement without a hold lingers for one. ADR 0072.
  *
- * No `Batcher`: it has two kinds of items with a bound each, one of which lingers and is kept when the
- * store is away, and callers without a fiber.
+ * Does not use `Batcher`, because there are two kinds of items with separate limits, one of which lingers and is kept
+ * while the store is unavailable, and the callers have no fiber.
  */
 export const makeCallBatches = Effect.fnUntraced(function* (
   write: WriteBatch,
@@ -214,13 +217,18 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   return (taken: Taken) => runBatch(taken, options)
 }
 
-/** A service that stops while the store is away tries to settle for so long at least, in real time. */
+/**
+ * If the store is unavailable when the service stops, settlements are retried for at least this long, in real time.
+ */
 const lastTriesMillis = 10_000
 
-/** `Drain.graceEnd`: until then in any case. */
+/** `Drain.graceEnd`: retries continue at least until then. */
 export type GraceEnd = () => number
 
-/** Whether another try comes, after its wait. The clock of a test does not move while a scope closes. */
+/**
+ * Waits, and returns whether to try again. Uses real time, because a test clock does not advance while a scope
+ * closes.
+ */
 export const makeLastTries = (graceEnd: GraceEnd) =>
   Effect.sync(() => {
     const begun = performance.now()
@@ -235,8 +243,8 @@ export const makeLastTries = (graceEnd: GraceEnd) =>
   })
 
 /**
- * What is left when the service stops is settled before the store is closed; what cannot be written is
- * released by another process.
+ * When the service stops, writes the remaining settlements before the store closes; another process releases calls
+ * that cannot be written.
  */
 const writeLeft = Effect.fnUntraced(function* (
   waiting: Waiting,

@@ -22,7 +22,7 @@ const parseJson = (bytes: Uint8Array): unknown => {
   return Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
 }
 
-/** Without a byte order mark. */
+/** The text without a byte order mark. */
 const textOf = (bytes: Uint8Array): string => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
   return text.startsWith("\uFEFF") ? text.slice(1) : text
@@ -33,10 +33,10 @@ const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
   incremental: true
 })
 
-/** Bytes of text a token, where an upstream reports no figures: the vendors' rule of thumb. */
+/** Bytes of text per token, used if an upstream reports no figures: the vendors' rule of thumb. */
 const bytesPerToken = 4
 
-/** Of a stream without a chunk. */
+/** The state of a stream without chunks. */
 const nothingRead = {
   failed: false,
   hasFinished: false,
@@ -46,7 +46,7 @@ const nothingRead = {
   usage: undefined
 }
 
-/** Longer ids, and what is no plain text, are not kept. */
+/** Ids that are longer or contain other characters are not stored. */
 const requestIdPattern = /^[\x21-\x7E]{1,128}$/u
 
 /** OpenAI's name of the header, and Anthropic's. docs/reference/vendors.md#bills */
@@ -58,25 +58,25 @@ const requestIdOf = (headers: UpstreamHeaders): string | undefined => {
 interface BilledCall {
   readonly id: string
   readonly user: UserId
-  /** When it began. */
+  /** When the call began. */
   readonly begunMillis: number
-  /** Of a call that named an alias. */
+  /** Set if the call named an alias. */
   readonly alias: CallEnd["alias"]
 }
 
-/** What a bill needs of a plan. Not its body, which may be large: a stream outlives its request. */
+/** The parts of a plan that a bill needs. Not its body, which may be large: a stream outlives its request. */
 type BilledPlan = Pick<CallPlan, "hidesUsage" | "hold" | "metered" | "model">
 
 interface BillServices {
   readonly clock: Clock.Clock
   readonly hold: CallHold
   readonly abandoned: AbandonedStreams
-  /** Has an effect once. */
+  /** Only the first call has an effect. */
   readonly close: (end: CallEnd) => void
 }
 
 /**
- * The money of one call: settled or released exactly once, by whatever ends it.
+ * The money of one call: settled or released exactly once, however the call ends.
  * docs/reference/wallet.md#price-of-a-call, ADR 0072.
  */
 export class CallBill implements StreamWatch {
@@ -87,18 +87,18 @@ export class CallBill implements StreamWatch {
   readonly #abandoned: AbandonedStreams
   readonly #close: (end: CallEnd) => void
   readonly #hold: CallHold
-  /** Of an event stream that is metered by tokens. */
+  /** Present for an event stream metered by tokens. */
   #meter: StreamMeter | undefined
-  /** The client has left, and the stream is read on. */
+  /** Set if the client has left and the stream is still read. */
   #left: AbandonedStream | undefined
-  /** Another model is asked, which has a bill of its own. */
+  /** Another model is tried, with a separate bill. */
   #isPassedOver = false
   /** The upstream may be executing the call. */
   #isSent = false
   #status: number | null = null
   #account: string | null = null
   #requestId: string | undefined
-  /** Of a stream: from the beginning of the call to its first piece. */
+  /** For a stream: the time from the beginning of the call to the first piece. */
   #firstTokenMillis: number | undefined
 
   constructor(
@@ -132,7 +132,7 @@ export class CallBill implements StreamWatch {
     this.#hold.retake(done)
   }
 
-  /** What the client has is charged late; nothing, when that is nothing. */
+  /** Charges late for what the client has received; nothing if it received nothing. */
   lose(): Buffer {
     if (this.#meter === undefined && this.#firstTokenMillis === undefined)
       this.release(this.#status)
@@ -141,7 +141,7 @@ export class CallBill implements StreamWatch {
     return lostHoldEvent(metered._tag === "Tokens" ? metered.protocol : undefined)
   }
 
-  /** Meters a chunk of an event stream as it passes; returns what goes to the client. */
+  /** Meters a chunk of an event stream as it passes; returns the bytes for the client. */
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
     if (metered._tag === "Tokens") {
@@ -155,7 +155,7 @@ export class CallBill implements StreamWatch {
     return relayed
   }
 
-  /** Reads on where the usage figures may tell of more than the stream has shown. */
+  /** Keeps reading if the usage figures may report more than the stream has shown. */
   readsOn(stop: () => void): boolean {
     if (!this.#mayHideUsage()) return false
     this.#left = this.#abandoned.begin(this.#call.user, stop)
@@ -179,12 +179,12 @@ export class CallBill implements StreamWatch {
     this.#end({ ...released(this.#call, status), account: this.#account })
   }
 
-  /** Nothing was bought, and another model is asked: nothing is settled by this bill. */
+  /** Nothing was bought, and another model is tried: this bill settles nothing. */
   passOver(): void {
     this.#isPassedOver = true
   }
 
-  /** The client left before a response: what the upstream may be executing costs its prompt at least. */
+  /** The client left before a response: a call that the upstream may be executing costs at least its prompt. */
   leave(): void {
     if (this.#isSent) this.#settle(this.#estimate(0), true, undefined)
     else this.release(null)
@@ -214,20 +214,20 @@ export class CallBill implements StreamWatch {
   ended(how: "complete" | "broken" | "abandoned"): void {
     this.#left?.end()
     const { failed, isFinal, pieces, responder, usage: reported } = this.#meter ?? nothingRead
-    // Who left has received what came before
+    // A client that left has received the earlier part
     const isBroken = how === "broken" && this.#left === undefined
     if (isBroken || failed) return this.release(this.#status)
     if (this.#plan.metered._tag === "Call") {
       this.#settleCall()
       return
     }
-    // An upstream that ends its stream without an event has sold nothing
+    // A stream that ends without an event costs nothing
     if (how === "complete" && reported === undefined && pieces === 0) {
       return this.release(this.#status)
     }
     const usage = this.#credible(reported)
-    // A stream that ended has the upstream's figures; another one has some of them, or all when the client left
-    // after the last event, as OpenAI's does at `[DONE]`
+    // A complete stream has all figures of the upstream. Another one has some, or all if the client left after the
+    // last event, as OpenAI's client does at `[DONE]`
     if ((how === "complete" || isFinal) && usage !== undefined) {
       this.#settle(usage, false, responder)
     } else {
@@ -242,7 +242,7 @@ export class CallBill implements StreamWatch {
     }
   }
 
-  /** Figures that cannot be true are the vendor's fault, and not used. */
+  /** Implausible figures are the vendor's fault and are not used. */
   #credible(usage: TokenUsage | undefined): TokenUsage | undefined {
     const { metered } = this.#plan
     if (usage === undefined || metered._tag !== "Tokens" || isCredible(usage, metered.model)) {
@@ -270,7 +270,7 @@ export class CallBill implements StreamWatch {
     if (metered._tag !== "Tokens") return this.#settleCall()
     const { price, pricedAs } = settledPrice(metered, model, responder)
     const cost = chargeTokens(price, usage)
-    // What a call costs beyond its hold is not charged
+    // Costs beyond the hold are not charged
     const captured = cost > hold ? hold : cost
     this.#end({
       ...this.#settled(captured),

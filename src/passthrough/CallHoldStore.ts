@@ -3,9 +3,9 @@ import { Effect, Schema } from "effect"
 import { Micro, rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 
-/** What a process holds for its calls. */
+/** The holds of a process for its calls. */
 export interface HoldsLeft {
-  /** Calls with a hold of their own. */
+  /** Calls with their own hold. */
   readonly calls: ReadonlySet<string>
   /** The reservations, by key. */
   readonly reservations: ReadonlyMap<string, bigint>

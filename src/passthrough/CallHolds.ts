@@ -11,15 +11,15 @@ import type { Reservations } from "./reservations/Reservations.ts"
 import type { Reached } from "./UpstreamCalls.ts"
 
 /**
- * The hold of one call as its process sees it. After a silence that was longer than the lease of its calls, others may
- * have released the hold: the call takes it again before it relays another byte. ADR 0270.
+ * A process's view of the hold of one call. After a silence longer than the lease of its calls, others may have
+ * released the hold: the call then takes it again before it relays another byte. ADR 0270.
  */
 export interface CallHold {
-  /** There was no such silence since it was taken. Cheap: asked for each chunk. */
+  /** Whether there was no such silence since the hold was taken. Cheap, because it is called for each chunk. */
   readonly isHeld: () => boolean
-  /** Calls `done` once: with whether it is still there and belongs to a process that lives again. */
+  /** Calls `done` once, with whether the hold still exists and belongs to a process that is alive again. */
   readonly retake: (done: (isHeld: boolean) => void) => void
-  /** The call was drawn on the reservation of its key: it has no hold of its own. */
+  /** The call was drawn on the reservation of its key, so it has no separate hold. */
   drawn: boolean
 }
 
@@ -35,7 +35,7 @@ interface Waiting {
   readonly done: (isHeld: boolean, silences: number) => void
 }
 
-/** Takes holds again, all that ask at once by one look at the store. */
+/** Takes holds again; concurrent requests share one read of the store. */
 export const makeCallHolds = Effect.fnUntraced(function* (
   services: Services
 ): Effect.fn.Return<(start: CallStart) => CallHold, never, Scope.Scope> {
@@ -79,14 +79,14 @@ export const makeCallHolds = Effect.fnUntraced(function* (
   }
 })
 
-/** Registers the process again and reads what it holds, as soon as the store is there. */
+/** Registers the process again and reads its holds, as soon as the store is available. */
 const look = Effect.fnUntraced(function* ({ process, store }: Services) {
   let failures = 0
   while (true) {
     const exit = yield* Effect.exit(
       Effect.gen(function* () {
         yield* process.confirm
-        // A silence from here on is a new one
+        // A silence after this counts as a new one
         const silences = process.silences()
         return { left: yield* store.holdsLeft(process.id), silences }
       })
@@ -106,10 +106,13 @@ const isLeft = (
 
 const released = problem(
   5003,
-  "The gateway was interrupted for so long that the call was given up: nothing was charged, try again"
+  "The gateway was interrupted for so long that the call was abandoned: nothing was charged, try again"
 )
 
-/** Lets a whole response pass when its call is held, taken again if need be. A stream asks for each chunk. */
+/**
+ * Lets a whole response pass if its call is held, and takes the hold again if necessary. A stream checks for each
+ * chunk.
+ */
 export const stillHeld = (hold: CallHold, reached: Reached): Effect.Effect<Reached, Problem> =>
   hold.isHeld() || !(reached.response.body instanceof Uint8Array)
     ? Effect.succeed(reached)

@@ -30,7 +30,7 @@ import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
 import { readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
 
-/** A model that may do a call: what would be sent for it, and where. */
+/** A model that may serve a call, with the request to send and its target. */
 export interface CallCandidate {
   readonly call: PassthroughCall
   readonly plan: CallPlan
@@ -42,19 +42,22 @@ export interface SkippedModel {
   readonly reason: SkipReason
 }
 
-/** What may do a call: its model, or those of the alias that it names, in the order in which they are tried. */
+/**
+ * The models that may serve a call: its model, or those of the alias that it names, in the order in which they are
+ * tried.
+ */
 export interface CallCandidates {
   readonly alias: CallAlias | undefined
   readonly candidates: readonly [CallCandidate, ...Array<CallCandidate>]
-  /** Models of the alias that take no part. */
+  /** Models of the alias that are not used. */
   readonly skipped: ReadonlyArray<SkippedModel>
   /** The most that any of them can cost. */
   readonly hold: Credits
 }
 
 /**
- * Plans a call and checks what its key and its client allow. Fails with 2001, 2002, 2006, 1004 or 1103.
- * Names of models go before names of aliases: an ordinary call pays nothing for aliases.
+ * Plans a call and checks the limits of its key and its client. Fails with 2001, 2002, 2006, 1004 or 1103. Looks up
+ * models before aliases, so that aliases cost ordinary calls nothing.
  */
 export const candidatesOf = (
   call: PassthroughCall,
@@ -90,14 +93,14 @@ export const modelOf = ({ call, plan }: CallCandidate) => ({
   model: plan.model ?? ""
 })
 
-/** What a call names, where its vendor has no such model. */
+/** The name in a call whose vendor has no model of this name. */
 const nameIn = ({ body, to: { model, route } }: PassthroughCall): string | undefined => {
   if (route.meter.per !== "tokens" || model !== undefined) return model
   const read = readBody(withoutMark(body))
   return Result.isSuccess(read) ? read.success.body.model : undefined
 }
 
-/** The model of another vendor that `vendor/model` names, where clients of several vendors call. */
+/** The other vendor's model that `vendor/model` names, on paths shared by several vendors' clients. */
 const modelElsewhere = (
   { isShared, to: { catalog } }: PassthroughCall,
   name: string
@@ -110,7 +113,7 @@ const modelElsewhere = (
 
 type VendorModel = Pick<TokenModel, "vendor" | "model">
 
-/** The call as that vendor is asked: at its route of the same protocol, by its own name of the model. */
+/** The call as sent to that vendor: to its route of the same protocol, with its own name of the model. */
 const callElsewhere = (
   call: PassthroughCall,
   read: ReadBody,
@@ -148,7 +151,7 @@ const candidatesElsewhere = (
     }))
   })
 
-/** The body with another `model`, where it has one; all else as the client wrote it. */
+/** The body with another `model`, if it has one; everything else as the client wrote it. */
 const bodyFor = ({ body, bytes }: ReadBody, model: string): Uint8Array =>
   body.model === undefined ? bytes : withMember(bytes, "model", model)
 
@@ -160,14 +163,14 @@ const candidateOf = (
 ): Result.Result<CallCandidate, Problem> | undefined => {
   const elsewhere = callElsewhere(call, read, model)
   if (elsewhere === undefined) return undefined
-  // The hold of the alias is compared with the most that the client allows
+  // The hold of the alias is compared with the client's maximum instead
   const own = { ...elsewhere, maxCost: undefined }
   return Result.map(planOf(own, nowMillis), (plan) => ({ call: own, plan }))
 }
 
 /**
- * Plans a call by each model of the alias that it names. Fails when its key does not allow one of them (1004),
- * when it may cost more than it allows (1103), and when no model takes it, as the first one's fault says.
+ * Plans a call for each model of the alias that it names. Fails if its key does not allow one of them (1004), if the
+ * call may cost more than its maximum (1103), and, with the fault of the first model, if no model accepts it.
  * docs/reference/aliases.md#calls, ADR 0224.
  */
 const candidatesOfAlias = (
@@ -197,7 +200,7 @@ const candidatesOfAlias = (
     }
   }
   const ofSimulator = ({ call: { to } }: CallCandidate) => isSandbox(to.route.provider)
-  // What the simulator makes is never sold beside what a vendor makes
+  // Simulated models are never offered together with a vendor's
   const isMixed = planned.some(ofSimulator) && !planned.every(ofSimulator)
   const [first, ...rest] = isMixed ? planned.filter((it) => !ofSimulator(it)) : planned
   if (isMixed) for (const it of planned.filter(ofSimulator)) skip(modelOf(it), "sandbox")
@@ -215,8 +218,8 @@ const noModelOffered = ({ alias, vendor }: CallAlias): Problem =>
   problem(2006, `No model of ${nameOf({ vendor, model: alias })} is offered at this route`)
 
 /**
- * Plans a call by its own model. It is refused before its hold: for a model that its key does not allow (1004), or
- * for a hold above what the request allows (1103). docs/reference/keys-and-limits.md#limits-of-a-key
+ * Plans a call for its own model. Refuses it before the hold if its key does not allow the model (1004) or if the
+ * hold exceeds the request's maximum (1103). docs/reference/keys-and-limits.md#limits-of-a-key
  */
 export const planOf = (
   call: PassthroughCall,
@@ -237,7 +240,7 @@ const refusalOf = (call: PassthroughCall, plan: CallPlan): Problem | undefined =
   return overMaxCost(call, plan.hold)
 }
 
-/** 1103 for a hold above what the client allows. */
+/** 1103 for a hold above the client's maximum. */
 const overMaxCost = (
   { maxCost }: Pick<PassthroughCall, "maxCost">,
   hold: Credits
@@ -246,20 +249,20 @@ const overMaxCost = (
     ? problem(1103, `This call can cost up to ${format(hold)} credits`)
     : undefined
 
-/** Each model that the call may use, under its names: as the client wrote it, and as it is priced. */
+/** The names of each model that the call may use: as the client wrote it, and as it is priced. */
 const modelsOf = ({ metered, model }: CallPlan): ReadonlyArray<ReadonlyArray<string>> => {
   const named = model === null ? [] : [model]
   if (metered._tag !== "Tokens") return named.length === 0 ? [] : [named]
   return [[...named, metered.model.model], ...metered.fallbacks.map(({ model }) => [model.model])]
 }
 
-/** What is held for a call, and how its response is metered. */
+/** How a call's hold is computed and its response metered. */
 export type Metered =
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Call"; readonly amount: Credits }
   | MeteredTokens
 
-/** A call is charged at the prices of its beginning. */
+/** A call is charged at the prices from when it began. */
 export interface MeteredTokens {
   readonly _tag: "Tokens"
   readonly protocol: UsageProtocol
@@ -267,42 +270,42 @@ export interface MeteredTokens {
   readonly model: TokenModel
   /** How its vendor's figures differ from those of the protocol. */
   readonly usage: UsageDifferences | undefined
-  /** It may spend tokens, or use tools, that a stream shows only in its usage figures. */
+  /** Whether it may spend tokens or use tools that a stream shows only in its usage figures. */
   readonly mayReason: boolean
   readonly price: TokenPrice
   /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<FallbackModel>
-  /** For the price of another model that responds. */
+  /** Has the price of another model that responds. */
   readonly catalog: UpstreamCatalog
   readonly nowMillis: number
 }
 
-/** A parsed and priced call: what goes upstream, and the most that it can cost. */
+/** A parsed and priced call: the request to send upstream, and its maximum cost. */
 export interface CallPlan {
   readonly metered: Metered
-  /** Of a model that its vendor ends. */
+  /** Set for a model that its vendor is ending. */
   readonly ending: Ending | undefined
   /** The model that the client named. */
   readonly model: string | null
   readonly hold: Credits
   /**
-   * What goes upstream: the client's bytes; in a chat stream also the request for usage figures. Dropped when the
-   * response begins.
+   * The bytes to send: the client's, plus the request for usage figures in a chat stream. Dropped when the response
+   * begins.
    */
   body: Uint8Array
-  /** The client did not ask for the usage chunk: it is removed from the stream. */
+  /** Whether to remove the usage chunk from the stream, because the client did not ask for it. */
   readonly hidesUsage: boolean
 }
 
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
-/** Choices that are held for at most: OpenAI, which allows the most, returns no more. */
+/** Most choices for which a call is held: the maximum of OpenAI, which allows the most. */
 const choicesMax = 128
 
-/** Pictures cost tokens that the length of their URL does not show. */
+/** Most tokens per picture, whose cost the length of its URL does not show. */
 const tokensPerPictureMax = 6000
 
-/** They name what is stored in the upstream account, which all users share. ADR 0073. */
+/** Members that refer to data stored in the upstream account, which all users share. ADR 0073. */
 const keptUpstream = ["previous_response_id", "conversation"] as const
 
 /**
@@ -331,7 +334,7 @@ export const planCall = (
   return planTokens({ catalog, route, protocol, pathModel, bytes, nowMillis, kept })
 }
 
-/** What of a call's responses is kept at the vendor, by this service's leave. */
+/** The permitted references of a call to responses stored at the vendor. */
 type KeptResponses = Pick<PassthroughCall, "previous" | "mayWait">
 
 interface MeteredRequest {
@@ -344,7 +347,7 @@ interface MeteredRequest {
   readonly nowMillis: number
 }
 
-/** What has no price, or none now, is never sold. */
+/** The priced model; a model without a current price is never sold. */
 const soldModel = (
   catalog: UpstreamCatalog,
   vendor: string,
@@ -436,8 +439,8 @@ interface CallInput {
 }
 
 /**
- * A token is at least one byte of text; what the body does not show has no maximum. Searches the whole
- * body, so it is called once, however many models the body names.
+ * The most input tokens: a token is at least one byte of text; input that the body does not show has no maximum.
+ * Searches the whole body, so it is called once, however many models the body names.
  */
 const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
@@ -478,7 +481,7 @@ const holdOf = (
   return holdTokens(price, read, output, asksLongCache, tools)
 }
 
-/** The upstream may apply any of them. */
+/** The largest limit, because the upstream may apply any of them. */
 const largest = (...limits: ReadonlyArray<number | null | undefined>): number | undefined => {
   let most: number | undefined
   for (const limit of limits) {
@@ -487,7 +490,7 @@ const largest = (...limits: ReadonlyArray<number | null | undefined>): number | 
   return most
 }
 
-/** Asks for the usage chunk of a chat stream. All other bytes are the client's. */
+/** Asks for the usage chunk of a chat stream. All other bytes stay as the client sent them. */
 const withUsageAsked = (bytes: Uint8Array, value: unknown): Uint8Array => {
   const members = Option.getOrElse(decodeRecord(value), () => ({}) as const)
   const own: unknown = Object.getOwnPropertyDescriptor(members, "stream_options")?.value

@@ -24,10 +24,10 @@ export interface CallFilter {
   readonly limit: number
 }
 
-/** An id is made a moment before its call begins. */
+/** An id is created a moment before its call begins. */
 const idSkewMillis = 60_000
 
-/** Of a table named `t`: with the hash of the catalog that priced the call. */
+/** Columns of a table named `t`, with the hash of the catalog that priced the call. */
 export const callColumns =
   "t.*, (SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
 
@@ -44,7 +44,7 @@ export const searchCalls =
       ...when(filter.minCost, (cost) => sql`t.captured >= ${cost}`),
       ...when(filter.maxCost, (cost) => sql`t.captured <= ${cost}`)
     ]
-    // The days that are read; then the part of each
+    // Selects the days to read, and the part of each
     const range = [
       ...when(since, (at) => sql`c.created_at >= ${toDate(at)}`),
       ...when(until, (at) => sql`c.created_at < ${toDate(at)}`)
@@ -57,7 +57,7 @@ export const searchCalls =
     ]
     const list = (conditions: ReadonlyArray<Statement.Fragment>) =>
       sql`SELECT * FROM calls c WHERE ${sql.and(conditions)} ORDER BY c.id DESC`
-    // A summary of each part of the table tells where the trace may be
+    // A BRIN index shows which parts of the table may contain the trace
     const traced = (id: string) =>
       sql`(SELECT * FROM calls c WHERE ${sql.and([sql`c.trace_id = ${id}`, ...range])} OFFSET 0)`
     const newest = (first: number) => {

@@ -23,7 +23,7 @@ import type { HoldsLeft } from "./CallHoldStore.ts"
 import { callColumns, searchCalls } from "./CallSearchStore.ts"
 import type { CallFilter } from "./CallSearchStore.ts"
 
-/** A metered call before it goes upstream: its owner, its hold, and what its receipt will contain. */
+/** A metered call before it goes upstream: its owner, its hold, and the contents of its receipt. */
 export interface CallStart {
   readonly id: string
   readonly user: UserId
@@ -34,17 +34,17 @@ export interface CallStart {
   readonly model: string | null
   readonly route: string
   readonly sandbox: boolean
-  /** Which secret of the key: the key may have been rotated since it was recognized. ADR 0190. */
+  /** Identifies the secret of the key, which may have been rotated since it was authenticated. ADR 0190. */
   readonly rotation: number
-  /** The rate of its key was checked for this call, and these models, which the key allowed. */
+  /** The limits that were checked for this call: the key's rate and the allowed models. */
   readonly checked?: Principal["limits"]
-  /** The number of the catalog that it is priced by; `null`: that is not stored. */
+  /** The number of the catalog that prices it; `null` if that is not stored. */
   readonly catalogId: number | null
 }
 
 /**
- * Why a call may not go upstream: its key was revoked, has expired or has other limits than were checked, or the
- * balance or the spend limit of the key is too low.
+ * Why a call may not go upstream: its key was revoked, has expired or has different limits than were checked, or the
+ * balance or the key's spend limit is too low.
  */
 export type CallRefusal = "key" | "balance" | OverSpendLimit
 
@@ -59,9 +59,9 @@ export interface CallEnd {
   readonly usage: Readonly<Record<string, number | boolean | string | ToolUses>> | null
   /** The vendor's id of the request, which its bill may name. */
   readonly requestId?: string | undefined
-  /** Of a stream, to its first piece. */
+  /** For a stream: milliseconds to its first piece. */
   readonly firstTokenMillis?: number | undefined
-  /** Of a call that named an alias: that name, the model that did it and those that did not. */
+  /** For a call that named an alias: the alias, the model that responded and the skipped models. */
   readonly alias?:
     | {
         readonly alias: string
@@ -79,7 +79,7 @@ const SkippedCall = Schema.Struct({
   reason: SkipReason
 })
 
-/** The usage of a call as a parameter, with what belongs to its receipt beside it. */
+/** The usage of a call as a parameter, with other contents of its receipt. */
 export const usageText = (
   { alias, firstTokenMillis, requestId: request, usage }: CallEnd,
   catalog: number | null = null
@@ -101,7 +101,7 @@ export const usageText = (
   })
 }
 
-/** What goes into one transaction: the calls that have ended, and those that begin. */
+/** The contents of one transaction: the calls that have ended, and those that begin. */
 export interface CallBatch extends Alerting {
   readonly ends: ReadonlyArray<CallEnd>
   readonly starts: ReadonlyArray<CallStart>
@@ -111,7 +111,7 @@ export interface CallBatch extends Alerting {
 export interface CallBatchOutcome {
   /** The calls that may not go upstream. */
   readonly refused: ReadonlyMap<string, CallRefusal>
-  /** What the spend limit of its key leaves, by call. */
+  /** Credits left of the key's spend limit, by call. */
   readonly left: ReadonlyMap<string, Credits>
   /** Endpoints to notify of a `balance.low`. */
   readonly endpoints: ReadonlyArray<EndpointId>
@@ -130,20 +130,20 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
-  /** Another process took this one for dead and released the hold; the call was charged when it ended. */
+  /** Another process considered this one dead and released the hold; the call was charged when it ended. */
   chargedLate: Schema.Boolean,
   httpStatus: Schema.NullOr(Schema.Int),
   held: Micro,
   captured: Micro,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
-  /** The vendor account that was called; null: none, or the simulator. */
+  /** The vendor account that was called; null for none or the simulator. */
   accountId: Schema.NullOr(Schema.String),
-  /** Of a stream: from the beginning of the call to its first piece. */
+  /** For a stream: milliseconds from the beginning of the call to its first piece. */
   firstTokenMs: Schema.NullOr(Schema.Int),
   sandbox: Schema.Boolean,
-  /** The name that was asked for, when `model` is one of an alias, and the models that were passed over. */
+  /** The requested alias, if `model` belongs to one, and the skipped models. */
   alias: Schema.NullOr(Schema.Struct({ alias: Schema.String, skipped: Schema.Array(SkippedCall) })),
-  /** The hash of the catalog that it was priced by. */
+  /** The hash of the catalog that priced it. */
   catalog: Schema.NullOr(Schema.String),
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time,
@@ -154,18 +154,20 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
 export class CallStore extends Context.Service<
   CallStore,
   {
-    /** Settles and releases what has ended, then holds for all calls that the balance covers; publishes alerts. */
+    /**
+     * Settles or releases ended calls, then holds for all starting calls that the balance covers; publishes alerts.
+     */
     readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
     /**
-     * Open calls of dead processes, and those opened before `before`. A call that was opened since then
-     * shows that its process lives, whatever its heartbeat says.
+     * Open calls of dead processes, and those opened before `before`. A call opened since then proves that its
+     * process is alive, whatever its heartbeat says.
      */
     readonly orphans: (
       heartbeatSince: DateTime.Utc,
       before: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
-    /** What a process holds; nothing when it is not registered. */
+    /** The holds of a process; none if it is not registered. */
     readonly holdsLeft: (processId: string) => Effect.Effect<HoldsLeft, StoreUnavailable>
     /** Of a user, or of all; newest first. */
     readonly search: (
@@ -209,7 +211,7 @@ export class CallStore extends Context.Service<
   )
 }
 
-/** An id is made when its call begins, by a clock that may differ: other days need not be read. */
+/** An id is created when its call begins, by a clock that may deviate this much: other days need not be read. */
 const aroundSeconds = 3600
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
@@ -276,7 +278,7 @@ const parametersOf = (
   toDate(now)
 ]
 
-/** What the receipt of a call contains, kept with its hold: another process may have to write it. */
+/** The contents of a call's receipt, stored with its hold, because another process may have to write it. */
 const noteOf = (start: CallStart): string => {
   const { catalogId: catalog, checked, key, model, rotation, route, sandbox, trace, vendor } = start
   return JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog, checked, rotation })

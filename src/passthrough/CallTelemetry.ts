@@ -15,8 +15,8 @@ export type TraceCall = (
 ) => Effect.Effect<CallTrace>
 
 /**
- * Spans and metrics of metered calls under OpenTelemetry's names for generative AI, without prompts and answers;
- * `undefined` without a tracer, so that ordinary calls pay nothing. The sandbox is no model, and is left out.
+ * Spans and metrics of metered calls under OpenTelemetry's names for generative AI, without prompts and responses;
+ * `undefined` without a tracer, so that ordinary calls pay nothing. Excludes the sandbox, which is not a model.
  * docs/reference/configuration.md#telemetry
  */
 export const makeTraceCall: Effect.Effect<TraceCall | undefined> = Effect.gen(function* () {
@@ -64,14 +64,14 @@ const operations: { readonly [protocol in UsageProtocol]: string } = {
   "gemini-embeddings": "embeddings"
 }
 
-/** Nothing was bought: the status of the vendor, or how the call ended. */
+/** The error of a call that bought nothing: the vendor's status, or how the call ended. */
 const errorOf = ({ outcome, status }: CallEnd): string | undefined =>
   outcome === "settled" ? undefined : String(status ?? outcome)
 
 const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined
 
-/** What the vendor has reported; estimates of the gateway are no measurement. */
+/** The tokens that the vendor reported; the gateway's estimates are not measurements. */
 const countsOf = ({ usage }: CallEnd): Record<string, number> => {
   if (usage === null || usage["counted"] === true) return {}
   const input = numberOf(usage["inputTokens"])
@@ -111,7 +111,7 @@ const durations = Metric.histogram("gen_ai.client.operation.duration", {
 })
 
 const tokens = Metric.histogram("gen_ai.client.token.usage", {
-  description: "Tokens that vendors have reported for calls",
+  description: "Tokens that vendors reported for calls",
   attributes: { unit: "{token}" },
   boundaries: Array.from({ length: 14 }, (_, power) => 4 ** power)
 })

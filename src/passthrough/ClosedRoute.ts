@@ -2,10 +2,10 @@ import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 
-/** A catalog may open any number of routes. */
+/** Most routes named in the problem, because a catalog may open any number. */
 const namedMax = 20
 
-/** The problem of a path that is not open, which says what is. docs/reference/passthrough.md#open-routes */
+/** The problem for a path that is not open; it lists the open routes. docs/reference/passthrough.md#open-routes */
 export const closedRoute = (routes: ReadonlyArray<OpenRoute>, vendor: string): Problem => {
   const own = routes.filter((route) => route.vendor === vendor)
   const paths = own.map(({ method, path }) => `${method} /vendors/${vendor}${path}`)

@@ -4,11 +4,11 @@ import { errorDetailCharactersMax } from "../domain/Limits.ts"
 import { hiddenText, hideSecrets, sanitize } from "../domain/VendorText.ts"
 import { isPage } from "../vendors/upstream/UpstreamExchange.ts"
 
-/** A longer body is no error that a program reads: only its beginning is relayed, as a message. */
+/** A longer body is not an error for programs: only its beginning is relayed, as a message. */
 const jsonBytesMax = 64 * 1024
 const depthMax = 16
 
-/** Members that hold a credential or the owner of the account, whatever their value looks like. */
+/** Members that contain a credential or the owner of the account, whatever their value looks like. */
 const secretMember =
   /^(?:[\w-]*[-_])?(?:(?:api|access|secret|private)[-_]?key|secret|token|password|signature|authorization|account|organi[sz]ation|org|project|workspace|tenant|customer|consumer|container_?info|uid|user)(?:[-_]?(?:id|number|name|uid|no))?$/iu
 
@@ -16,9 +16,9 @@ const utf8 = new TextEncoder()
 const decoder = new TextDecoder()
 
 /**
- * The body of a vendor's refusal as the client receives it: always JSON, without what only the operator
- * may see. A body with nothing to hide stays as it is; a page and any other text become the message of
- * an error that the vendors' clients read. docs/reference/passthrough.md#errors
+ * The body of a vendor's refusal as the client receives it: always JSON, without information that only the operator
+ * may see. A body with nothing to hide stays unchanged; a page or other text becomes the message of an error in the
+ * vendors' format. docs/reference/passthrough.md#errors
  */
 export const errorBody = (
   status: number,
@@ -39,7 +39,7 @@ export const errorBody = (
   headers["content-type"] = "application/json"
   const message =
     page || /^\s*</u.test(text)
-      ? `The vendor answered HTTP ${status} with a page, which is not relayed`
+      ? `The vendor responded with HTTP ${status} and a page, which is not relayed`
       : sanitize(text, errorDetailCharactersMax)
   return utf8.encode(JSON.stringify(errorOf(status, message)))
 }
@@ -53,9 +53,9 @@ const errorOf = (status: number, message: string) => ({
 })
 
 const lostHold =
-  "The gateway was interrupted for so long that this call was given up: only what was sent is charged"
+  "The gateway was interrupted for so long that this call was abandoned: only the part sent is charged"
 
-/** Ends a stream whose hold is gone, in the form of its protocol, whatever part of an event came before. */
+/** Ends a stream whose hold was lost, in the format of its protocol, whatever part of an event was already sent. */
 export const lostHoldEvent = (protocol: UsageProtocol | undefined): Buffer => {
   const [name, data] = lostHoldOf(protocol)
   return Buffer.from(`\n\n${name}data: ${JSON.stringify(data)}\n\n`)
@@ -82,7 +82,7 @@ const lostHoldOf = (protocol: UsageProtocol | undefined): readonly [string, obje
   }
 }
 
-/** The same value when nothing in it has to be hidden. */
+/** The same value if nothing in it must be hidden. */
 const plain = (value: unknown, depth: number): unknown => {
   if (typeof value === "string") return hideSecrets(value)
   if (typeof value !== "object" || value === null) return value
@@ -102,7 +102,7 @@ const plain = (value: unknown, depth: number): unknown => {
     : Object.fromEntries(members.map(({ shown, shownName }) => [shownName, shown]))
 }
 
-/** An event of a stream that reports a failure; the same value when nothing in it has to be hidden. */
+/** A failure event of a stream; the same value if nothing in it must be hidden. */
 export const errorEvent = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value
   const shown = Object.entries(value).map(([name, member]: [string, unknown]) => {

@@ -10,19 +10,19 @@ import type { FieldFault, Problem } from "../domain/Problem.ts"
 import { isPositive } from "./MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
-/** A model that Anthropic asks when the requested one refuses. */
+/** A model that Anthropic uses if the requested one refuses. */
 export interface FallbackModel {
   readonly model: TokenModel
   readonly price: TokenPrice
-  /** Its own limit of the answer. */
+  /** Its own limit of output tokens. */
   readonly maxTokens: number | undefined
 }
 
 const none: Result.Result<ReadonlyArray<FallbackModel>, Problem> = Result.succeed([])
 
 /**
- * The models of `fallbacks`: the hold of a call covers each of them. Fails with 2001 when one is not named,
- * has no price or costs more than its price. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
+ * The models of `fallbacks`; the hold of a call covers each of them. Fails with 2001 if one is unnamed, has no price
+ * or would cost more than its price. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
  */
 export const fallbackModels = (
   catalog: UpstreamCatalog,
@@ -33,7 +33,7 @@ export const fallbackModels = (
   const entries = at(body, "fallbacks") ?? null
   if (entries === null) return none
   if (!Array.isArray(entries)) {
-    const detail = "Expected a list of models: which ones the vendor would choose is not known here"
+    const detail = "Expected a list of models, because the vendor's own choice is unknown here"
     return Result.fail(invalid([{ pointer: "#/fallbacks", detail }]))
   }
   const models: Array<FallbackModel> = []

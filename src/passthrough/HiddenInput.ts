@@ -5,9 +5,9 @@ import { visitContent } from "./RequestContent.ts"
 /** Input of a call that the length of its body does not show. */
 export interface HiddenInput {
   readonly pictures: number
-  /** A document, sound or video, or what the vendor has stored: any number of tokens. */
+  /** A document, sound, video or data stored at the vendor: any number of tokens. */
   readonly hasFile: boolean
-  /** A cache that lasts longer than the default, as Anthropic and OpenAI write it. */
+  /** Requests a cache with a longer lifetime than the default, in Anthropic's or OpenAI's form. */
   readonly asksLongCache: boolean
 }
 
@@ -27,7 +27,7 @@ const files = setOf(
 const fileTypes = setOf("document", "item_reference")
 const longCaches = setOf("1h", "12h", "24h")
 
-/** Finds it in a parsed body. */
+/** Finds hidden input in a parsed body. */
 export const hiddenInputOf = (body: unknown): HiddenInput => {
   let pictureCount = 0
   let lastPicture: object | undefined
@@ -41,7 +41,7 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
       pictureCount += 1
       lastPicture = object
     }
-    // A file may be a long text, which stays bytes
+    // A file may be a `LongText`
     if (isText || value instanceof LongText) hasFile ||= files.has(name)
     if (!isText) return
     hasFile ||= isType && fileTypes.has(value)

@@ -9,10 +9,10 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { CallRequest, PassthroughCall, PreviousResponse, Relayed } from "./PassthroughCall.ts"
 
-/** A call without these bytes has nothing to do with kept responses, and is not parsed twice. */
+/** A call without these bytes does not involve stored responses and is not parsed twice. */
 const marks = ['"background"', '"previous_response_id"']
 
-/** Whether a call may be for a response in the background, or may continue one. */
+/** Whether a call may request a background response or continue one. */
 export const usesKeptResponses = ({ body, to: { route } }: PassthroughCall): boolean => {
   const { meter, provider } = route
   if (provider !== "openai" || meter.per !== "tokens") return false
@@ -24,11 +24,11 @@ export const usesKeptResponses = ({ body, to: { route } }: PassthroughCall): boo
 interface KeptCall {
   readonly call: PassthroughCall
   readonly background: boolean
-  /** The model that it names. */
+  /** The model named in the call. */
   readonly name: string
 }
 
-/** The call with the response that it continues. The vendor gets its own id of that response. */
+/** The call with the response that it continues, whose id is replaced with the vendor's. */
 export const keptCallOf = Effect.fnUntraced(function* (
   { responses }: CallRequest,
   given: PassthroughCall
@@ -44,12 +44,15 @@ export const keptCallOf = Effect.fnUntraced(function* (
     return yield* invalid([{ pointer: "#/previous_response_id", detail: "Expected a string" }])
   }
   const previous = yield* responses.previous(given.principal, id)
-  // The task keeps the request as its client sent it
+  // The task stores the request as its client sent it
   const sent = background ? bytes : withMember(bytes, "previous_response_id", previous.vendorId)
   return { background, name, call: { ...base, body: sent, previous } }
 })
 
-/** The vendor repeats the id of the response that a call continues: the client knows it by ours. */
+/**
+ * Replaces the vendor's id of the continued response, which the vendor repeats, with the gateway's id that the client
+ * knows.
+ */
 export const withOwnId = (relayed: Relayed, { id, vendorId }: PreviousResponse): Relayed => {
   const { body } = relayed
   const renamed =
@@ -85,7 +88,7 @@ class Renamed extends Transform {
     done(null, Buffer.from(this.#rest, "latin1"))
   }
 
-  /** How many characters at the end may begin the text that is looked for. */
+  /** How many characters at the end may be the beginning of the searched text. */
   #beginning(text: string): number {
     for (let length = Math.min(this.#from.length - 1, text.length); length > 0; length -= 1) {
       if (text.endsWith(this.#from.slice(0, length))) return length

@@ -6,9 +6,9 @@ import { documentOf } from "../domain/JsonDocument.ts"
 import { hasContentMember } from "./RequestContent.ts"
 
 /**
- * What a call has to do with what an account of the vendor keeps: nothing, it leaves something behind,
- * or it names what an earlier call has left (at this pointer). `Elsewhere`: it names what was made at
- * the vendor itself, at an account that nobody here knows. ADR 0134.
+ * How a call involves data stored at a vendor account: not at all, it leaves data there, or it refers to data of an
+ * earlier call (at this pointer). `Elsewhere`: it refers to data created directly at the vendor, in an account
+ * unknown to the gateway. ADR 0134.
  */
 export type KeptState =
   | { readonly _tag: "Nothing" | "Makes" }
@@ -18,20 +18,20 @@ const nothing: KeptState = { _tag: "Nothing" }
 const makes: KeptState = { _tag: "Makes" }
 const names = (pointer: string): KeptState => ({ _tag: "Names", pointer })
 
-/** Free routes that the gateway opens by itself keep nothing, at any vendor. */
+/** The built-in free routes store nothing at any vendor. */
 const statelessRoutes: ReadonlySet<string> = new Set(builtInRoutes.map(unversionedName))
 
-/** Members that name files and caches. */
+/** Members that refer to files and caches. */
 const namingMembers: ReadonlySet<string> = new Set(["file_id", "cachedContent", "cached_content"])
 
-/** Gemini's files are named by their address. */
+/** Gemini refers to files by URI. */
 const fileUri = /^file_?[uU]ri$/u
 const geminiFiles = "generativelanguage.googleapis.com/"
 
-/** A body without these bytes names nothing, and is not parsed. */
+/** A body without these bytes refers to nothing and is not parsed. */
 const namingBytes = [...Array.from(namingMembers, (name) => `"${name}"`), geminiFiles]
 
-/** Only for a provider with several accounts: it reads the body again. */
+/** Call only for a provider with several accounts, because it parses the body again. */
 export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (route.meter.per === "tokens" && route.meter.protocol === "openai-responses") {
@@ -64,20 +64,20 @@ const stateOfResponse = (body: unknown): KeptState => {
   return at(body, "store") === false && !isEncrypted ? nothing : makes
 }
 
-/** Read from what the account has stored, or with a key of its organization. */
+/** Whether the item is read from data stored in the account, or needs a key of its organization. */
 const isKept = (item: unknown): boolean => {
   const type = at(item, "type")
   return type === "reasoning" || type === "compaction" || isReference(item)
 }
 
-/** The type of a reference may be left out. */
+/** A reference may omit its type. */
 const isReference = (item: unknown): boolean => {
   const type = at(item, "type") ?? undefined
   if (type !== undefined) return type === "item_reference"
   return at(item, "role") === undefined && at(item, "id") !== undefined
 }
 
-/** An item of the input stands for a stored one, whose length the body does not show. */
+/** Whether an input item refers to a stored item, whose length the body does not show. */
 export const namesStoredItem = (body: unknown): boolean => {
   const input = at(body, "input")
   return Array.isArray(input) && input.some(isReference)

@@ -1,37 +1,37 @@
-/** Strings up to this length are kept: names, types, figures. Longer ones are output, and are not. */
+/** Strings up to this length are kept: names, types, figures. Longer ones are output and are dropped. */
 const textCharactersMax = 256
 
-/** Figures are in the event, or in its `response` or `message`, and have details with details. */
+/** Figures are in the event, or in its `response` or `message`, with two levels of details. */
 const depthMax = 5
 
-/** What is kept of an event at most. An event beyond it is larger than upstreams send: its figures are not read. */
+/** Most characters kept of an event. Upstreams send no larger events; the figures of one would not be read. */
 const keptCharactersMax = 64 * 1024
 
-/** The beginning of a list that holds figures: Gemini's by modality, Anthropic's by model, OpenAI's calls of tools. */
+/** The beginning of a list that contains figures: Gemini's by modality, Anthropic's by model, OpenAI's tool calls. */
 const figuresMark = /(?:TokensDetails|"iterations|"output)"\s*:\s*\[$/u
 
 /** Longer than any such beginning. */
 const figuresMarkCharacters = 64
 
 /**
- * One event of a stream that is too long to be kept, read as it comes. Other lists, long strings and deep
- * objects are kept empty: none of them holds usage figures. ADR 0130.
+ * One event of a stream that is too long to be buffered, read as it arrives. Other lists, long strings and deep
+ * objects are kept empty, because they contain no usage figures. ADR 0130.
  */
 export class LongEvent {
   #kept = ""
   #depth = 0
-  /** Open brackets in what is left out. */
+  /** Open brackets in the omitted part. */
   #left = 0
   #text: string | undefined
   #isEscaped = false
   #isLineEmpty = false
 
-  /** What is kept of the event, as Latin-1. */
+  /** The kept part of the event, as Latin-1. */
   get text(): string {
     return this.#kept
   }
 
-  /** Takes bytes; returns the index behind the blank line that ends the event in them, or 0. */
+  /** Takes bytes; returns the index after the blank line that ends the event, or 0 if there is none. */
   push(bytes: Buffer): number {
     const text = bytes.toString("latin1")
     for (let at = 0; at < text.length; at += 1) {

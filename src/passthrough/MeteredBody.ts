@@ -5,7 +5,7 @@ import { documentOf } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 
-/** A limit that the request sets. */
+/** Whether the value is a valid limit. */
 export const isPositive = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 1
 
@@ -29,7 +29,7 @@ const GenerationConfig = Schema.optionalKey(
   )
 )
 
-/** The members of a request that decide what it can cost; all others are for the upstream. */
+/** The members of a request that determine its maximum cost; all others are only for the upstream. */
 const RequestBody = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -61,8 +61,8 @@ const isLimit = (value: unknown): boolean =>
   value === undefined || value === null || isPositive(value)
 
 /**
- * Most bodies are plain and correct and need no decoder, which costs as much as the rest of a plan.
- * All others are decoded.
+ * Most bodies are simple and valid and need no decoder, which would cost as much as the rest of a plan. All others
+ * are decoded.
  */
 const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
   (value.model === undefined || typeof value.model === "string") &&
@@ -78,7 +78,7 @@ const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is R
 
 export interface ReadBody {
   readonly bytes: Uint8Array
-  /** Without the long strings. */
+  /** The text without long strings. */
   readonly text: string
   readonly value: unknown
   readonly body: RequestBody
@@ -94,7 +94,7 @@ export const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> =>
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
-  // The upstream might read the other one
+  // The upstream might use the other value
   if (hasDuplicateKeys(keys, value)) return Result.fail(duplicateKeys)
   if (isPlain(value)) return Result.succeed({ bytes, text, value, body: value })
   const body = decodeBody(value)

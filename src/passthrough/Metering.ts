@@ -27,18 +27,18 @@ import { ReservationStore } from "./reservations/ReservationStore.ts"
 
 export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
 
-/** Lost calls of one round of the rescue at most. */
+/** Most lost calls in one round of the rescue. */
 const orphansMax = 5000
 
-/** No call lives longer: its hold is released then, whatever went wrong. */
+/** Longest lifetime of a call: then its hold is released, whatever went wrong. */
 const callHoursMax = 24
 
 /** A call that may go upstream. */
 export interface HeldCall {
   readonly hold: CallHold
-  /** Settles the call soon; has an effect once, never waits and never fails. */
+  /** Settles the call soon; only the first call has an effect. Never waits and never fails. */
   readonly close: (end: CallEnd) => void
-  /** What the spend limit of its key leaves; `undefined`: it has none. */
+  /** Credits left of its key's spend limit; `undefined` without one. */
   readonly left: Credits | undefined
 }
 
@@ -51,10 +51,10 @@ export class Metering extends Context.Service<
   Metering,
   {
     /**
-     * Holds for a call, and checks its key once more in the same transaction, or draws on the reservation of
-     * its key, which was checked a moment ago. Fails with 1101, 1102, or 1003 when the key has lost its
-     * validity, or has got limits, since it was recognized. Runs uninterruptibly, save that the wait for a
-     * hold of its own may be interrupted: then nothing is held.
+     * Holds for a call and checks its key again in the same transaction, or draws on the reservation of its key,
+     * which was checked a moment ago. Fails with 1101, 1102, or with 1003 if the key has become invalid or has been
+     * given limits since it was authenticated. Uninterruptible, except for the wait for the call's own hold: after an
+     * interruption nothing is held.
      */
     readonly hold: (
       start: CallStart,
@@ -135,7 +135,7 @@ const holdWith =
   ({ batches, calls, holdOf, reservations }: Holding): Metering["Service"]["hold"] =>
   (start, { mayDraw, nowMillis }) =>
     Effect.suspend(() => {
-      // Before the hold is taken: a silence from here on may cost it
+      // Created before the hold is taken, because a later silence may lose the hold
       const hold = holdOf(start)
       const drawn =
         mayDraw && start.checked === undefined
@@ -152,7 +152,7 @@ const holdWith =
       }))
     })
 
-/** A hold of its own. Interrupted, also a moment after it was held, it is released. */
+/** Takes the call's own hold. If interrupted, even just after the commit, the hold is released. */
 const opened = (batches: CallBatches, calls: AdmissionLimiter, start: CallStart) => {
   let isHeld = false
   const waited = Effect.callback<Credits | undefined, Problem | StoreUnavailable>((resume) => {
@@ -186,7 +186,7 @@ const leftOf = (held: Held): Exit.Exit<Credits | undefined, Problem> => {
 
 const noLimit = Exit.succeed(undefined)
 
-/** A defect closes a call that may be closed already. */
+/** Makes repeated closes harmless: a defect closes a call that may already be closed. */
 const once = (close: (end: CallEnd) => void) => {
   let isOpen = true
   return (end: CallEnd): void => {
@@ -202,7 +202,7 @@ const refusalProblem = (refusal: CallRefusal): Problem => {
     : spendLimitProblem(refusal)
 }
 
-/** The process died before the call was settled: doubt is in the customer's favour. ADR 0072. */
+/** The end of a call whose process died before settling it: the customer gets the benefit of the doubt. ADR 0072. */
 const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => ({
   ...released(call),
   outcome: "lost"

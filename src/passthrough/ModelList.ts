@@ -15,7 +15,7 @@ import { notOffered } from "./NotOffered.ts"
 import { unmetered } from "./PassthroughCall.ts"
 import type { OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 
-/** A list of models of a vendor, or one of them. */
+/** Whether the route is a vendor's list of models, or one model of it. */
 const isModelRoute = ({ method, path }: OpenRoute): boolean =>
   method === "GET" && /\/models(?:\/\{model\})?$/u.test(path)
 
@@ -31,11 +31,11 @@ type Member = Readonly<Record<string, Schema.Json>>
 const textOf = (value: Schema.Json | undefined): string | undefined =>
   typeof value === "string" ? value : undefined
 
-/** `id` at OpenAI and Anthropic, `name` behind `models/` at Google. */
+/** `id` at OpenAI and Anthropic, `name` after `models/` at Google. */
 const modelOf = ({ id, name }: Member): string =>
   textOf(id) ?? textOf(name)?.replace(/^models\//u, "") ?? ""
 
-/** Credits for a million tokens, and when the vendor ends the model. */
+/** Credits per million tokens, and when the vendor ends the model. */
 const stateOf = (model: TokenModel, { input, output, per }: TokenPrice): Member => {
   const { replacement, sunset } = model
   return {
@@ -45,13 +45,13 @@ const stateOf = (model: TokenModel, { input, output, per }: TokenPrice): Member 
   }
 }
 
-/** An alias as its vendor's lists show a model, at the price of the dearest of its models. */
+/** An alias in the form of a model in its vendor's lists, at the price of its most expensive model. */
 const aliasMember = (dialect: Dialect, alias: CallAlias): Member => {
   const shown = shownTokenModel(alias)
   return memberOf(dialect, alias.alias, "alias", shown ? stateOf(shown, shown.price) : {})
 }
 
-/** What no list of a vendor has, in the form of a list. */
+/** An entry that no vendor lists, in the form of a list entry. */
 const memberOf = (dialect: Dialect, id: string, owner: string, state: Member): Member => {
   switch (dialect) {
     case "anthropic":
@@ -63,7 +63,7 @@ const memberOf = (dialect: Dialect, id: string, owner: string, state: Member): M
   }
 }
 
-/** A single model that another route serves: asking the vendor would not say so. */
+/** Refuses a single model that another route serves, because the vendor's response would not say so. */
 export const refuseOtherModel = ({
   catalog,
   model,
@@ -99,9 +99,9 @@ export const aliasAt = (
 const utf8 = new TextEncoder()
 
 /**
- * Of a vendor's list of models those that may be called here, each with its price; all others, the
- * operator's private ones among them, are left out. Fails with 2006 for a single one that is left out,
- * and with 5002 when the vendor's response is no JSON object. docs/reference/passthrough.md#lists-of-models
+ * The models of a vendor's list that may be called here, each with its price; all others, including the operator's
+ * private models, are left out. Fails with 2006 for a single model that is left out, and with 5002 if the vendor's
+ * response is not a JSON object. docs/reference/passthrough.md#lists-of-models
  */
 export const soldModels = (
   { isShared, to: { catalog, model, route } }: Pick<PassthroughCall, "isShared" | "to">,

@@ -2,7 +2,9 @@ import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 
-/** The problem of a model that has no price at a vendor: another route serves it, or why none does. */
+/**
+ * The problem for a model without a price at a vendor: names the route that serves it, or the reason why none does.
+ */
 export const notOffered = (catalog: UpstreamCatalog, vendor: string, model: string): Problem => {
   const name = model.slice(0, 100)
   if (catalog.priced(vendor, model) !== undefined) {

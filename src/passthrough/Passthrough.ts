@@ -34,21 +34,23 @@ type Failure = Problem | StoreUnavailable
 /**
  * A call, from its request to its response and its receipt. docs/reference/passthrough.md, ADR 0113
  *
- * 1. authenticate: who calls, by which key
+ * 1. authenticate the caller and the key
  * 2. read the body, within the limits for large ones and in turn with heavy ones of others
- * 3. plan: the models that may do it, what they cost at most, what the key and the client allow
+ * 3. plan: the models that may serve it, their maximum cost, and the limits of the key and the client
  * 4. hold that amount; the same transaction checks the key
- * 5. reach an account of the vendor; of an alias the next model while nothing was bought
+ * 5. reach an account of the vendor; for an alias, try the next model while nothing was bought
  * 6. relay the response, and meter it as it passes
  * 7. settle by the upstream's figures, or release
  *
- * A request is one fiber. Who interrupts it gives the call up; from its hold on it is uninterruptible but for its
- * waits, so that however it ends the hold is settled or released.
+ * A request is one fiber. An interruption abandons the call. From the hold on, the fiber is uninterruptible except
+ * for its waits, so that the hold is settled or released however the call ends.
  */
 export class Passthrough extends Context.Service<
   Passthrough,
   {
-    /** Also fails with 2006 (vendor or route not open), 2007, or 1201 for a user who has left too many streams. */
+    /**
+     * Also fails with 2006 (vendor or route not open), 2007, or 1201 for a user who has abandoned too many streams.
+     */
     readonly call: (request: CallRequest) => Effect.Effect<Relayed, Failure>
   }
 >()("gateway/passthrough/Passthrough") {
@@ -98,7 +100,7 @@ const callWith = (services: Services) =>
     })
   })
 
-/** A response in the background, or one that continues such a response. docs/reference/background.md */
+/** Relays a background response, or one that continues such a response. docs/reference/background.md */
 const relayKept = Effect.fnUntraced(function* (
   services: Services,
   request: CallRequest,
@@ -140,7 +142,7 @@ const openPath = (
   }
 }
 
-/** A call that is not metered: without a hold and a bill. */
+/** Relays a call that is not metered, without a hold and a bill. */
 const relayFree = Effect.fnUntraced(function* (
   { clock, upstream }: Services,
   call: PassthroughCall
@@ -151,7 +153,7 @@ const relayFree = Effect.fnUntraced(function* (
   const alias = aliasAt(call.to, upstream.isSandbox(route.provider))
   if (alias !== undefined) return alias
   yield* refuseOtherModel(call.to)
-  // The vendor counts it by its route
+  // The vendor counts it under its route
   const request = requestOf(call, body, routeName(route), undefined)
   const reached = yield* upstream.reach(route.provider, request)
   return yield* soldModels(call, relay(reached), now)
@@ -168,13 +170,13 @@ const relayPaid = (
       retryWithFreshKey(request, call, (call) => Effect.suspend(() => planAndHold(services, call))),
       (paid) =>
         Effect.tapCause(relayInTurn(services, paid), () =>
-          // A defect: any other end has closed it
+          // After a defect; any other end has already closed it
           Effect.sync(() => paid.held.close(released(paid.start)))
         )
     )
   )
 
-/** A call that is held for. */
+/** A call with its hold. */
 interface PaidCall {
   readonly call: PassthroughCall
   readonly start: CallStart
@@ -197,7 +199,7 @@ const planAndHold = (
   if (Result.isFailure(planned)) return Effect.fail(planned.failure)
   const models = planned.success
   const start = startOf(call, models, id, upstream)
-  // A reservation is settled by the model that was held for
+  // A reservation is settled under the model for which it was held
   const mayDraw = models.alias === undefined
   const paid = Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) => ({
     call,
@@ -209,7 +211,7 @@ const planAndHold = (
   return trace === undefined ? paid : Effect.flatMap(paid, (paid) => traced(trace, paid))
 }
 
-/** Its settlement ends its span. */
+/** The settlement ends the span. */
 const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
   const { held, models, start } = paid
   const [first] = models.candidates
@@ -223,8 +225,8 @@ const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
 }
 
 /**
- * The store refuses a cached key that has been revoked or changed since it was read: the key is read again, and
- * the call planned and held for once more if it may be used. Nothing was held or sent before.
+ * If the store refuses a cached key, because it was revoked or changed since it was read, reads the key again and, if
+ * it may be used, plans and holds once more. Nothing was held or sent before.
  */
 const retryWithFreshKey = (
   request: CallRequest,
@@ -275,8 +277,8 @@ const startOf = (
 }
 
 /**
- * 5 to 7, for one model after the other. The next one is tried only while nothing can have been bought, so no byte
- * of a response has reached the client. docs/reference/aliases.md#calls, ADR 0224
+ * Steps 5 to 7, for one model after the other. The next one is tried only while nothing can have been bought, so no
+ * byte of a response has reached the client. docs/reference/aliases.md#calls, ADR 0224
  */
 const relayInTurn = Effect.fnUntraced(function* (
   services: Services,
@@ -317,7 +319,7 @@ const relayInTurn = Effect.fnUntraced(function* (
   return yield* Effect.die("A call without a model was planned")
 })
 
-/** What the vendor counts by. Dated versions of a model share its price and its rate. */
+/** The name under which the vendor counts. Dated versions of a model share its price and its rate. */
 const limitedBy = ({ metered, model }: CallPlan, { to }: PassthroughCall): string =>
   metered._tag === "Tokens" ? metered.model.model : (model ?? routeName(to.route))
 
@@ -327,7 +329,7 @@ const billOf = (
   candidate: CallCandidate,
   skipped: ReadonlyArray<SkippedModel>
 ): CallBill => {
-  // The receipt names the model that did it
+  // The receipt names the model that responded
   const named = alias && {
     alias: alias.alias,
     ...modelOf(candidate),
@@ -344,11 +346,11 @@ const billOf = (
   })
 }
 
-/** A long silence may have cost the hold: a whole response passes only when it is there again. ADR 0270 */
+/** A long silence may have lost the hold: a whole response passes only if it is held again. ADR 0270 */
 const holdAgain = ({ hold }: HeldCall, exit: Exit.Exit<Reached, Failure>) =>
   Effect.exit(Effect.interruptible(Effect.flatMap(exit, (reached) => stillHeld(hold, reached))))
 
-/** A client that left pays for what the upstream may be executing; all else costs nothing. */
+/** A client that left pays for a call that the upstream may be executing; anything else costs nothing. */
 const giveUp = (bill: CallBill, cause: Cause.Cause<Failure>): Effect.Effect<never, Failure> => {
   if (hasClientLeft(cause)) bill.leave()
   else bill.release(null)

@@ -11,13 +11,13 @@ import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
-/** An open route and the path that goes upstream. */
+/** An open route and the upstream path. */
 export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }>
 
-/** What follows the vendor in a path is the vendor's path. */
+/** The target of a call. The part of the path after the vendor is the vendor's path. */
 export interface CallTarget {
   readonly vendor: string
-  /** The path of several vendors' clients: below `/v1`, not below one vendor. */
+  /** Whether the path is shared by several vendors' clients: below `/v1`, not below one vendor. */
   readonly isShared: boolean
   /** As the client sent it. */
   readonly path: string
@@ -27,18 +27,18 @@ export interface CallTarget {
 
 type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** The request of a client. The edge reads it, when the call asks. */
+/** A client's request, whose parts the HTTP layer reads when the call needs them. */
 export interface CallRequest {
   readonly method: string
   readonly target: CallTarget
-  /** Without those for this service. */
+  /** Without the headers for this service. */
   readonly headers: HeaderValues
   readonly traceId: string
-  /** Fails with 2001 for a header that is no amount. */
+  /** Fails with 2001 if the header is not an amount. */
   readonly maxCost: Exit.Exit<Credits | undefined, Problem>
   /**
-   * Who calls. For a metered route a key that was valid before may come from a cache: its hold checks it
-   * again. Fails with 1001 to 1004, 1006, 1007 or 1201.
+   * Authenticates the caller. For a metered route, a key that was valid before may come from a cache: its hold checks
+   * it again. Fails with 1001 to 1004, 1006, 1007 or 1201.
    */
   readonly authenticate: (
     to: Pick<OpenPath, "catalog" | "route">
@@ -47,7 +47,7 @@ export interface CallRequest {
   readonly mayStill: Effect.Effect<unknown, Problem | StoreUnavailable>
   /** Removes the key from the cache. */
   readonly forgetKey: () => void
-  /** Serves responses in the background, and finds those that a call continues. */
+  /** Serves background responses, and finds those that a call continues. */
   readonly responses: ResponseCalls
   /**
    * Reads the body and uses it, within the limits of this process for large bodies. Fails with 2002, 2003 or
@@ -65,37 +65,37 @@ export interface PreviousResponse {
   /** Its id here, and at the vendor. */
   readonly id: string
   readonly vendorId: string
-  /** As `vendor_attempts` has it: `<adapter>@<account id>`, or the simulator's. */
+  /** As in `vendor_attempts`: `<adapter>@<account id>`, or the simulator's id. */
   readonly attemptAccount: string
 }
 
-/** What calls ask of responses in the background, which are tasks. docs/reference/background.md */
+/** The operations of calls on background responses, which are tasks. docs/reference/background.md */
 export interface ResponseCalls {
-  /** Fails with 2001 when the user has no such response, or when no later request can continue it. */
+  /** Fails with 2001 if the user has no such response or later requests cannot continue it. */
   readonly previous: (
     principal: Principal,
     id: string
   ) => Effect.Effect<PreviousResponse, Problem | StoreUnavailable>
-  /** Creates the task of a call that was planned. Fails as every create does. */
+  /** Creates the task of a planned call. Fails as every create does. */
   readonly create: (call: BackgroundCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
 }
 
-/** A call that is to run in the background, planned. */
+/** A planned call to run in the background. */
 export interface BackgroundCall {
   readonly call: PassthroughCall
   readonly plan: CallPlan
   readonly model: TokenModel
-  /** The account that has to make the response; absent: no matter which. */
+  /** The account that must run the response; undefined if any account will do. */
   readonly account: string | undefined
   /** Fails once the caller's access has ended: a stream ends with it. */
   readonly mayStill: CallRequest["mayStill"]
 }
 
-/** A call of a client whose request was read. */
+/** A client's call after its request was read. */
 export interface PassthroughCall {
   readonly principal: Principal
   readonly to: OpenPath
-  /** The path is that of several vendors' clients, who name other vendors' models as `vendor/model`. */
+  /** Whether the path is shared by several vendors' clients, which name other vendors' models as `vendor/model`. */
   readonly isShared: boolean
   /** With its question mark, or empty. */
   readonly query: string
@@ -103,40 +103,40 @@ export interface PassthroughCall {
   /** Dropped when the response begins: a stream may last for minutes. */
   body: Uint8Array
   readonly traceId: string
-  /** The most that the client lets it cost. */
+  /** The client's maximum cost. */
   readonly maxCost: Credits | undefined
   /** The response that it continues. */
   readonly previous?: PreviousResponse
-  /** It may run in the background. */
+  /** Whether it may run in the background. */
   readonly mayWait?: boolean
 }
 
-/** What the client receives. */
+/** The response that the client receives. */
 export interface Relayed {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: Uint8Array | Readable
   readonly sandbox: boolean
-  /** Id of the receipt, when the call was metered. */
+  /** Id of the receipt, if the call was metered. */
   readonly callId: string | undefined
-  /** Of a model that its vendor ends. */
+  /** Set for a model that its vendor is ending. */
   readonly ending: Ending | undefined
-  /** Its cost, when that is known before the response is sent. */
+  /** Its cost, if known before the response is sent. */
   readonly cost: Credits | undefined
-  /** What the spend limit of the key leaves after the hold, if it has one. */
+  /** Credits left of the key's spend limit after the hold, if it has one. */
   readonly left: Credits | undefined
-  /** Of a call that named an alias: `vendor/model` that did it, and those that did not. */
+  /** For a call that named an alias: the `vendor/model` that responded, and the skipped ones. */
   readonly by: { readonly model: string; readonly skipped: ReadonlyArray<SkippedModel> } | undefined
 }
 
 const noBody = new Uint8Array()
 
-/** Forgets bodies that nobody needs any more, whoever still knows their calls. */
+/** Drops bodies that are no longer needed, even if their calls are still referenced. */
 export const dropBodies = (...holders: ReadonlyArray<{ body: Uint8Array }>): void => {
   for (const holder of holders) holder.body = noBody
 }
 
-/** The request that goes upstream. */
+/** The upstream request. */
 export const requestOf = (
   call: PassthroughCall,
   body: Uint8Array,
@@ -160,13 +160,13 @@ export const requestOf = (
 const accountOf = ({ attemptAccount }: PreviousResponse): string =>
   attemptAccount.slice(attemptAccount.indexOf("@") + 1)
 
-/** `POST /v1/chat/completions`, as it is listed. */
+/** The name of a route in lists, such as `POST /v1/chat/completions`. */
 export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
 
-/** What the client receives beside the vendor's response. */
+/** Data for the client in addition to the vendor's response. */
 type Extra = Pick<Relayed, "callId" | "cost" | "left" | "ending" | "by">
 
-/** Of a call that is not metered. */
+/** The values of an unmetered call. */
 export const unmetered: Extra = {
   callId: undefined,
   cost: undefined,
@@ -175,7 +175,7 @@ export const unmetered: Extra = {
   by: undefined
 }
 
-/** What the client receives of a response. */
+/** The response as the client receives it. */
 export const relay = (
   { accountId, response }: Reached,
   { by, callId, cost, ending, left }: Extra = unmetered

@@ -2,7 +2,7 @@ import type { TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/Json.ts"
 
 /**
- * Whether the model may spend tokens that its stream shows only in its usage figures: the request turns that on or
+ * Whether the model may spend tokens that its stream shows only in its usage figures: the request turns this on or
  * off, else the model decides. docs/reference/passthrough.md#streams-left-by-their-client
  */
 export const mayReason = (
@@ -11,7 +11,7 @@ export const mayReason = (
   body: unknown
 ): boolean => requested(protocol, body) ?? models.some(({ reasons }) => reasons ?? true)
 
-/** What the request says; `undefined` when it says nothing. */
+/** The request's setting; `undefined` if it has none. */
 const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined => {
   switch (protocol) {
     case "openai-chat":
@@ -31,7 +31,7 @@ const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined 
 const isOn = (value: unknown, off: unknown): boolean | undefined =>
   value === undefined || value === null ? undefined : value !== off
 
-/** Gemini accepts both spellings of each name. Without a budget the model thinks as much as it likes. */
+/** Gemini accepts both spellings of each name. Without a budget the model's thinking is unlimited. */
 const thinkingBudgetOf = (body: unknown): unknown => {
   const config = at(body, "generationConfig") ?? at(body, "generation_config")
   const thinking = at(config, "thinkingConfig") ?? at(config, "thinking_config")

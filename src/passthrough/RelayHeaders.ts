@@ -1,6 +1,6 @@
 import { isFinal } from "../domain/Problem.ts"
 
-/** Headers of one connection (RFC 9110, section 7.6.1): relayed in neither direction. */
+/** Hop-by-hop headers (RFC 9110, section 7.6.1), relayed in neither direction. */
 const hopByHop = [
   "connection",
   "keep-alive",
@@ -28,7 +28,7 @@ const fromClient = new Set([
   "host",
   "content-length",
   "expect",
-  // The response has to be readable here: its usage figures are the bill
+  // The gateway must be able to read the response, because its usage figures determine the charge
   "accept-encoding",
   "traceparent",
   "tracestate",
@@ -45,7 +45,7 @@ const fromClient = new Set([
 
 const prefixesFromClient = ["x-forwarded-", "x-b3-", "sec-", "cf-", "proxy-", "x-amz-", "x-envoy-"]
 
-/** Headers of an upstream that no client receives: its cookies, its addresses, the owner of the account. */
+/** Upstream headers that no client receives: cookies, addresses, the owner of the account. */
 const fromUpstream = new Set([
   ...hopByHop,
   "set-cookie",
@@ -76,9 +76,9 @@ type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | und
 const textOf = (value: string | ReadonlyArray<string>): string =>
   typeof value === "string" ? value : value.join(", ")
 
-/** The headers that a connection names as its own. */
+/** The headers named by `Connection`. */
 const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
-  // The usual value is in the lists above
+  // The usual value is already in the list above
   connection === undefined || connection === "keep-alive"
     ? none
     : textOf(connection)
@@ -86,7 +86,7 @@ const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
         .map((name) => name.trim().toLowerCase())
 const none: ReadonlyArray<string> = []
 
-/** Names that one process caches. */
+/** Most names cached by one process. */
 const namesMax = 1000
 const known = new Map<string, boolean>()
 
@@ -113,7 +113,7 @@ export const toUpstreamHeaders = (headers: HeaderValues): ReadonlyArray<string> 
   return relayed
 }
 
-/** The headers of a vendor that go to the client, rates and request ids among them. */
+/** The headers of a vendor that go to the client, including rates and request ids. */
 export const toClientHeaders = (headers: HeaderValues): Record<string, string> => {
   const relayed: Record<string, string> = {}
   const named = namedBy(headers["connection"])
@@ -125,13 +125,13 @@ export const toClientHeaders = (headers: HeaderValues): Record<string, string> =
   return relayed
 }
 
-/** When a vendor does not say how long to wait, and at most. */
+/** Default and maximum of a vendor's wait. */
 const unknownWaitSeconds = 1
 const waitSecondsMax = 3600
 
 /**
- * 429 and 503 have a `Retry-After`, final refusals `x-should-retry: false`, whoever sends them, unless the vendor
- * has said it. docs/reference/errors.md#headers-of-errors
+ * Adds `Retry-After` to 429 and 503, and `x-should-retry: false` to final refusals, unless the vendor has sent them.
+ * docs/reference/errors.md#headers-of-errors
  */
 export const withRetryAdvice = (
   status: number,

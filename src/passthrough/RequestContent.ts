@@ -1,8 +1,8 @@
 import { at } from "../domain/Json.ts"
 
 /**
- * Members whose JSON is the client's own or the model's: schemas of tools and answers, examples, arguments and
- * results of calls, labels. The names in it mean nothing to a vendor.
+ * Members whose JSON belongs to the client or the model: schemas of tools and outputs, examples, arguments and
+ * results of calls, labels. The names inside mean nothing to a vendor.
  */
 const ownJson: ReadonlySet<string> = new Set([
   "parameters",
@@ -21,7 +21,7 @@ const ownJson: ReadonlySet<string> = new Set([
   "metadata"
 ])
 
-/** Anthropic's calls of tools: `tool_use`, `server_tool_use`, `mcp_tool_use`. */
+/** Anthropic's tool calls: `tool_use`, `server_tool_use`, `mcp_tool_use`. */
 const isToolUse = (block: object): boolean => {
   const type = at(block, "type")
   return typeof type === "string" && type.endsWith("tool_use")
@@ -60,7 +60,7 @@ const visitMembers = (
   }
 }
 
-/** Whether there is a member of this kind. */
+/** Whether there is such a member. */
 export const hasContentMember = (
   body: unknown,
   is: (name: string, value: unknown) => boolean

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import type { UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 
-/** Of a large body the ends: hashing all of it would hold the event loop. */
+/** For a large body only both ends are hashed: hashing all of it would block the event loop. */
 const digestBytes = 64 * 1024
 
-/** A request that is repeated has the same digest. */
+/** A repeated request has the same digest. */
 export const digestOf =
   ({ body, method, path, query }: UpstreamRequest) =>
   (): string =>

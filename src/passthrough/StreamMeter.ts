@@ -8,23 +8,22 @@ import { LongEvent } from "./LongEvent.ts"
 
 const empty = Buffer.alloc(0)
 
-/** A longer event is no usage chunk: it is relayed as it comes, and read by `LongEvent`. */
+/** A longer event is not a usage chunk: it is relayed as it arrives and read by `LongEvent`. */
 const eventBytesMax = 64 * 1024
 
 /**
- * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of
- * pieces of output, and whether the upstream failed. Bytes pass unchanged and at once; only where the
- * usage chunk has to be hidden, or a failure sanitized, does a chunk wait for the end of its event.
- * docs/reference/passthrough.md#streams
+ * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of pieces of output,
+ * and whether the upstream failed. Bytes pass unchanged and at once; a chunk waits for the end of its event only if
+ * the usage chunk must be hidden or a failure sanitized. docs/reference/passthrough.md#streams
  */
 export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
   readonly #differences: UsageDifferences | undefined
   #rest: Buffer = empty
-  /** Bytes at the end of the rest that the client does not have. */
+  /** Bytes at the end of the rest that the client does not have yet. */
   #held = 0
-  /** The event that is too long to be kept. */
+  /** The current event, if it is too long to be buffered. */
   #long: LongEvent | undefined
   #usage: TokenUsage | undefined
   #responder: string | undefined
@@ -39,37 +38,37 @@ export class StreamMeter {
     this.#hides = hides
   }
 
-  /** What the upstream has reported so far. */
+  /** The usage reported by the upstream so far. */
   get usage(): TokenUsage | undefined {
     return this.#usage
   }
 
-  /** The model that the events with figures name. */
+  /** The model named by the events with figures. */
   get responder(): string | undefined {
     return this.#responder
   }
 
-  /** Events with a piece of output: about a token each. */
+  /** Number of events with a piece of output, each about one token. */
   get pieces(): number {
     return this.#pieces
   }
 
-  /** The figures are those of the whole response: what follows them costs nothing. */
+  /** Whether the figures cover the whole response: later data costs nothing. */
   get isFinal(): boolean {
     return this.#isFinal
   }
 
-  /** An output, or a part of it, is complete: the client may have all that it wants. */
+  /** Whether an output or a part of it is complete: the client may have all that it wants. */
   get hasFinished(): boolean {
     return this.#hasFinished
   }
 
-  /** The upstream reported a failure in its stream. */
+  /** Whether the upstream reported a failure in its stream. */
   get failed(): boolean {
     return this.#failed
   }
 
-  /** Takes a chunk from upstream; returns what goes to the client. */
+  /** Takes a chunk from upstream; returns the bytes for the client. */
   push(chunk: Buffer): Buffer {
     if (this.#long === undefined) return this.#events(chunk)
     const end = this.#long.push(chunk)
@@ -91,7 +90,7 @@ export class StreamMeter {
       const replaced = this.#event(text, start, end)
       if (replaced !== undefined) {
         const before = data.subarray(start, Math.max(start, relayed))
-        // What the client has of the event is the same in both
+        // The part that the client already has is the same in both
         if (replaced.subarray(0, before.length).equals(before)) {
           kept.push(data.subarray(relayed, start), replaced.subarray(before.length))
           relayed = end
@@ -114,7 +113,7 @@ export class StreamMeter {
     return kept.length === 0 ? left : Buffer.concat([...kept, left])
   }
 
-  /** Returns what is left for the client when the upstream has ended. */
+  /** Returns the rest for the client after the upstream has ended. */
   flush(): Buffer {
     if (this.#long !== undefined) this.#endLong(this.#long)
     const rest = this.#rest
@@ -126,7 +125,7 @@ export class StreamMeter {
     return replaced !== undefined && first === 0 ? replaced : rest.subarray(first)
   }
 
-  /** Reads one event; returns what the client gets in its place, if it may not have it as it is. */
+  /** Reads one event; returns its replacement if the client must not get it unchanged. */
   #event(text: EventText, start: number, end: number): Buffer | undefined {
     if (text.hasPiece(start, end)) this.#pieces += 1
     if (!text.mayReport(start, end)) return undefined
@@ -157,7 +156,7 @@ export class StreamMeter {
   }
 }
 
-/** A failure without what only the operator may see; `undefined` when there is nothing of it. */
+/** A failure without information that only the operator may see; `undefined` if it contains none. */
 const shownError = (event: string, value: unknown): Buffer | undefined => {
   const shown = errorEvent(value)
   if (shown === value) return undefined
@@ -165,13 +164,13 @@ const shownError = (event: string, value: unknown): Buffer | undefined => {
   return Buffer.from([...others, `data: ${JSON.stringify(shown)}`, "", ""].join("\n"))
 }
 
-/** Stands in every event with usage figures. */
+/** Occurs in every event with usage figures. */
 const usageMark = '"usage'
 
-/** `"usage":null` stands in every chunk but the last. */
+/** `"usage":null` occurs in every chunk except the last. */
 const nullMark = '":null'
 
-/** What an event with a piece of the output holds. */
+/** Text that occurs in an event with a piece of output. */
 const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": '"delta"',
   "openai-responses": ".delta",
@@ -181,7 +180,7 @@ const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "gemini-embeddings": '"embedding'
 }
 
-/** What an event with the figures of the whole response holds: OpenAI reports no others. */
+/** Text that occurs in an event with the figures of the whole response; OpenAI reports no other figures. */
 const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": usageMark,
   "openai-responses": usageMark,
@@ -191,7 +190,7 @@ const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "gemini-embeddings": usageMark
 }
 
-/** What stands in the event that ends an output, or a part of it. */
+/** Text that occurs in the event that ends an output or a part of it. */
 const finishMarks: { readonly [protocol in UsageProtocol]: RegExp } = {
   "openai-chat": /"finish_reason"\s*:\s*"/u,
   "openai-responses": /"response\.[a-z_.]+\.done"/u,
@@ -233,7 +232,7 @@ class EventText {
     this.#error = new Occurrences(this.#text, '"error"')
   }
 
-  /** The index behind the blank line that ends the event at `start`; 0 when there is none yet. */
+  /** The index after the blank line that ends the event at `start`; 0 if there is none yet. */
   endOfEvent(start: number): number {
     const blank = this.#blank.from(start)
     const other = this.#blankAfterReturn.from(start)
@@ -241,22 +240,22 @@ class EventText {
     return blank < other ? blank + 2 : other + 3
   }
 
-  /** Does it stand anywhere in the text? */
+  /** Whether the mark occurs anywhere in the text. */
   matches(mark: RegExp): boolean {
     return mark.test(this.#text)
   }
 
-  /** Does the event hold a piece of output? */
+  /** Whether the event contains a piece of output. */
   hasPiece(start: number, end: number): boolean {
     return this.#piece.from(start) < end
   }
 
-  /** May what begins here be the beginning of a failure? */
+  /** Whether the text from here may be the beginning of a failure. */
   mayFail(start: number): boolean {
     return this.#error.from(start) < Infinity || this.#text.startsWith("event: error", start)
   }
 
-  /** May the event hold usage figures or an error? Only such an event is parsed. */
+  /** Whether the event may contain usage figures or an error. Only such events are parsed. */
   mayReport(start: number, end: number): boolean {
     const usage = this.#usage.from(start)
     if (usage < end && !this.#text.startsWith(nullMark, usage + usageMark.length)) return true
@@ -275,7 +274,7 @@ class Occurrences {
     this.#mark = mark
   }
 
-  /** The first index from `start` on; infinite when there is none. */
+  /** The first index from `start` on; infinite if there is none. */
   from(start: number): number {
     if (this.#next < start) {
       const found = this.#text.indexOf(this.#mark, start)

@@ -6,8 +6,8 @@ import type { FieldFault } from "../domain/Problem.ts"
 import { isPositive } from "./MeteredBody.ts"
 
 /**
- * The members that make a call cost more than the price of its tokens. Such a call is refused, for the
- * difference would not be charged. docs/reference/wallet.md#calls-that-are-refused, ADR 0103.
+ * The members that make a call cost more than the price of its tokens. Such a call is refused, because the difference
+ * would not be charged. docs/reference/wallet.md#calls-that-are-refused, ADR 0103.
  */
 export const surchargesOf = (body: unknown, price: TokenPrice): ReadonlyArray<FieldFault> => {
   const settings = settingsOf(body)
@@ -15,7 +15,7 @@ export const surchargesOf = (body: unknown, price: TokenPrice): ReadonlyArray<Fi
   return tools.length === 0 ? settings : [...settings, ...tools]
 }
 
-/** The values that cost the list price at most. */
+/** The values that cost at most the list price. */
 const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknown>]> = [
   ["service_tier", new Set([undefined, null, "auto", "default", "standard_only", "flex"])],
   ["serviceTier", new Set([undefined, null, "standard", "flex"])],
@@ -29,10 +29,10 @@ const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
     .filter(([name, values]) => !values.has(at(body, name)))
     .map(([name]) => ({
       pointer: `#/${name}`,
-      detail: "This costs more than the price of the tokens, and is not offered here: leave it out"
+      detail: "This costs more than the price of the tokens and is not offered here: leave it out"
     }))
 
-/** Tools that the client runs, or that cost nothing but tokens: by their type at OpenAI and Anthropic … */
+/** Tools that the client runs, or that cost only tokens: by their type at OpenAI and Anthropic … */
 const freeTypes =
   /^(?:function|custom|namespace|mcp|local_shell|apply_patch|tool_search|computer|bash|text_editor|memory|web_fetch)(?:_|$)/u
 /** … and by their member at Google. */
@@ -52,7 +52,7 @@ const chargedToolsOf = (body: unknown): ReadonlyArray<ChargedTool> =>
 
 type ListedTool = Pick<ChargedTool, "tool" | "pointer">
 
-/** The tools of a request, also those that OpenAI's Responses take as items of the input, as Codex sends them. */
+/** The tools of a request, including tools in the input items of OpenAI's Responses, as Codex sends them. */
 const toolsOf = (body: unknown): ReadonlyArray<ListedTool> => {
   const own = toolsIn(body, "#")
   const input = at(body, "input")
@@ -105,7 +105,7 @@ const hasOrdinaryContainer = (tool: unknown): boolean => {
   return container === null || (at(container, "type") === "auto" && memory === "1g")
 }
 
-/** Uses that are held for where a request sets no limit. */
+/** Uses for which a call is held if the request sets no limit. */
 const toolUsesDefault = 10
 
 /**
@@ -125,7 +125,7 @@ export const toolUsesMaxOf = (body: unknown): ToolUses | undefined => {
   return Object.fromEntries(uses)
 }
 
-/** Tools without a charge of their own that the vendor runs: by their type … */
+/** Tools that the vendor runs without a separate charge: by their type … */
 const vendorTypes = /^(?:mcp|web_fetch)(?:_|$)/u
 /** … and by their member at Google. */
 const vendorMembers = /^(?:code_?execution|url_?context)$/iu
@@ -137,7 +137,7 @@ const isRunByVendor = (tool: unknown): boolean => {
     : Object.keys(Object(tool)).some((member) => vendorMembers.test(member))
 }
 
-/** The vendor runs tools, whose results the model reads as input: of any length. ADR 0103. */
+/** Whether the vendor runs tools whose results, of any length, the model reads as input. ADR 0103. */
 export const readsToolResults = (body: unknown): boolean =>
   (at(body, "mcp_servers") ?? null) !== null ||
   toolsOf(body).some(({ tool }) => isRunByVendor(tool) || chargedNames(tool).length > 0)

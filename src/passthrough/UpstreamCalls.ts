@@ -24,16 +24,16 @@ import { report } from "./UpstreamTroubles.ts"
 export type { AccountState } from "../vendors/accounts/Accounts.ts"
 export type { UpstreamResponse, UpstreamRequest }
 
-/** A response and the account that it came from; none in the sandbox. */
+/** A response and its account; none in the sandbox. */
 export interface Reached {
   readonly response: UpstreamResponse
   readonly accountId: string | null
 }
 
 /**
- * Gets a response from one of a provider's accounts. Another account is tried only where the first
- * certainly bought nothing: no byte was sent, or the vendor refused the call for the account's rate,
- * load or key. docs/reference/passthrough.md#accounts-and-failover, ADR 0132.
+ * Gets a response from one of a provider's accounts. Another account is tried only if the first certainly bought
+ * nothing: no byte was sent, or the vendor refused the call for the account's rate, load or key.
+ * docs/reference/passthrough.md#accounts-and-failover, ADR 0132.
  */
 export class UpstreamCalls extends Context.Service<
   UpstreamCalls,
@@ -45,8 +45,8 @@ export class UpstreamCalls extends Context.Service<
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem | StoreUnavailable>
     /**
-     * The account that has to make a response in the background, as its attempt will name it: that of the one that it
-     * continues, or of what its key has left at the vendor. `undefined`: any. Fails as `reach`.
+     * The account that must run a background response, as its attempt will name it: the account of the continued
+     * response, or of the data that its key has left at the vendor. `undefined` for any. Fails as `reach` does.
      */
     readonly accountFor: (
       call: PassthroughCall
@@ -114,7 +114,7 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
       observe(accounts, account, request, exit, now)
       const outcome = outcomeOf(account, request, exit)
       if (outcome._tag === "Final") return yield* outcome.result
-      // The vendor's own word about its rate is worth more than a later failure
+      // The vendor's statement about its rate takes precedence over a later failure
       if (last?.isRate !== true || outcome.isRate) last = outcome
       yield* report(account, outcome.reason, outcome.refusal)
     }
@@ -132,11 +132,11 @@ const keeping = (accounts: Accounts["Service"], id: string) =>
 const accountLeft = invalid([
   {
     pointer: "#/previous_response_id",
-    detail: "The account with the vendor that keeps this response has left the configuration"
+    detail: "The vendor account that stores this response has left the configuration"
   }
 ])
 
-/** What an exit means for its account and model. */
+/** Records the effect of an exit on its account and model. */
 const observe = (
   accounts: Accounts["Service"],
   account: AccountSetting,
@@ -150,7 +150,7 @@ const observe = (
       return accounts.succeeded(account, request)
     case "failed":
       return accounts.failed(account, request, digestOf(request)(), nowMillis)
-    // No request is the cause, so each counts, and for everyone
+    // Not caused by the request, so each failure counts, and for every caller
     case "unreachable":
       return accounts.failed(account, { ...request, user: null }, randomUUID(), nowMillis)
   }
@@ -158,11 +158,11 @@ const observe = (
 
 type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure>
 
-/** Nothing was bought, another account may be tried; `result` is used when there is none. */
+/** Nothing was bought, so another account may be tried; `result` is used if there is none. */
 interface NextOutcome {
   readonly _tag: "Next"
   readonly reason: string
-  /** A rate of the vendor, which says when to try again. */
+  /** Whether it is a rate limit of the vendor, which says when to try again. */
   readonly isRate: boolean
   /** The service's own account was refused. */
   readonly refusal?: AccountRefusal
@@ -202,10 +202,10 @@ const outcomeOf = (account: AccountSetting, { model }: UpstreamRequest, exit: At
   })
 
 const problems: { readonly [kind in UpstreamFailure["kind"]]: Problem } = {
-  timeout: problem(5004, "The upstream did not answer in time; the call may have been executed"),
+  timeout: problem(5004, "The upstream did not respond in time; the call may have been executed"),
   unsent: problem(5002, "The upstream cannot be reached; nothing was sent"),
   broken: problem(5002, "The connection to the upstream broke; the call may have been executed"),
-  page: problem(5002, "The upstream answered with a page instead of data")
+  page: problem(5002, "The upstream responded with a page instead of data")
 }
 
 const misconfigured = problem(
@@ -214,8 +214,8 @@ const misconfigured = problem(
 )
 
 /**
- * Why a call was not executed by any account, so that another model may be asked; `undefined`: it was, or may
- * have been. docs/reference/aliases.md#when-the-next-model-is-tried
+ * Why no account executed a call, so that another model may be tried; `undefined` if it was or may have been
+ * executed. docs/reference/aliases.md#when-the-next-model-is-tried
  */
 export const skipReasonOf = (
   exit: Exit.Exit<Reached, Problem | StoreUnavailable>
@@ -247,7 +247,7 @@ const refused = ({ reason, retryAfterMillis }: NoAccountFree): Problem =>
         retryAfterSeconds: secondsOf(retryAfterMillis)
       })
 
-/** What an exit means for the circuit. A rate limit shows that the vendor is there. */
+/** The effect of an exit on the circuit. A rate limit shows that the vendor is reachable. */
 const healthOf = (exit: Attempt): "succeeded" | "failed" | "unreachable" | undefined => {
   if (Exit.isSuccess(exit)) {
     return exit.value.status >= 500 && !isRate(exit.value) ? "failed" : "succeeded"

@@ -2,9 +2,9 @@ import { amounts, booleans, counts, integers, texts } from "../db/Columns.ts"
 import { DurationCounts } from "../domain/Durations.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 
-/** What the settled calls of one key and model add to the rollup. */
+/** The sums that the settled calls of one key and model add to the rollup. */
 interface UsageSum {
-  /** Of the key in its batch, from 1. */
+  /** Place of the key in its batch, from 1. */
   readonly place: number
   readonly vendor: string
   readonly model: string

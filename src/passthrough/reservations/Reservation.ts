@@ -4,8 +4,8 @@ import type { CallStart } from "../CallStore.ts"
 import type { DrawnCall } from "./ReservationStore.ts"
 
 /**
- * Two clocks in milliseconds: the first is never set back, the second goes on while the machine sleeps.
- * A check of a key is too old when either of them says so.
+ * Two clocks in milliseconds: the first is never set back, the second continues while the machine sleeps. A check of
+ * a key is too old if either of them says so.
  */
 export interface Moment {
   readonly monotonic: number
@@ -14,55 +14,55 @@ export interface Moment {
 }
 
 /**
- * A reservation is written when so many calls have begun or ended since it was, or after so long: the fewer of its
- * key's calls come to this process, the longer they wait to share a write. Well below `reservationMillis`, which a
- * write renews. ADR 0116.
+ * A reservation is written after this many calls have begun or ended since the last write, or after this time: the
+ * fewer calls of its key this process gets, the longer they wait to share a write. Well below `reservationMillis`,
+ * which a write renews. ADR 0116.
  */
 const callsPerWrite = 32
 const writeMillis = 30
 
-/** What this process may spend for a key without asking the store. Amounts in micro-credits. */
+/** The amount that this process may spend for a key without asking the store. Amounts in micro-credits. */
 export interface Reservation {
   readonly key: string
-  /** Calls are drawn by this secret of the key alone. */
+  /** Only calls with this secret of the key are drawn. */
   rotation: number
   readonly user: UserId
-  /** Of all calls that are drawn. ADR 0116. */
+  /** The catalog of all drawn calls. ADR 0116. */
   catalogId: number | null
-  /** Of the newest call: when it is another one, nothing is drawn until the running calls have ended. */
+  /** The catalog of the newest call: if it differs, nothing is drawn until the running calls have ended. */
   wantedCatalogId: number | null
-  /** Calls are drawn up to here: what the store holds at least, whether a write under way succeeds or not. */
+  /** Calls are drawn up to this amount, which the store holds at least, whether a running write succeeds or not. */
   limit: bigint
-  /** The most that running calls can cost, and what ended calls cost that are not settled yet. */
+  /** The maximum cost of running calls, plus the cost of ended calls that are not settled yet. */
   open: bigint
   running: bigint
-  /** The most that the store may hold; 0: it certainly holds nothing. */
+  /** The most that the store may hold; 0 if it certainly holds nothing. */
   stored: bigint
-  /** The most that calls since the last write can cost, those included that were not covered; and their number. */
+  /** The maximum cost of calls since the last write, including calls that were not covered, and their number. */
   begun: bigint
   calls: number
-  /** Such a call has begun in this round. */
+  /** Whether such a call has begun in this round. */
   isUsed: boolean
-  /** To be written in this round: a call was not covered, or the last write failed. */
+  /** Whether to write in this round, because a call was not covered or the last write failed. */
   isUrgent: boolean
-  /** By the monotonic clock. */
+  /** Time of the last write, by the monotonic clock. */
   writtenAt: number
   /** The largest `begun` of the last writes, decaying. */
   pace: bigint
   quietRounds: number
-  /** From then on the key has to be checked again. */
+  /** After this the key must be checked again. */
   validUntil: Moment
   /** Unix time in milliseconds. */
   expiresAt: number
   available: bigint | undefined
-  /** What the key's spend limit leaves beside `limit`; `undefined`: it has none. */
+  /** Credits left of the key's spend limit in addition to `limit`; `undefined` without one. */
   left: bigint | undefined
-  /** Nothing is drawn any more: it ends with its running calls. */
+  /** Whether no more calls are drawn: the reservation ends with its running calls. */
   isClosing: boolean
   ended: Array<DrawnCall>
 }
 
-/** Of a key that calls often from now on. */
+/** A new reservation for a key that has begun to call often. */
 export const opened = ({ catalogId, key, rotation, user }: CallStart): Reservation => ({
   key,
   rotation,

@@ -5,35 +5,35 @@ import { isDone, isDue, later, never, opened } from "./Reservation.ts"
 import type { Moment, Reservation } from "./Reservation.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
-/** What goes into one transaction, and what the book needs when it is done. */
+/** The contents of one transaction, and the data that the book needs afterwards. */
 export interface Taken {
   readonly sizes: ReadonlyArray<ReservationSize>
   readonly ended: ReadonlyArray<DrawnCall>
-  /** Before the keys were checked. */
+  /** A time before the keys were checked. */
   readonly at: Moment
 }
 
-/** A key that began so many calls within a second gets a reservation. */
+/** A key that began this many calls within a second gets a reservation. */
 const callsOften = 16
 const oftenMillis = 1000
 
-/** Calls of one transaction at most. */
+/** Most calls in one transaction. */
 const callsPerBatchMax = 1000
 
-/** What is reserved for calls to come: so many times what the calls between two writes cost at most. */
+/** Amount reserved for future calls: this many times the maximum cost of the calls between two writes. */
 const paceFactor = 4n
-/** At most this part of what the wallet has available is reserved for calls to come. */
+/** At most this fraction of the wallet's available balance is reserved for future calls. */
 const reserveFactor = 16n
-/** After so many rounds without a call nothing is reserved for calls to come. */
+/** After this many rounds without a call, nothing is reserved for future calls. */
 const quietRoundsMax = 5
 
-/** Takes the end of a drawn call, once. */
+/** Receives the end of a drawn call, once. */
 export type CloseDrawn = (end: CallEnd) => void
 
 /** A call that is covered. */
 export interface Drawn {
   readonly close: CloseDrawn
-  /** What the spend limit of the key leaves; `undefined`: it has none. */
+  /** Credits left of the key's spend limit; `undefined` without one. */
   readonly left: Credits.Credits | undefined
 }
 
@@ -41,9 +41,9 @@ const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /**
- * The reservations of this process and the calls that are drawn on them: it only counts and never waits.
- * Running calls, and ended calls that are not settled, are covered by holds in the store at every moment,
- * whether a write that is under way, or that got no response, was committed or not. ADR 0116.
+ * The reservations of this process and the calls drawn on them; only counts, never waits. Holds in the store cover
+ * running calls and unsettled ended calls at every moment, whether or not a write that is running or got no response
+ * was committed. ADR 0116.
  */
 export class ReservationBook {
   readonly #reservations = new Map<string, Reservation>()
@@ -51,25 +51,24 @@ export class ReservationBook {
   readonly #counts = new Map<string, number>()
   #countedSince = 0
 
-  /** Nothing is held, running or left to settle. */
+  /** Whether nothing is held, running or left to settle. */
   get isEmpty(): boolean {
     return this.#reservations.size === 0
   }
 
-  /** The most that running calls of a key can cost. */
+  /** The maximum cost of a key's running calls. */
   running(key: string): bigint {
     return this.#reservations.get(key)?.running ?? 0n
   }
 
   /**
-   * Covers a call that begins; `undefined`: the call needs a hold of its own. What ends it is a closure
-   * and no entry of a map: a map through which calls pass keeps them from the collection of short-lived
-   * objects (ADR 0233).
+   * Covers a starting call; `undefined` if the call needs a separate hold. A closure ends it instead of a map entry,
+   * because a map would keep calls alive beyond the collection of short-lived objects (ADR 0233).
    */
   draw(start: CallStart, now: Moment): Drawn | undefined {
     const reservation = this.#reservations.get(start.key) ?? this.#count(start, now)
     if (reservation === undefined) return undefined
-    // The store has recognized the key by its newest secret
+    // The store has authenticated the key by its newest secret
     if (start.rotation > reservation.rotation) reservation.rotation = start.rotation
     reservation.begun += start.amount
     reservation.calls += 1
@@ -101,7 +100,7 @@ export class ReservationBook {
     return { close, left: left === undefined ? undefined : Credits.make(left + limit - open) }
   }
 
-  /** Ends a round: what is to be written now. `isEnd`: nothing is reserved for calls to come. */
+  /** Ends a round and returns the data to write now. With `isEnd` nothing is reserved for future calls. */
   take(at: Moment, newId: () => string, isEnd = false): Taken | undefined {
     const sizes: Array<ReservationSize> = []
     const ended: Array<DrawnCall> = []
@@ -124,12 +123,12 @@ export class ReservationBook {
       reservation.pace = max(begun, reservation.pace - reservation.pace / 8n)
       const settling = reservation.ended.splice(0, Math.max(0, callsPerBatchMax - ended.length))
       ended.push(...settling)
-      // No call of the former catalog is left: those that are settled now need no hold any more
+      // No call of the former catalog is left: those being settled now no longer need a hold
       const isFree = running === 0n && reservation.ended.length === 0
       const catalogId = isFree ? reservation.wantedCatalogId : reservation.catalogId
       const isClosing = reservation.isClosing || catalogId !== reservation.wantedCatalogId
       const extra = isQuiet || isClosing ? 0n : this.#extraOf(reservation)
-      // Covered whether this is committed or not
+      // Covered whether or not this is committed
       reservation.limit = min(reservation.limit, running + extra + costOf(settling))
       reservation.stored = max(reservation.stored, running + extra)
       sizes.push({
@@ -145,7 +144,7 @@ export class ReservationBook {
     return sizes.length === 0 ? undefined : { sizes, ended, at }
   }
 
-  /** It was written. */
+  /** The batch was written. */
   written({ at, ended, sizes }: Taken, grants: ReadonlyArray<ReservationGrant>): void {
     const byKey = new Map(grants.map((grant) => [grant.key, grant]))
     const settled = Map.groupBy(ended, ({ start }) => start.key)
@@ -170,7 +169,7 @@ export class ReservationBook {
     }
   }
 
-  /** It was not written, or that is not known. */
+  /** The batch was not written, or its outcome is unknown. */
   failed({ ended, sizes }: Taken): void {
     for (const { key } of sizes) {
       const reservation = this.#reservations.get(key)
@@ -181,7 +180,7 @@ export class ReservationBook {
     }
   }
 
-  /** It can never be written: its calls are not charged, so that they delay nothing else. */
+  /** The batch can never be written: its calls are not charged, so that they do not delay others. */
   dropped({ ended }: Taken): void {
     for (const { end, start } of ended) {
       const reservation = this.#reservations.get(start.key)
@@ -189,14 +188,14 @@ export class ReservationBook {
     }
   }
 
-  /** What is reserved for calls to come. */
+  /** The amount reserved for future calls. */
   #extraOf({ available, limit, open, pace }: Reservation): bigint {
     const wanted = pace * paceFactor
     if (available === undefined) return wanted
     return min(wanted, max(0n, available + max(0n, limit - open)) / reserveFactor)
   }
 
-  /** Counts the calls of a key without a reservation; creates one when it calls often. */
+  /** Counts the calls of a key without a reservation; creates one if it calls often. */
   #count(start: CallStart, { monotonic }: Moment): Reservation | undefined {
     if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
@@ -212,7 +211,7 @@ export class ReservationBook {
   }
 }
 
-/** What ended calls cost. */
+/** The cost of ended calls. */
 export const costOf = (ended: ReadonlyArray<DrawnCall>): bigint => {
   let cost = 0n
   for (const { end } of ended) cost += end.captured

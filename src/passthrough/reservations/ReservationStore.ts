@@ -16,20 +16,20 @@ import { UsageSums } from "../UsageSums.ts"
 /** The new size of a key's reservation: 0 and 0 close it. */
 export interface ReservationSize {
   readonly key: string
-  /** Which secret of the key its calls have. ADR 0190. */
+  /** Identifies the secret of the key that its calls have. ADR 0190. */
   readonly rotation: number
   readonly user: UserId
   /** Id of the hold that replaces the last one. */
   readonly hold: string
-  /** The catalog of the running calls, and of those to come. ADR 0116. */
+  /** The catalog of running and future calls. ADR 0116. */
   readonly catalogId?: number | null
-  /** What the running calls can cost. */
+  /** The maximum cost of running calls. */
   readonly needs: Credits
-  /** For calls to come, as far as the wallet has it available. */
+  /** The amount for future calls, as far as the wallet covers it. */
   readonly extra: Credits
 }
 
-/** A call that was drawn on its key's reservation, and has ended. */
+/** An ended call that was drawn on its key's reservation. */
 export interface DrawnCall {
   readonly start: CallStart
   /** Unix time in milliseconds. */
@@ -37,7 +37,7 @@ export interface DrawnCall {
   readonly end: CallEnd
 }
 
-/** What goes into one transaction. Every call's key has a size. */
+/** The contents of one transaction. Every call's key has a size. */
 export interface ReservationBatch extends Alerting {
   readonly sizes: ReadonlyArray<ReservationSize>
   readonly ended: ReadonlyArray<DrawnCall>
@@ -48,13 +48,16 @@ export interface ReservationBatch extends Alerting {
 export interface ReservationGrant {
   readonly key: string
   readonly granted: Credits
-  /** What the wallet has available, as far as the key's spend limit allows it. */
+  /** The wallet's available balance, as far as the key's spend limit allows it. */
   readonly available: Credits
-  /** Calls may be drawn: the key may be used, and its spend limit has not begun anew since the reservation was opened. */
+  /**
+   * Whether calls may be drawn: the key may be used, and its spend limit has not been reset since the reservation was
+   * opened.
+   */
   readonly alive: boolean
-  /** Until when, as far as it is known: the key expires, or its spend limit begins anew. */
+  /** Until when, as far as known: the expiry of the key, or the reset of its spend limit. */
   readonly expiresAt: DateTime.Utc | null
-  /** What the key's spend limit leaves beside the reservation; `null`: it has none. */
+  /** Credits left of the key's spend limit in addition to the reservation; `null` without one. */
   readonly left: Credits | null
 }
 
@@ -71,13 +74,13 @@ export class LostReservation extends Schema.Class<LostReservation>("LostReservat
   userId: UserId
 }) {}
 
-/** Holds that processes write ahead for keys that call often. ADR 0116. */
+/** Holds that processes write in advance for keys that call often. ADR 0116. */
 export class ReservationStore extends Context.Service<
   ReservationStore,
   {
-    /** Settles what was drawn and resizes the reservations. Safe to repeat, alone or with more. */
+    /** Settles drawn calls and resizes the reservations. Safe to repeat, alone or with more. */
     readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
-    /** The reservations of dead processes, save those that were written since then. */
+    /** The reservations of dead processes, except those written since then. */
     readonly lost: (
       heartbeatSince: DateTime.Utc,
       limit: number
@@ -113,7 +116,10 @@ const Notice = Schema.Struct({
   threshold: Schema.NullOr(Micro)
 })
 
-/** The fast function fails for an alert or a repeated call; then the careful one runs, in a transaction with its alerts. */
+/**
+ * The fast function fails for an alert or a repeated call; then the slower one runs, in a transaction with its
+ * alerts.
+ */
 const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
@@ -170,7 +176,7 @@ const parametersOf = (
     texts(ended, ({ start }) => start.route),
     booleans(ended, ({ start }) => start.sandbox),
     texts(ended, ({ start }) => start.trace),
-    // reservations_renew_again passes calls over, and sums up the others itself
+    // reservations_renew_again may skip calls and sums up the others itself
     ...(alerts ? [] : used.columns()),
     processId,
     throttleSeconds,
@@ -180,8 +186,8 @@ const parametersOf = (
 }
 
 /**
- * The number of each call's capture among those of its key, and their sum up to it, so that the server
- * need not sort. `place` is that of the key, from 1. ADR 0072.
+ * The number of each call's capture among its key's captures, and their running sum, so that the server need not
+ * sort. `place` is the key's place, from 1. ADR 0072.
  */
 const numbered = (
   ended: ReservationBatch["ended"],

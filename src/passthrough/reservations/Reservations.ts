@@ -12,28 +12,28 @@ import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { Drawn, Taken } from "./ReservationBook.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
-/** Writes a batch; returns what was granted. Safe to repeat. */
+/** Writes a batch; returns the grants. Safe to repeat. */
 export type WriteReservations = (
   batch: Pick<Taken, "sizes" | "ended">
 ) => Effect.Effect<ReadonlyArray<ReservationGrant>, StoreUnavailable>
 
-/** Calls that need no commit of their own before they go upstream. */
+/** Calls that need no separate commit before they go upstream. */
 export interface Reservations {
   /**
-   * Covers a call that begins. `close` settles it soon, once: that never waits and never fails.
-   * `undefined`: the call needs a hold of its own.
+   * Covers a starting call. `close` settles it soon, once; it never waits and never fails. `undefined`: the call
+   * needs a separate hold.
    */
   readonly drawUnsafe: (start: CallStart, nowMillis: number) => Drawn | undefined
-  /** The most that running calls of a key can cost. */
+  /** The maximum cost of a key's running calls. */
   readonly running: (key: string) => bigint
 }
 
-/** Pause between two writes: what is due by then shares a commit. */
+/** Pause between two writes: reservations due by then share a commit. */
 const roundMillis = 10
 
 /**
- * Keeps reservations for the keys that call often, and settles the calls that are drawn on them. ADR 0116. No `Batcher`:
- * the book adds up what each key needs, and nobody waits for a write.
+ * Keeps reservations for keys that call often, and settles the calls drawn on them. ADR 0116. Does not use `Batcher`,
+ * because the book adds up the needs of each key and no caller waits for a write.
  */
 export const makeReservations = Effect.fnUntraced(function* (
   write: WriteReservations,
@@ -61,7 +61,7 @@ export const makeReservations = Effect.fnUntraced(function* (
     let failures = 0
     while (true) failures = yield* round(failures)
   })
-  // What is left when the service stops; what cannot be written is released by another process
+  // Writes the rest when the service stops; another process releases what cannot be written
   const writeRest = Effect.fnUntraced(function* () {
     const tryAgain = yield* makeLastTries(graceEnd)
     while (true) {
@@ -83,7 +83,7 @@ export const makeReservations = Effect.fnUntraced(function* (
   }
 })
 
-/** Returns whether all of it was written. A batch that dies is written call by call. */
+/** Returns whether everything was written. A batch that dies is written call by call. */
 const makeCommit =
   (book: ReservationBook, write: WriteReservations, newId: () => string) =>
   (batch: Taken): Effect.Effect<boolean> =>
@@ -104,10 +104,10 @@ const makeCommit =
       return Effect.map(written, () => isWritten)
     })
 
-/** Each call alone, with the size of its key; and the keys alone. */
+/** Splits the batch into single calls with the size of their key, and single keys. */
 const split = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
   if (ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)) return []
-  // Each write makes a hold of its own, which also has to cover the calls that are written after it
+  // Each write creates a new hold, which must also cover the calls written after it
   const sized = (size: ReservationSize, later: ReadonlyArray<DrawnCall>): ReservationSize => {
     const cost = costOf(later.filter(({ start }) => start.key === size.key))
     return { ...size, hold: newId(), needs: Credits.make(size.needs + cost) }

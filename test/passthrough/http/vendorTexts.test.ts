@@ -103,7 +103,7 @@ describe("a vendor's refusal", () => {
     assert.equal(headers.get("retry-after"), "7")
     assert.equal(
       JSON.parse(text).error.message,
-      "The vendor answered HTTP 413 with a page, which is not relayed"
+      "The vendor responded with HTTP 413 and a page, which is not relayed"
     )
   })
 
