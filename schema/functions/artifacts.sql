@@ -1,4 +1,5 @@
--- Stored media, and the bytes of a user's inputs among them (docs/reference/keys-and-limits.md#kept-inputs).
+-- Stored media, and the total bytes of each user's inputs
+-- (docs/reference/keys-and-limits.md#kept-inputs).
 
 -- Adds rows of stored media, given one array per column; existing rows stay. Inputs count for their
 -- user. Returns the ids of inputs that were not added, because their user would exceed the bytes in

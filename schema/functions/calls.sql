@@ -60,10 +60,11 @@ begin
     where x.epoch is not null;
 end $$;
 
--- Charges calls that ended after their holds were released: another process took theirs for dead and wrote `lost` on
--- their receipts (docs/reference/wallet.md#late-charges). A call is charged once, at most what it had held, in the
--- current budget period; calls without such a receipt are skipped. The caller has locked the wallets. Returns the
--- charges that cross the threshold of the balance alert.
+-- Charges calls that ended after their holds were released: another process considered their
+-- process dead and wrote `lost` on their receipts (docs/reference/wallet.md#late-charges). A call
+-- is charged once, at most what it had held, in the current budget period; calls without such a
+-- receipt are skipped. The caller has locked the wallets. Returns the charges that cross the
+-- threshold of the balance alert.
 create or replace function calls_charge_late(
   p_calls uuid[], p_users uuid[], p_captured bigint[], p_statuses integer[], p_accounts text[], p_usages text[],
   p_now timestamptz
@@ -131,16 +132,18 @@ begin
   return query select * from unnest(crossed);
 end $$;
 
--- Settles ended calls, then holds for starting ones. Both are typed arrays with one element per call. Whoever deletes a
--- hold settles it. An ended call without a hold is charged late if its receipt says `lost`, or is skipped otherwise,
--- because it was settled before. Of the calls starting on one wallet, the cheapest are held first, so that as many as
--- possible can be paid. `p_receipts`: the receipt of a starting call (`holds.call`); `checked`, if the caller has
--- checked the key's other limits: with the models that the key allowed then; otherwise `rotation`, the secret by which
--- the caller knows the key. p_usages: with the vendor's id of the request as `request`, for a stream `first_token_ms`,
--- and for an alias `alias`: its name, the vendor, model and route that responded, and the skipped models. Returns
--- refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), what is left of spend limits, and
--- balance alerts. Raises GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is
--- false).
+-- Settles ended calls, then holds for starting ones. Both are typed arrays with one element per
+-- call. The statement that deletes a hold settles it. An ended call without a hold is charged late
+-- if its receipt says `lost`, or is skipped otherwise, because it was settled before. Of the calls
+-- starting on one wallet, the cheapest are held first, so that as many as possible can be paid.
+-- `p_receipts`: the receipt of a starting call (`holds.call`); `checked`, if the caller has checked
+-- the key's other limits: with the models that the key allowed then; otherwise `rotation`
+-- identifies the secret with which the caller authenticated the key. p_usages: with the vendor's id
+-- of the request as `request`, for a stream `first_token_ms`, and for an alias `alias`: its name,
+-- the vendor, model and route that responded, and the skipped models. Returns refusals (`key`,
+-- `balance`, and `budget_` with the reset of the spend limit), the credits left of spend limits,
+-- and balance alerts. Raises GW428 when an alert is due and the caller has no transaction to
+-- publish it in (`p_alerts` is false).
 create or replace function calls_write(
   p_ended ended_calls, p_started started_calls, p_process text, p_throttle interval, p_alerts boolean,
   p_now timestamptz
@@ -419,7 +422,7 @@ begin
       then least(r.needs + r.extra - r.kept, div(r.available, 16 * r.keys)) else 0 end::bigint as granted
     from free r
   ), numbered as materialized (
-    -- Of each wallet all releases come first, then the captures, then the holds.
+    -- For each wallet, all releases come first, then the captures, then the holds.
     select s.*,
       s.entry_count + count(*) filter (where s.rest > 0) over up_to_key as release_seq,
       (s.held - sum(s.rest) over up_to_key)::bigint as held_after_release,
@@ -526,13 +529,13 @@ create or replace function reservations_renew_again(
 ) returns setof reservations_settle_result language plpgsql as $$
 declare
   crossed threshold_crossing[];
-  -- The calls as they came, for what is charged late.
+  -- The calls as passed, for late charges.
   calls constant drawn_calls := p_calls;
   users constant uuid[] := array(
     select p_sizes.users[x.place] from unnest(p_calls.places) with ordinality as x(place, n) order by x.n);
 begin
   perform from wallets w where w.user_id = any (p_sizes.users) order by w.user_id for no key update;
-  -- No call is drawn on the reservation of a key that was rotated.
+  -- No call is drawn on the reservation of a rotated key.
   p_sizes.rotations := null;
   with unsettled as (
     select c.*, sum(c.captured) over (partition by c.place order by c.n) <= coalesce(h.amount, 0) as covered

@@ -2,9 +2,9 @@
 
 -- Stores a catalog and adopts it, unless it is the adopted one; returns the latest adoption.
 --
--- `p_start`: a process starts with this catalog. It is adopted if no other process has had a heartbeat since
--- p_alive_since, or if it was never stored before. Otherwise the others replaced it on purpose, and the new process
--- adopts their catalog.
+-- `p_start`: a process starts with this catalog. It is adopted if no other process has had a
+-- heartbeat since p_alive_since, or if it was never stored before. Otherwise the other processes
+-- have replaced it deliberately, and the new process uses their catalog.
 create or replace function catalog_adopt(
   p_hash text, p_text text, p_process text, p_start boolean, p_alive_since timestamptz, p_now timestamptz
 ) returns catalog_adoption language plpgsql as $$
@@ -13,7 +13,7 @@ declare
   is_new boolean;
   latest catalog_adoption;
 begin
-  -- One after the other, so that each sees the adoption before it.
+  -- Adoptions run one after the other, so that each sees the previous one.
   lock table catalog_adoptions in exclusive mode;
   select c.id into catalog from catalogs c where c.hash = p_hash;
   is_new := catalog is null;

@@ -1,4 +1,4 @@
--- What processes know of each other (docs/reference/processes.md).
+-- What processes know about each other (docs/reference/processes.md).
 
 -- Writes the heartbeat of a process, takes the duties that are due, and returns what may have changed: one statement,
 -- so that a process without work sends no other. `advance`: the progress of the process, one more than before. Nothing
@@ -104,7 +104,7 @@ begin
     update runs r set owner = null, epoch = r.epoch + 1000000, in_doubt = not p_allows_submits and not exists (
       select from vendor_attempts v
       where v.task_id = r.task_id and v.n = r.attempt and v.state <> 'refused' and length(v.body_hash) > 0);
-    -- Earlier findings prove nothing any more.
+    -- Earlier findings no longer prove anything.
     update vendor_attempts v set body_hash = '\x00' from runs r
       where v.task_id = r.task_id and length(v.body_hash) = 0 and v.state = 'refused';
     select count(*) into doubted from runs r where r.in_doubt;

@@ -1,8 +1,8 @@
--- Day partitions, and what is deleted with them.
+-- Day partitions, and the data deleted with them.
 
--- Creates the partition of one day, named <table>_YYYYMMDD. Returns false when there is one. Rows of that day
--- in the default partition (from a service that was not running when the day began) move into it. The table is locked
--- during the move, so that no update misses a moving row.
+-- Creates the partition of one day, named <table>_YYYYMMDD. Returns false if it exists. Rows of
+-- that day in the default partition (from a service that was not running when the day began) move
+-- into it. The table is locked during the move, so that no update misses a moving row.
 create or replace function day_partition_create(p_table text, p_column text, p_day date)
 returns boolean language plpgsql as $$
 declare
@@ -41,7 +41,7 @@ begin
     if day_partition_create(p_table, p_column, today + n) then made := made + 1; end if;
   end loop;
   for part in
-    -- By name, in the order of days, so that only those before are read
+    -- By name, in the order of days, so that only earlier ones are read
     select c.relname::text as name
     from (
       select k.oid, k.relname from pg_class k
@@ -108,7 +108,7 @@ begin
     execute format('drop table %I', part.name);
     dropped := dropped + 1;
   end loop;
-  -- No lock of the table when there is nothing to delete
+  -- Does not lock the table if there is nothing to delete
   execute format('select true from %I where %I < %L limit 1', p_table || '_default', p_column, p_keep_since) into part;
   if part is not null then
     execute format('alter table %I disable trigger user', p_table || '_default');
@@ -143,7 +143,7 @@ returns setof uuid language sql stable as $$
   order by t.id limit p_limit
 $$;
 
--- Deletes old tasks with their attempts, and batches without a task; returns how many tasks.
+-- Deletes old tasks with their attempts, and batches without tasks; returns the number of tasks.
 create or replace function tasks_delete_before(p_before uuid, p_limit integer) returns integer language plpgsql as $$
 declare ids uuid[];
 begin
@@ -158,10 +158,10 @@ begin
   return cardinality(ids);
 end $$;
 
--- Removes the bodies and the metadata of old tasks, from the mark on; returns of how many. The ids are in order. First
--- every second one (p_half 0), then, in another transaction, the others (1), which moves the mark: a page has room for
--- new versions of half of its rows, and for more once these are committed, so rows never move to another page and
--- indexes are not written.
+-- Removes the bodies and the metadata of old tasks, from the mark on; returns the number of tasks.
+-- The ids are in order. First every second one (p_half 0), then, in another transaction, the others
+-- (1), which moves the mark: a page has room for new versions of half of its rows, and for more
+-- once these are committed, so rows never move to another page and indexes are not written.
 create or replace function task_bodies_remove(p_before uuid, p_limit integer, p_half integer)
 returns integer language plpgsql as $$
 declare

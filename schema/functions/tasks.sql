@@ -7,16 +7,18 @@
 -- that is refused changes nothing and does not affect the others. An exception undoes the whole batch.
 
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
--- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains the first
--- response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`), key and model (the key was revoked or
--- disabled, has expired or does not allow the model: the request was admitted before its body was read), and budget_
--- with the reset of the key's spend limit, if less than the price is left of it. Exact, because all keys of a user
--- share the wallet's lock. `models`: for an alias, all models that the key has to allow. With a spend limit, `cost` of
--- an accepted task and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by
--- a plain scan of an index, which marks the entries of ended ones for the next (ADR 0112). Tasks created together are
--- neighbors: the first has their number as `together` and is judged for all; the others have `follows`, and no row if
--- it is not accepted. Its idempotency record has the cost of all.
+-- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the
+-- row contains the first response), balance_too_low, too_many_running (the API key has
+-- `running_max` unfinished tasks), too_many_running_of_user (the user's keys together have
+-- `user_running_max`), key and model (the key was revoked or disabled, has expired or does not
+-- allow the model: the request was admitted before its body was read), and budget_ with the reset
+-- of the key's spend limit, if less than the price is left of it. Exact, because all keys of a user
+-- share the wallet's lock. `models`: for an alias, all models that the key has to allow. With a
+-- spend limit, `cost` of an accepted task and `balance` of a task refused by the limit are what is
+-- left of it. Unfinished tasks are counted by a plain scan of an index, which marks the entries of
+-- ended ones for the next (ADR 0112). Tasks created together are neighbors: the first has their
+-- number as `together`, and its outcome applies to all; the others have `follows`, and no row if it
+-- is not accepted. Its idempotency record has the cost of all.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -38,11 +40,12 @@ declare
   epochs integer[];
   used_tasks uuid[];
   used_keys text[];
-  -- Whether the last call that follows none was refused.
+  -- Whether the last call without `follows` was refused.
   refused boolean;
   -- Tasks accepted before.
   repeated uuid[];
-  -- Of requests for several tasks: who made them, and how many tasks were created beyond the one that was admitted.
+  -- For requests for several tasks: their keys and users, and the number of tasks created beyond
+  -- the admitted one.
   debtor_keys text[];
   debtor_users uuid[];
   debts integer[];
@@ -52,7 +55,8 @@ begin
     where u.user_id = any (array(select x.user_id from jsonb_to_recordset(p_calls) as x (user_id uuid)))
     order by u.user_id for no key update
   ) l;
-  -- Under the locks, and once for all: new tasks are last in the index, which is descended once.
+  -- Read under the locks, once for all calls: new tasks are last in the index, which is descended
+  -- once.
   select array_agg(e.subject_id) into repeated from wallet_entries e
     where e.subject_id = any (array(select x.task from jsonb_to_recordset(p_calls) as x (task uuid))) and e.kind = 'hold';
   for c in
@@ -100,7 +104,7 @@ begin
     end if;
     limits := null;
     budget := null;
-    -- Before the idempotency key: a repeat is authorized before it is replayed.
+    -- Checked before the idempotency key: a repeat is authorized before it is replayed.
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
       if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
@@ -170,7 +174,7 @@ begin
       update key_budgets o set held = o.held + c.price where o.api_key_id = c.api_key;
       a.cost := a.cost - c.price;
     end if;
-    -- Now, because the next calls count it.
+    -- Inserted now, because the next calls count it.
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, webhook)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now, c.webhook);
@@ -194,8 +198,8 @@ begin
   if debts is not null then perform request_buckets_owe(debtor_keys, debtor_users, debts); end if;
 end $$;
 
--- Takes requests from the buckets of keys and of their users in advance: a debt, which fills first. All keys before all
--- users, in the order of inference_admit.
+-- Takes requests from the buckets of keys and of their users in advance, as a debt, which is filled
+-- first. All keys before all users, in the order of inference_admit.
 create or replace function request_buckets_owe(p_keys text[], p_users uuid[], p_counts integer[]) returns void
 language plpgsql as $$
 begin
@@ -252,7 +256,7 @@ begin
       set request_hash = excluded.request_hash, status = 202, body = excluded.body, cost = excluded.cost,
           balance = excluded.balance, created_at = excluded.created_at
   ), signed as (
-    -- The first webhook of the user's tasks makes the secret.
+    -- The first webhook of a user's tasks creates the secret.
     insert into webhook_secrets (user_id, secret, secret_preview, updated_at)
     select distinct on (c.user_id) c.user_id, c.webhook_secret, c.webhook_preview, c.now from c
     where c.webhook is not null
@@ -271,10 +275,10 @@ begin
   join c on c.task = e.task_id;
 end $$;
 
--- Accepts the tasks of a batch, all or none (ADR 0292). Returns one row: that of the first refused task,
--- or the sums of all. Only the first call has the idempotency key, so that a repeat is recognized before anything else
--- is checked. Each task counts in the request rates of the key and of its user: what a batch takes beyond the one
--- request that was admitted is a debt, which fills first.
+-- Accepts the tasks of a batch, all or none (ADR 0292). Returns one row: that of the first refused
+-- task, or the sums of all. Only the first call has the idempotency key, so that a repeat is
+-- recognized before anything else is checked. Each task counts in the request rates of the key and
+-- of its user: the tasks beyond the one admitted request are a debt, which is filled first.
 create or replace function task_batch_accept(p_batch text, p_calls jsonb) returns setof task_accept_result
 language plpgsql as $$
 declare
@@ -290,7 +294,7 @@ begin
     select * into refused from unnest(results) r where r.outcome <> 'accepted' order by r.n limit 1;
     if refused.n is not null then raise exception 'task % was refused', refused.n using errcode = 'GW409'; end if;
   exception when sqlstate 'GW409' then
-    -- Undone what was accepted before it.
+    -- Tasks accepted before it were undone.
     return next refused;
     return;
   end;
@@ -339,7 +343,8 @@ begin
     select x.*, o.user_id as owner from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, captured bigint, throttle double precision, now timestamptz)
     left join (
-      -- By their keys first: a join would be planned once, for the number of holds there were then (ADR 0112).
+      -- Looked up by key first: a join would be planned once, for the number of holds at that time
+      -- (ADR 0112).
       select g.id, g.user_id from holds g
       where g.id = any (array(select k.task from jsonb_to_recordset(p_calls) as k (task uuid))) offset 0
     ) o on o.id = x.task
@@ -368,9 +373,10 @@ begin
   end if;
 end $$;
 
--- Writes calls of task_finish_many that have ended their task. One element of each array per call: what was held, the
--- wallet after its last entry, whether balance.low is due, and the task's webhook. Tables are read by keys that are known before (ADR
--- 0112), and a task once: what else needs its columns takes what its update returns.
+-- Writes calls of task_finish_many that have ended their task. One element of each array per call:
+-- the held amount, the wallet after its last entry, whether balance.low is due, and the task's
+-- webhook. Tables are read by keys that are known before (ADR 0112), and each task once: other
+-- parts use the columns that its update returns.
 create or replace function tasks_end(
   p_calls jsonb, p_ended integer[], p_users uuid[], p_amounts bigint[], p_entries bigint[], p_settled bigint[],
   p_held bigint[], p_alerts boolean[], p_thresholds bigint[], p_hooks jsonb[]
@@ -401,7 +407,7 @@ begin
       -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
-      -- Of each video; 5 if the body has none, as in the price.
+      -- Seconds of each video; 5 if the body has no duration, as in the price.
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
   ), c as materialized (
     select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.batch_id, w.vendor, w.model, w.seconds,
@@ -483,7 +489,8 @@ begin
   ) v on v.task_id = c.task
   where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
-  -- Nobody can use the media of a failed task, so their removal is due now. Media being removed are skipped.
+  -- The media of a failed task are of no use, so their removal is due now. Media being removed are
+  -- skipped.
   failed := array(
     select x.task from unnest(p_ended) as e (n)
     cross join lateral jsonb_to_record(p_calls -> e.n) as x (task uuid, status text) where x.status = 'failed');
@@ -494,10 +501,10 @@ begin
   end if;
 end $$;
 
--- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
--- a rate limit, a permit of the next second is free. The queue '' is that of the deadlines: a task may wait for a
--- permit beyond its own. Reads one index
--- entry per queue, however many tasks wait.
+-- The queues that have waiting tasks, each with the time of its next claim: when its first task is
+-- due and, under a rate limit, a permit of the next second is free. The queue '' is that of the
+-- deadlines: a task may wait for a permit beyond its own. Reads one index entry per queue, however
+-- many tasks wait.
 create or replace function task_queues(p_now timestamptz)
 returns table (queue text, due_at timestamptz)
 language plpgsql stable
@@ -522,11 +529,12 @@ begin
   (select '', r.deadline_at from runs r where r.owner is null order by r.deadline_at limit 1);
 end $$;
 
--- Claims due tasks of a queue, the longest due first. Under a rate limit it takes as many as there are permits in
--- the next second, and leases these permits: `starts_at` is when each is valid. One process at a time claims from
--- such a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue ''
--- it takes tasks whose deadline has passed. With p_share it takes only these tasks of the queue, from owners without
--- a heartbeat since p_alive_since.
+-- Claims due tasks of a queue, oldest due time first. Under a rate limit it takes as many as there
+-- are permits in the next second, and leases these permits: `starts_at` is when each is valid. One
+-- process at a time claims from such a queue. Permits far in the future were leased by a clock that
+-- was ahead, and are ignored. From the queue '' it takes tasks whose deadline has passed. With
+-- p_share it takes only these tasks of the queue, from owners without a heartbeat since
+-- p_alive_since.
 create or replace function task_claim(
   p_queue text, p_limit integer, p_owner text, p_now timestamptz, p_share uuid[], p_alive_since timestamptz)
 returns table (
@@ -591,8 +599,9 @@ begin
   order by c.place;
 end $$;
 
--- Releases a task in hand to another process: nobody owns it, and the epoch fences the previous owner. The owner's name
--- keeps that process, because it still sends heartbeats while it stops, and must not take a share of its own tasks.
+-- Releases a task in hand to other processes: it has no owner, and the epoch fences the previous
+-- one. The owner's name keeps that process, because it still sends heartbeats while it stops, and
+-- must not take a share of its own tasks.
 create or replace function task_hand_over(p_task uuid, p_epoch integer) returns void language sql as $$
   update runs r set owner = 'left ' || r.owner, epoch = r.epoch + 1
   where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null
@@ -625,10 +634,11 @@ begin
   end loop;
 end $$;
 
--- Frees at most p_limit tasks that processes without a heartbeat since then had in hand or handed over, and that nobody
--- has taken with its share. Tasks that a process handed over, or had in hand when it left, are freed by the second call:
--- the first one renames their owner to 'late …' and notifies the other processes, which take their shares. One process
--- at a time. Steps from owner to owner, and reads neither tasks of live owners nor tasks without an owner. Returns how
+-- Frees at most p_limit tasks that processes without a heartbeat since then had in hand or handed
+-- over, and that no process has taken with its share. Tasks that a process handed over, or had in
+-- hand when it left, are freed by the second call: the first one renames their owner to 'late …'
+-- and notifies the other processes, which take their shares. One process at a time. Steps from
+-- owner to owner, and reads neither tasks of live owners nor tasks without an owner. Returns how
 -- many are free now.
 create or replace function task_orphans_release(
   p_alive_since timestamptz, p_limit integer, out released integer
@@ -767,7 +777,7 @@ begin
     from ended e where v.task_id = e.task and v.n = e.attempt and e.state is not null
   )
   select coalesce(array_agg(e.n), '{}') into written from ended e;
-  -- The task was ended during its submit: the vendor's response is recorded nevertheless
+  -- The task ended during its submit: the vendor's response is recorded anyway
   if cardinality(written) < jsonb_array_length(p_calls) then
     update vendor_attempts v
     set state = case c.state when 'submitting' then 'ambiguous' else c.state end,

@@ -1,4 +1,4 @@
--- The rollups of what was charged, by day and hour, key and model (docs/reference/usage.md#rollup).
+-- The rollups of charges by day and hour, key and model (docs/reference/usage.md#rollup).
 
 -- The class of a duration, counted once (docs/reference/usage.md#durations): eight for each power of two of
 -- milliseconds, which are the exponent and the first three bits of the fraction of a double.
@@ -9,8 +9,9 @@ language sql immutable parallel safe as $$
     - 8184, 1]
 $$;
 
--- Adds what a transaction has settled to the rollups by day and by hour, one row of each for each key and model. The
--- caller holds the wallets' locks, so that nobody else writes rows of these users.
+-- Adds the charges that a transaction has settled to the rollups by day and by hour, one row of
+-- each for each key and model. The caller holds the wallets' locks, so that nobody else writes rows
+-- of these users.
 create or replace function usage_add(p_used usage_sum[]) returns void language plpgsql as $$
 begin
   with summed as materialized (
@@ -55,8 +56,9 @@ begin
     durations = durations_add(d.durations, excluded.durations);
 end $$;
 
--- The number of the first entry of a wallet that was written at this time or later, found by halving. Entries are
--- numbered without gaps; the clocks of processes may differ, so that the caller allows for an hour.
+-- The number of the first entry of a wallet that was written at this time or later, found by
+-- halving. Entries are numbered without gaps; the clocks of processes may differ, so the caller
+-- allows for an hour.
 create or replace function ledger_seq_at(p_user uuid, p_entries bigint, p_at timestamptz)
 returns bigint language plpgsql stable as $$
 declare
@@ -139,7 +141,8 @@ begin
       d.input_cached_tokens, d.output_tokens, d.images, d.videos, d.audios, d.seconds, d.credits, d.tasks, d.errors,
       d.durations)::usage_sum order by d.api_key_id, d.vendor, d.model, d.sandbox)
   into former from usage_days d where d.user_id = p_user and d.day = p_day;
-  -- Free calls have no entries in the ledger: that their receipts are gone shows in the number of requests only.
+  -- Free calls have no ledger entries: missing receipts of them show only in the number of
+  -- requests.
   is_less := is_less or rest <> 0 or (select coalesce(sum(f.requests + f.errors), 0) from unnest(fresh) f)
     < (select sum(k.requests + k.errors) from unnest(former) k);
   if is_less and charged = (select sum(k.credits) from unnest(former) k) then return false; end if;

@@ -1,7 +1,8 @@
--- API keys, and what limits a single key (ADR 0160).
+-- API keys and their limits (ADR 0160).
 
--- Takes one token from a bucket that contains p_capacity and fills evenly in p_seconds (ADR 0030). A bucket filled
--- further into the future than that was filled by a fast clock: it fills from now on.
+-- Takes one token from a bucket that contains p_capacity and fills evenly in p_seconds (ADR 0030).
+-- A bucket filled further into the future was filled by a fast clock; it is reset to fill from now
+-- on.
 create or replace function bucket_take(
   p_bucket text, p_capacity integer, p_seconds double precision, p_now timestamptz,
   out admitted boolean, out remaining integer, out reset_seconds integer

@@ -1,7 +1,8 @@
 -- Limits of vendors, counted over all processes.
 
--- Takes slots of a concurrency limit for tasks in hand. Returns those that have one; the others wait for theirs,
--- without an owner, until their deadline at most (ADR 0108). A task that another transaction is ending is left out.
+-- Takes slots of a concurrency limit for tasks in hand. Returns the tasks that have one; the others
+-- wait for a slot, without an owner, until their deadline at most (ADR 0108). A task that another
+-- transaction is ending is left out.
 create or replace function slots_take(p_key text, p_max integer, p_account text, p_calls jsonb, p_now timestamptz)
 returns table (task_id uuid, held boolean) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -27,8 +28,9 @@ begin
   returning r.task_id, r.slot_held;
 end $$;
 
--- Gives the free slots of a limit to the oldest tasks that wait for one, and makes these due; task ids sort by time.
--- The limit is that of the newest waiting task. The caller holds the limit's lock. Returns how many got a slot.
+-- Gives the free slots of a limit to the oldest tasks that wait for one, and makes these due; task
+-- ids sort by time. The limit is that of the newest waiting task. The caller holds the limit's
+-- lock. Returns how many tasks got a slot.
 create or replace function slots_give(p_key text, p_now timestamptz) returns integer language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -70,7 +72,7 @@ begin
   end loop;
 end $$;
 
--- Makes the tasks due that wait for a slot of these accounts, so that they may go to another one.
+-- Makes tasks that wait for a slot of these accounts due, so that they can choose another account.
 create or replace function slots_leave(p_accounts text[], p_now timestamptz) returns void language sql
 set enable_seqscan = off as $$
   update runs r set due_at = p_now where r.task_id = any (array(

@@ -1,7 +1,7 @@
--- The money verbs on one wallet. A caller locks it (`wallet_lock`), keeps it in a variable, runs any number of verbs,
--- and writes it back. docs/reference/wallet.md#invariants
+-- The money verbs on one wallet. A caller locks the wallet (`wallet_lock`), keeps it in a variable,
+-- runs any number of verbs, and writes it back. docs/reference/wallet.md#invariants
 
--- Locks a wallet until the end of the transaction. Returns nulls when there is none.
+-- Locks a wallet until the end of the transaction. Returns nulls if there is none.
 create or replace function wallet_lock(p_user uuid) returns wallets language plpgsql as $$
 declare w wallets;
 begin
@@ -18,8 +18,9 @@ begin
     where user_id = w.user_id;
 end $$;
 
--- Settles a hold deleted by the caller: captures p_captured of it and releases the rest, or all of it. The caller
--- writes the balances of `w` and the entries. `alert`: balance.low is to be published in this transaction.
+-- Settles a hold deleted by the caller: captures p_captured of it and releases the rest, or all of
+-- it. The caller writes the balances of `w` and the entries. `alert`: balance.low is to be
+-- published in this transaction.
 create or replace function wallet_charge(
   inout w wallets, h holds, p_captured bigint, p_throttle interval, p_now timestamptz, out alert boolean
 ) language plpgsql as $$

@@ -82,9 +82,10 @@ begin
     ) h on h.place = e.place;
 end $$;
 
--- Where the webhooks of tasks get these events: the endpoint that carries the limits of the user's webhooks at the
--- origin, made with the first of them, and the task's own URL. Its time is written once an hour, which is enough for its
--- removal (task_webhooks_remove).
+-- The endpoints and URLs of these events' task webhooks. The endpoint carries the limits of the
+-- user's webhooks at the origin and is created with the first of them; the URL is the task's own.
+-- The endpoint's time is written once an hour, which is enough for its removal
+-- (task_webhooks_remove).
 create or replace function task_webhooks_address(
   p_users uuid[], p_types text[], p_hooks jsonb[], p_times timestamptz[], p_openai jsonb[]
 ) returns table (place bigint, endpoint text, url text, type text) language plpgsql as $$
@@ -143,8 +144,8 @@ begin
     array[null::text], array[null::jsonb], array[null::jsonb]) e;
 end $$;
 
--- Tells the user's other endpoints that this one has failed since then; once, as long as no attempt succeeds. Returns
--- the endpoints to notify. docs/reference/webhooks.md#failing-endpoints
+-- Notifies the user's other endpoints that this one has failed since then; once, as long as no
+-- attempt succeeds. Returns the endpoints to notify. docs/reference/webhooks.md#failing-endpoints
 create or replace function endpoint_failing_publish(
   p_endpoint text, p_failing_since timestamptz, p_id text, p_body bytea, p_now timestamptz, out endpoints text[]
 ) language plpgsql as $$
@@ -209,9 +210,9 @@ begin
   );
 end $$;
 
--- Claims due deliveries of several endpoints, the oldest of each endpoint first, at most p_limits of each
--- (ARCHITECTURE.md#rules-of-safety). Due times follow the clock of the process, the time of the claim that of the
--- database, because other processes judge it.
+-- Claims due deliveries of several endpoints, oldest first for each endpoint, at most p_limits of
+-- each (ARCHITECTURE.md#rules-of-safety). Due times follow the clock of the process, the time of
+-- the claim that of the database, because other processes judge it.
 create or replace function delivery_claim(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_claimed_at timestamptz
 ) returns table (
@@ -372,7 +373,7 @@ begin
       q.claimed_at < p_claimed_before
       or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
     limit p_limit for update of q skip locked);
-  -- Nothing is planned for the days of the log when nothing is lost, nor joined with them (ADR 0112)
+  -- If nothing is lost, nothing is planned for the days of the log or joined with them (ADR 0112)
   if cardinality(lost) = 0 then return; end if;
   select count(*), coalesce(array_agg(distinct endpoint_id) filter (where continues), '{}'),
     array_agg(id) filter (where continues), array_agg(id) filter (where not continues), min(created_at), max(created_at)
@@ -395,8 +396,9 @@ begin
   perform deliveries_skip(given_up, first_at, last_at, p_now);
 end $$;
 
--- Marks deliveries removed from the queue, from p_first to p_last, as `skipped`. Found by their keys: a
--- join may read the whole log, when the statistics of the queue say that many were taken (ADR 0112).
+-- Marks deliveries removed from the queue, from p_first to p_last, as `skipped`. Found by their
+-- keys: a join may read the whole log if the statistics of the queue say that many were removed
+-- (ADR 0112).
 create or replace function deliveries_skip(p_ids text[], p_first timestamptz, p_last timestamptz, p_now timestamptz)
 returns void language plpgsql set enable_seqscan = off as $$
 begin
@@ -434,7 +436,7 @@ begin
   with requested as materialized (
     select i.id, id_time(i.id, 'whd_') as created_at,
       coalesce((
-        -- Of its day and later ones
+        -- Reads its day and later ones
         select max(a.seq) from delivery_attempts a
         where a.delivery_id = i.id and a.started_at >= id_time(i.id, 'whd_') - interval '1 hour'), 0) as seq
     from unnest(p_ids) as i (id)
@@ -454,10 +456,11 @@ begin
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
 
--- The oldest p_limit of a user's matching deliveries to existing endpoints: of one endpoint or of all (null), with ids
--- between p_after and p_before, which lie in the days from p_since to p_until. Reads at most p_window deliveries;
--- `scan_end` is the last of them when more may follow. Only an index in the order of the ids is left to the planner:
--- the first column stands in the order, and is compared by an array, so that no other index will do (ADR 0165).
+-- The oldest p_limit of a user's matching deliveries to existing endpoints: of one endpoint or of
+-- all (null), with ids between p_after and p_before, which lie in the days from p_since to p_until.
+-- Reads at most p_window deliveries; `scan_end` is the last of them if more may follow. Only an
+-- index in the order of the ids is left to the planner: the first column is part of the order and
+-- is compared with an array, so that no other index fits (ADR 0165).
 create or replace function deliveries_matching(
   p_user uuid, p_endpoint text, p_statuses text[], p_type text, p_after text, p_before text, p_since timestamptz,
   p_until timestamptz, p_window integer, p_limit integer

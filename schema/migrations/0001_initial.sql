@@ -65,7 +65,8 @@ create table api_keys (
   -- SHA-256 of the previous secret, and until when it is valid. Null: no longer.
   previous_key_hash bytea,
   previous_key_until timestamptz,
-  -- The key that pays for the inference of a user's sessions; nobody has its text (ADR 0172).
+  -- The key that pays for the inference of a user's sessions; its text is not known to anyone (ADR
+  -- 0172).
   is_console boolean not null default false,
   constraint api_keys_spend_limit check ((spend_limit is null) = (spend_reset is null))
 );
@@ -134,9 +135,9 @@ create table sessions (
   -- The key that was exchanged, and its `rotations` then: the session ends with that secret.
   api_key_id text references api_keys on delete cascade,
   key_rotations integer,
-  -- Of a user: `session_epoch` at the sign-in.
+  -- For a user: `session_epoch` at the sign-in.
   epoch integer,
-  -- Of the operator: a MAC of the operator's credentials (ADR 0172).
+  -- For the operator: a MAC of the operator's credentials (ADR 0172).
   operator_mac text,
   address text,
   created_at timestamptz not null,
@@ -162,9 +163,10 @@ create table sign_in_links (
 );
 create index sign_in_links_expiry on sign_in_links (expires_at);
 
--- Wallets ----------------------------------------------------------------------------------------------
--- The money verbs are in schema/functions/wallet.sql and calls.sql. What must always hold is stated here as
--- constraints and triggers (docs/reference/wallet.md#invariants).
+-- Wallets
+-- ----------------------------------------------------------------------------------------------
+-- The money verbs are in schema/functions/wallet.sql and calls.sql. The invariants are stated here
+-- as constraints and triggers (docs/reference/wallet.md#invariants).
 
 -- One wallet per user. Available is settled - held.
 create table wallets (
@@ -195,25 +197,25 @@ create table wallets (
 ) with (fillfactor = 50);
 create index wallets_alert_withheld on wallets (last_alert_at) where alert_withheld;
 
--- Open holds only. Whoever closes a hold deletes its row, so that it is closed exactly once.
+-- Open holds only. Closing a hold deletes its row, so that it is closed exactly once.
 create table holds (
   -- The task's id, the call's id, or the id of a reservation.
   id uuid primary key,
   -- A wallet; `holds_wallet_exists` checks it, because a foreign key does one lookup per row.
   user_id uuid not null,
-  -- reservation: what a process holds for the next calls of one API key (ADR 0116).
+  -- reservation: the amount that a process holds for the next calls of one API key (ADR 0116).
   kind text not null constraint holds_kind_check check (kind in ('task', 'call', 'reservation')),
   amount bigint not null check (amount >= 0),
   created_at timestamptz not null,
-  -- Of a call or a reservation: the process that runs it. Holds of a dead process are released.
+  -- For a call or a reservation: the process that runs it. Holds of a dead process are released.
   process_id text,
-  -- Of a call: the contents of its receipt, because another process may write it. json, because it is written once and
-  -- read once.
+  -- For a call: the contents of its receipt, because another process may write it. json, because it
+  -- is written once and read once.
   call json,
-  -- Of a reservation: the key, and the catalog whose prices its calls have (ADR 0116).
+  -- For a reservation: the key, and the catalog whose prices its calls have (ADR 0116).
   api_key_id text,
   catalog_id integer,
-  -- The period of the key's budget that the hold counts in; null: in none.
+  -- The period of the key's budget in which the hold counts; null for none.
   budget_epoch integer
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create unique index holds_reservations on holds (api_key_id, process_id) where kind = 'reservation';
@@ -230,15 +232,17 @@ create table wallet_entries (
   -- The wallet after this entry.
   settled_after bigint not null,
   held_after bigint not null,
-  -- Of a hold, a capture or a release: kind and subject. Otherwise given by the operator.
+  -- For a hold, a capture or a release: kind and subject. Otherwise chosen by the operator.
   operation_id text not null,
-  -- The hold: a task, a call or a reservation. A call that was paid from a reservation has a capture only.
+  -- The hold: a task, a call or a reservation. A call that was paid from a reservation has only a
+  -- capture.
   subject_id uuid,
-  -- The operator's words. Of a capture paid from a reservation: the id of the reservation's hold.
+  -- The operator's note. For a capture paid from a reservation: the id of the reservation's hold.
   note text,
   trace_id text,
   created_at timestamptz not null,
-  -- Of a top-up or an adjustment: the rest of the wallet after it, which a repeated request returns.
+  -- For a top-up or an adjustment: the state of the wallet after it, which a repeated request
+  -- returns.
   state_after text,
   threshold_after bigint,
   primary key (user_id, seq),
@@ -269,7 +273,7 @@ create index wallet_entries_operator on wallet_entries (user_id, seq desc) where
 create table withheld_alerts (
   user_id uuid not null,
   seq bigint not null,
-  -- Of the event.
+  -- Time of the event.
   created_at timestamptz not null,
   primary key (user_id, seq)
 );
@@ -281,13 +285,14 @@ create table usage_days (
   user_id uuid not null,
   -- The UTC day of the settlement.
   day date not null,
-  -- Empty: a task without a key. With `vendor` and `model` empty too: captures whose receipts are gone.
+  -- Empty for a task without a key. If `vendor` and `model` are also empty: captures whose receipts
+  -- are gone.
   api_key_id text not null,
   vendor text not null,
-  -- Empty: a route without a model.
+  -- Empty for a route without a model.
   model text not null,
   sandbox boolean not null,
-  -- Calls that were settled and tasks that were completed.
+  -- Settled calls and completed tasks.
   requests bigint not null,
   input_tokens bigint not null,
   input_cached_tokens bigint not null,
@@ -295,7 +300,7 @@ create table usage_days (
   images bigint not null,
   videos bigint not null,
   audios bigint not null,
-  -- Of video.
+  -- Seconds of video.
   seconds bigint not null,
   credits bigint not null,
   -- How many of `requests` were tasks.
@@ -334,16 +339,16 @@ create table usage_hours (
 ) with (fillfactor = 50);
 create index usage_hours_hour on usage_hours (hour);
 
--- What the wallet audit has read of each wallet: the sums of its entries up to `seq`, so that the next round
--- reads new entries only (ADR 0061).
+-- The progress of the wallet audit: the sums of each wallet's entries up to `seq`, so that the next
+-- round reads only new entries (ADR 0061).
 create table wallet_audits (
   user_id uuid primary key,
   seq bigint not null,
   settled bigint not null,
   held bigint not null,
-  -- Every entry so far had the next number and continued the balances of the one before.
+  -- Whether every entry so far had the next number and continued the balances of the previous one.
   chained boolean not null,
-  -- The wallet differs from its ledger or its holds. The drift gauge counts these.
+  -- Whether the wallet differs from its ledger or its holds. The drift gauge counts these.
   drifting boolean not null,
   checked_at timestamptz not null
 );
@@ -354,7 +359,8 @@ create table wallet_audit_rounds (
   only_row boolean primary key default true check (only_row),
   finished_at timestamptz not null,
   wallets bigint not null,
-  -- Spend limits whose counts cannot be right (docs/reference/wallet.md#wallet-audit), and when they were checked.
+  -- Spend limits with impossible counts (docs/reference/wallet.md#wallet-audit), and when they were
+  -- checked.
   drifting_budgets integer not null default 0,
   budgets_checked_at timestamptz
 );
@@ -371,7 +377,7 @@ create table catalogs (
   created_at timestamptz not null
 );
 
--- When which catalog was adopted by all processes. The latest row counts.
+-- The catalogs adopted by all processes, and when. The latest row applies.
 create table catalog_adoptions (
   id integer primary key generated always as identity,
   catalog_id integer not null references catalogs,
@@ -383,7 +389,7 @@ create index catalog_adoptions_time on catalog_adoptions (adopted_at, id);
 
 -- Tasks ------------------------------------------------------------------------------------------------
 
--- Every task, finished ones too (docs/reference/tasks.md#states).
+-- Every task, including finished ones (docs/reference/tasks.md#states).
 create table tasks (
   id uuid primary key,
   user_id uuid not null,
@@ -397,33 +403,34 @@ create table tasks (
   -- The request, decoded; media as references to artifacts.
   body jsonb not null,
   sandbox boolean not null,
-  -- What is held for the task.
+  -- The amount held for the task.
   price bigint not null check (price >= 0),
-  -- What was charged; null until the task ends.
+  -- The amount charged; null until the task ends.
   captured bigint check (captured >= 0 and captured <= price),
   -- An array of links, when completed.
   result jsonb,
-  -- Of a response: the vendor's figures that it was charged by, or what was counted in their place.
+  -- For a response: the vendor's figures for which it was charged, or the gateway's estimate.
   usage jsonb,
   -- {code, title, detail}, when failed.
   error jsonb,
   trace_id text,
   -- The catalog that priced the task.
   catalog_id integer,
-  -- Of an alias (docs/reference/aliases.md): the models that may do the task, in the order in which they are tried,
-  -- each with its price and why it was skipped, and the index of the current one. `vendor` and `model` are those of the
-  -- request. Null: the request named the model itself.
+  -- For an alias (docs/reference/aliases.md): the models that may run the task, in the order in
+  -- which they are tried, each with its price and the reason why it was skipped, and the index of
+  -- the current one. `vendor` and `model` are those of the request. Null: the request named the
+  -- model itself.
   candidates jsonb,
   candidate integer,
-  -- What the client attached (docs/reference/tasks.md#metadata). json, because it is returned as it was sent, with its
-  -- members in order. Null: nothing was sent.
+  -- The client's metadata (docs/reference/tasks.md#metadata). json, because it is returned as it
+  -- was sent, with its members in order. Null: nothing was sent.
   metadata json,
   created_at timestamptz not null,
   -- When the first attempt began.
   started_at timestamptz,
   updated_at timestamptz not null,
-  -- When the client deleted a video (docs/reference/shapes.md#videos): its media are gone, and no list in OpenAI's
-  -- shape contains it. The task and what was charged for it stay.
+  -- When the client deleted a video (docs/reference/shapes.md#videos): its media are gone, and no
+  -- list in OpenAI's shape contains it. The task and its charge stay.
   deleted_at timestamptz,
   -- The batch that created it (docs/reference/batches.md).
   batch_id text
@@ -449,8 +456,9 @@ create table task_batches (
   id text primary key,
   user_id uuid not null,
   tasks integer not null check (tasks > 0),
-  -- Of its tasks together: how many have ended how, what was held, and what became of it. Each transaction that ends
-  -- tasks adds to them, so that no read has to; the one that ends the last publishes task_batch.completed.
+  -- Totals of its tasks: the number of each outcome, the amount held, and how it was settled. Each
+  -- transaction that ends tasks adds to them, so that reads need not; the one that ends the last
+  -- task publishes task_batch.completed.
   completed integer not null default 0,
   failed integer not null default 0,
   held bigint not null,
@@ -465,20 +473,21 @@ create table task_batches (
 );
 create index task_batches_user on task_batches (user_id, id desc);
 
--- Unfinished tasks only, so that the cost of this table does not grow with history. Whoever ends the task
+-- Unfinished tasks only, so that the cost of this table does not grow with history. Ending the task
 -- deletes its row (ARCHITECTURE.md#rules-of-safety).
 create table runs (
   task_id uuid primary key,
   api_key_id text,
   -- Raised by each new owner. Every write of an owner names its epoch, so that an earlier owner changes nothing.
   epoch integer not null default 0,
-  -- The process that has the task in hand; null: nobody does, and any process may claim it once it is due (ADR 0149).
+  -- The process that has the task in hand; null if none has, so that any process may claim it once
+  -- it is due (ADR 0149).
   owner text,
   -- When the next step is due. While a process has the task in hand this is in the past, so that the task of a process
   -- that dies is due again.
   due_at timestamptz not null default 'epoch',
-  -- Steps that are claimed together: the submits of a model, the polls of an account, or what one rate limit of a
-  -- vendor counts.
+  -- Steps that are claimed together: the submits of a model, the polls of an account, or the calls
+  -- under one rate limit of a vendor.
   queue text not null default 'submits',
   deadline_at timestamptz not null,
   -- Number of the latest row in vendor_attempts.
@@ -491,7 +500,7 @@ create table runs (
   slot_held boolean not null default false,
   -- The number of slots of `slot_key` that was configured when the task began to wait for one.
   slot_max integer,
-  -- Another process received the vendor's callback: the owner is to poll the job now (ADR 0107).
+  -- Another process received the vendor's callback: the owner must poll the job now (ADR 0107).
   callback_received boolean not null default false,
   -- The artifacts of media that were fetched from the client's URLs, by JSON pointer.
   inputs jsonb,
@@ -515,7 +524,7 @@ create table vendor_attempts (
   n integer not null,
   vendor text not null,
   account_id text not null,
-  -- SHA-256 of the body that is sent.
+  -- SHA-256 of the sent body.
   body_hash bytea not null,
   -- ambiguous: the vendor may or may not have accepted the job, so that it is never submitted again.
   state text not null check (state in ('submitting', 'submitted', 'refused', 'ambiguous')),
@@ -530,9 +539,9 @@ create table vendor_attempts (
 -- Reconciliation reads the attempts of one account around one time. Rows are written in order of time.
 create index vendor_attempts_started on vendor_attempts using brin (started_at);
 
--- Callbacks of vendors that were accepted, so that a replay is refused (ADR 0107).
+-- Accepted callbacks of vendors, so that replays are refused (ADR 0107).
 create table vendor_callbacks (
-  -- SHA-256 of what was signed.
+  -- SHA-256 of the signed message.
   digest bytea primary key,
   -- After this time the callback is refused because of its age.
   expires_at timestamptz not null
@@ -546,7 +555,7 @@ create table idempotency_keys (
   request_hash bytea not null,
   status integer not null,
   body text not null,
-  -- Of the headers of that response.
+  -- From the headers of that response.
   cost bigint,
   balance bigint,
   created_at timestamptz not null,
@@ -608,8 +617,8 @@ create table account_days (
   primary key (day, account_id, shard)
 );
 
--- Accounts, or models of an account, that no job is submitted to for now, because the vendor refused the service
--- itself. A resolved fault stays as the latest one.
+-- Accounts, or models of an account, to which no jobs are submitted for now, because the vendor
+-- refused the service itself. A resolved fault stays as the latest one.
 create table vendor_faults (
   key text primary key,
   until timestamptz not null,
@@ -617,7 +626,7 @@ create table vendor_faults (
   model text,
   at timestamptz,
   http_status integer,
-  -- What the operator can do about it.
+  -- The remedy for the operator.
   remedy text
 );
 
@@ -626,7 +635,7 @@ create table rate_leases (
   key text primary key,
   -- When the next free permit is valid.
   next_at timestamptz not null,
-  -- The time between two permits; null: not known yet.
+  -- The time between two permits; null if not known yet.
   spacing interval,
   -- Permits leased in this minute.
   minute timestamptz,
@@ -652,9 +661,9 @@ create table calls (
   model text,
   route text not null,
   account_id text,
-  -- lost: nobody knows what the call cost; nothing is charged.
+  -- lost: the cost of the call is unknown; nothing is charged.
   outcome text not null check (outcome in ('settled', 'released', 'lost')),
-  -- Of the vendor's response; null when there was none.
+  -- Status of the vendor's response; null if there was none.
   http_status integer,
   -- The most that the call could have cost.
   held bigint not null check (held >= 0),
@@ -666,15 +675,15 @@ create table calls (
   catalog_id integer,
   -- The vendor's id of the request, to find the call on a bill (ADR 0192).
   request_id text,
-  -- Of a stream: milliseconds from the beginning of the call to the first chunk.
+  -- For a stream: milliseconds from the beginning of the call to the first chunk.
   first_token_ms integer,
-  -- Of an alias: its name, and the skipped models.
+  -- For an alias: its name and the skipped models.
   alias jsonb,
   -- The call ended after its hold had been released, and was charged by a late_charge entry.
   charged_late boolean not null default false,
   created_at timestamptz not null,
   ended_at timestamptz not null,
-  -- Receipts are only searched among those of their user (ADR 0072).
+  -- Receipts are searched only within their user (ADR 0072).
   primary key (user_id, id, created_at)
 ) partition by range (created_at);
 create table calls_default partition of calls default;
@@ -701,10 +710,11 @@ create table webhook_endpoints (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
-  -- Carries the limits of the webhooks of single tasks at one origin, its url; signed by the user's webhook secret. No
-  -- user sees it, and it is removed with its log (docs/reference/webhooks.md#webhook-of-a-task).
+  -- Carries the limits of the webhooks of single tasks at one origin, its url; signed by the user's
+  -- webhook secret. It is hidden from users, and removed with its log
+  -- (docs/reference/webhooks.md#webhook-of-a-task).
   of_tasks boolean not null default false,
-  -- Of which tasks it gets events: `models`, `metadata`; null: of all.
+  -- Selects the tasks whose events it gets, by `models` and `metadata`; null for all.
   filter jsonb,
   -- `openai`: OpenAI's form of the events that have one (events.openai).
   format text not null default 'gateway' check (format in ('gateway', 'openai')),
@@ -759,7 +769,7 @@ create table deliveries (
   -- Attempts that have ended, except lost ones.
   attempts integer not null default 0,
   updated_at timestamptz not null,
-  -- Of the task's own webhook; null: the endpoint's.
+  -- URL of the task's own webhook; null for the endpoint's.
   webhook_url text,
   primary key (id, created_at)
 ) partition by range (created_at);
@@ -778,9 +788,9 @@ create table delivery_attempts (
   due_at timestamptz not null,
   started_at timestamptz not null,
   ended_at timestamptz,
-  -- Of the response; null when there was none.
+  -- Status of the response; null if there was none.
   status integer,
-  -- The class of the failure; null: the attempt succeeded.
+  -- The class of the failure; null if the attempt succeeded.
   failure text,
   detail text,
   -- The beginning of the response's body (docs/reference/webhooks.md#delivery-log).
@@ -804,7 +814,8 @@ create table delivery_queue (
   -- The process that claimed the delivery, and when.
   owner text,
   claimed_at timestamptz,
-  -- Sent again by its user: goes out even while the endpoint is disabled (docs/reference/webhooks.md#redelivery).
+  -- Resent by its user: sent even while the endpoint is disabled
+  -- (docs/reference/webhooks.md#redelivery).
   manual boolean not null default false
 );
 create index delivery_queue_due on delivery_queue (due_at) where owner is null;
@@ -845,7 +856,7 @@ create table processes (
   advance bigint not null default 0
 );
 
--- The timeline of the server, which changes with each promotion, and since when.
+-- The timeline of the server, which changes with each promotion, and its start.
 create table store_timeline (
   only_row boolean primary key default true check (only_row),
   timeline integer not null,
@@ -855,15 +866,15 @@ create table store_timeline (
 -- One row for each time that the store was found to have gone back in time, or was declared restored.
 create table store_marks (
   restored_at timestamptz primary key,
-  -- The latest heartbeat that the store knew: what was written later is lost.
+  -- The latest heartbeat in the store: later writes are lost.
   trusted_until timestamptz,
   -- A process, or a command.
   marked_by text not null,
   tasks_in_doubt integer not null
 );
 
--- Periodic duties that one process does for all, when each last began, and who did it (ADR 0202). Unlogged: after a
--- crash of the server all begin again.
+-- Periodic duties that one process does for all, when each last began, and which process did it
+-- (ADR 0202). Unlogged: after a crash of the server all begin again.
 create unlogged table duties (
   name text primary key,
   -- The beginning of the interval.
@@ -886,7 +897,7 @@ create table audit_entries (
   actor_user_id uuid,
   -- The only column that may change: it is erased with its user.
   ip_address text,
-  -- Whose data were changed or read.
+  -- The user whose data were changed or read.
   user_id uuid,
   resource_id text,
   -- Fields of the request; secrets and personal data as "[hidden]".
@@ -1011,8 +1022,8 @@ create trigger audit_entries_never_truncated before truncate on audit_entries_de
 
 -- Types of the functions' parameters and results ---------------------------------------------------------
 
--- One row of task_accept_many. Of a replayed request, the columns from `request_hash` to `balance` are those of the
--- first response.
+-- One row of task_accept_many. For a replayed request, the columns from `request_hash` to `balance`
+-- are those of the first response.
 create type task_accept_result as (
   n integer,
   -- accepted, replayed, balance_too_low or too_many_running.
@@ -1026,7 +1037,7 @@ create type task_accept_result as (
   endpoints text[]
 );
 
--- A charge that left a wallet below its threshold, and what was available after it.
+-- A charge that left a wallet below its threshold, and the available balance after it.
 create type threshold_crossing as (user_id uuid, available bigint, threshold bigint);
 
 -- A batch as one parameter: an array for each column, because the server reads arrays in a fifth of the time of JSON.
@@ -1038,14 +1049,14 @@ create type ended_calls as (
 -- The calls that calls_write holds for.
 create type started_calls as (ids uuid[], users uuid[], keys text[], amounts bigint[], receipts text[]);
 
--- What reservations_renew does for each key.
+-- The change that reservations_renew makes for each key.
 create type reservation_sizes as (
   keys text[],
-  -- The secret that the process knows the key by (ADR 0190).
+  -- Identifies the secret with which the process authenticated the key (ADR 0190).
   rotations integer[],
   users uuid[],
   holds uuid[],
-  -- The one catalog of all running calls of the key and of those to come (ADR 0116).
+  -- The catalog of all running and future calls of the key (ADR 0116).
   catalogs integer[],
   needs bigint[],
   extras bigint[],
@@ -1059,7 +1070,7 @@ create type drawn_calls as (
   ids uuid[],
   -- The place of the call's key in reservation_sizes.
   places integer[],
-  -- The number of the call's capture among those of its key; 0: the call costs nothing.
+  -- The number of the call's capture among its key's captures; 0 if the call costs nothing.
   numbers bigint[],
   -- The sum of these captures up to this one.
   totals bigint[],
@@ -1079,7 +1090,8 @@ create type drawn_calls as (
   traces text[]
 );
 
--- What the settled calls of each key and model add to the rollup (docs/reference/usage.md#rollup).
+-- The sums that the settled calls of each key and model add to the rollup
+-- (docs/reference/usage.md#rollup).
 create type drawn_usage as (
   places integer[], vendors text[], models text[], sandboxes boolean[], requests bigint[], input bigint[],
   cached bigint[], output bigint[], credits bigint[], errors bigint[],
@@ -1119,7 +1131,7 @@ create aggregate durations_sum(integer[]) (sfunc = durations_add, stype = intege
 -- transaction (the other three).
 create type calls_write_result as (
   id uuid,
-  -- key: it is revoked, expired or without the scope by now. balance: it is too low.
+  -- key: it has been revoked, has expired or lacks the scope. balance: it is too low.
   refused text,
   user_id uuid,
   available bigint,

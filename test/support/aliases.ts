@@ -13,7 +13,7 @@ export const catalogFile = (content: object): string => {
   return file
 }
 
-/** A chat model of the vendor `tried`, whose route is served as this provider. */
+/** A chat model of the vendor `tried`, whose route is served by this provider. */
 export const triedOn = (provider: string) => ({
   tokenModels: [
     {
@@ -45,7 +45,7 @@ const flux = (model: string, amount: string) => ({
   input: { fields: { size: "image_size" } }
 })
 
-/** One body at three models: 7.50, 3.00 and 12.00 credits. `flux` takes no seed. */
+/** Three models with the same body, at 7.50, 3.00 and 12.00 credits. `flux` does not support a seed. */
 export const aliasCatalog = {
   change: { "text-to-image-max": { upstreamModel: "max" } },
   add: [flux("flux", "3.00"), { ...flux("pro", "12.00"), input: { fields: { seed: "seed" } } }],
@@ -71,7 +71,7 @@ const png = Uint8Array.from(
   )
 )
 
-/** What concerns the account comes with a status; without one it is the end of a job. */
+/** A refusal that concerns the account has a status; without one it is the end of a job. */
 const refusal = (outcome: VendorErrorClass | "OPERATOR_OF_JOB", message: string) =>
   outcome === "OPERATOR_OF_JOB"
     ? new VendorError({ class: "OPERATOR", message })
@@ -87,7 +87,10 @@ interface Submit {
   readonly outcome: Outcome
 }
 
-/** A vendor whose prompts say how each of its models answers: `max=RETRYABLE flux=ok`; else a job that succeeds. */
+/**
+ * A vendor whose prompts define how each of its models responds: `max=RETRYABLE flux=ok`; default: a job that
+ * succeeds.
+ */
 export const scriptedVendor = () => {
   const submits: Array<Submit> = []
   const polls: Array<string> = []

@@ -12,8 +12,8 @@ export interface Counted {
   /** Open connections. */
   readonly open: () => number
   /**
-   * The highest number at one time of connections without a whole response: the sender may have closed
-   * others, whose ends are not yet read here.
+   * The highest number of concurrent connections without a complete response. The sender may have closed others whose
+   * ends have not been read here yet.
    */
   readonly mostOpen: () => number
   readonly requests: () => number
@@ -71,7 +71,7 @@ export const startHttps = async (
     request.resume()
     request.on("end", () => listener(request, response))
   })
-  // A port may come again
+  // A port may be reused
   server.on("connection", ({ remotePort }: Socket) => answered.delete(remotePort))
   return listen(
     server,

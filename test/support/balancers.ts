@@ -3,9 +3,9 @@ import type { IncomingMessage, RequestOptions, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
 /**
- * Two load balancers before the same processes. `plain` sends requests only to those whose `/readyz` was
- * 200 when it last looked, every 200 ms. `naive` sends to each in turn, whatever it says. Both keep
- * connections, and try the next process when one cannot be connected to, and only then.
+ * Two load balancers in front of the same processes. `plain` sends requests only to processes whose `/readyz` was 200
+ * at its last check, every 200 ms. `naive` sends to each in turn, whatever its state. Both keep connections, and try
+ * the next process only if a connection cannot be opened.
  */
 export const startBalancer = async (
   kind: "plain" | "naive",
@@ -48,7 +48,7 @@ export const startBalancer = async (
         retries.connect += 1
         return forward(request, response, body, tries + 1)
       }
-      // An idle connection was closed while the request was under way: proxies send it again once
+      // An idle connection was closed while the request was being sent: proxies resend it once
       if (error.code === "ECONNRESET" && upstream.reusedSocket && tries < 10) {
         return forward(request, response, body, tries + 1)
       }
@@ -78,6 +78,6 @@ export const startBalancer = async (
 
 export interface Balancer extends AsyncDisposable {
   readonly url: string
-  /** Requests that met a process which no longer listens. */
+  /** Requests to a process that no longer listens. */
   readonly retries: { connect: number }
 }

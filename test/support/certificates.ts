@@ -2,7 +2,7 @@ import { generate } from "selfsigned"
 
 const day = 86_400_000
 
-/** A certificate authority made for one test run, and certificates that it signs. */
+/** A certificate authority created for one test run, and certificates that it signs. */
 export const makeAuthority = async () => {
   const root = await generate([{ name: "commonName", value: "Test root" }], {
     keyType: "ec",

@@ -7,7 +7,7 @@ interface Sleeper {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A clock that jumps to the next sleeper whenever nothing else goes on. */
+/** A clock that jumps to the next sleeper whenever nothing else is running. */
 export const jumpingClock = () => {
   let now = Date.parse("2026-01-01T00:00:00Z")
   const sleepers = new Set<Sleeper>()
@@ -32,7 +32,7 @@ export const jumpingClock = () => {
         sleepers.add(sleeper)
       })
   }
-  /** What the work comes to, however long it sleeps. */
+  /** The result of the work, however long it sleeps. */
   const settle = async <A>(work: Promise<A>): Promise<A> => {
     const state = { isSettled: false }
     const end = () => {

@@ -3,7 +3,7 @@ import { GatewayClient } from "../../src/client/index.ts"
 import type { ClientOptions } from "../../src/client/index.ts"
 import { TestGateway } from "../../src/testing/index.ts"
 
-/** Moves the clock until the work is done: not before the gateway has done what it can at once. */
+/** Advances the clock until the work is done, each time after the gateway has done all that it can without it. */
 export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const { advance } = yield* TestGateway
@@ -17,7 +17,7 @@ export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-/** What a promise comes to while the clock moves; its rejection is the error. */
+/** The result of a promise while the clock advances; its rejection is the error. */
 export const settled = <A>(work: () => Promise<A>) =>
   whileTimePasses(
     Effect.callback<A, unknown>((resume) => {
@@ -28,14 +28,14 @@ export const settled = <A>(work: () => Promise<A>) =>
     })
   )
 
-/** The `fetch` of the gateway in this process, as the global one. */
+/** The `fetch` of the gateway in this process, with the signature of the global one. */
 export const gatewayFetch = Effect.gen(function* () {
   const { fetch } = yield* TestGateway
   const context = yield* Effect.context<never>()
   return (url: string, init?: RequestInit) => Effect.runPromiseWith(context)(fetch(url, init))
 })
 
-/** What gives a client the gateway in this process, its user's key and the test's clock. */
+/** Client options for the gateway in this process, its user's key and the test's clock. */
 export const clientOptions = Effect.gen(function* () {
   const { key } = yield* TestGateway
   const clock = yield* Clock.Clock

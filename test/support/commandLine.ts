@@ -5,7 +5,7 @@ import { FetchHttpClient } from "effect/http"
 import { run, teardown } from "../../src/cli/Program.ts"
 import { ProgressTarget } from "../../src/cli/terminal/Progress.ts"
 
-/** What a command wrote, and its exit code. */
+/** The output of a command, and its exit code. */
 export interface Ran {
   readonly code: number
   readonly out: string
@@ -54,7 +54,7 @@ export const runCommand = (
     return { code, out: out.join("\n"), error: error.join("\n") }
   })
 
-/** The service's own settings, which the commands of the machine read. */
+/** The service's settings, which commands on its machine read. */
 export const withEnvironment = (env: Record<string, string>) =>
   Effect.acquireRelease(
     Effect.sync(() => {

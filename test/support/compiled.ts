@@ -12,22 +12,22 @@ import { madeOnce, templatesFolder } from "../../src/testing/MadeOnce.ts"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /**
- * Node keeps its compiled modules here: loading the service is half the work of a start without it.
- * A process that is killed writes nothing.
+ * Node's cache of compiled modules: without it, loading the service is half the work of a start. A killed process
+ * writes nothing.
  */
 export const compileCache = {
   NODE_COMPILE_CACHE: join(templatesFolder, `compiled-${process.version}`)
 }
 
 /**
- * Flags of short-lived processes. V8 compiles hot WebAssembly (the embedded store) a second time, in
- * the background: a third of the processor time of a start, of which these processes never profit.
+ * Flags of short-lived processes. V8 compiles hot WebAssembly (the embedded store) a second time in the background.
+ * That is a third of the CPU time of a start, from which these processes never benefit.
  */
 export const shortLived = ["--liftoff-only"]
 
 /**
- * A program of this project as one file with its packages, made once after each change: to find and link
- * 900 modules is a third of a start. Returns its path. Packages that load files of their own stay outside.
+ * Bundles a program of this project with its packages into one file, once after each change, because finding and
+ * linking 900 modules is a third of a start. Returns its path. Packages that load their own files are not bundled.
  */
 export const compiled = async (main = "src/main.ts"): Promise<string> => {
   const hash = createHash("sha256").update(root)
@@ -46,16 +46,16 @@ export const compiled = async (main = "src/main.ts"): Promise<string> => {
 }
 
 /**
- * A process keeps what it has compiled when it ends by itself, and the first one counts: this one has started
- * the whole service, under the flags of the others, which V8 compares. A program that does not listen ends with
- * its work.
+ * Fills the compile cache. Only a process that ends by itself writes it, and only the first one counts, so this one
+ * starts the whole service, with the same flags as the others, which V8 compares. A program that does not listen ends
+ * with its work.
  */
 const load = async (program: string, folder: string) => {
   mkdirSync(compileCache.NODE_COMPILE_CACHE, { recursive: true })
   const { freePort } = await import("./spawnService.ts")
   const { prepareDataDir } = await import("./stores.ts")
   await prepareDataDir(folder)
-  // Without a port of its own a program takes its folder from these words
+  // A program without a port takes its folder from these arguments
   const words = [program, folder, "volatile", "100"]
   const child = spawn(process.execPath, [...shortLived, ...words], {
     stdio: ["ignore", "pipe", "ignore"],
@@ -95,7 +95,7 @@ const bundle = async (main: string, folder: string) => {
   })
 }
 
-/** A module finds its files from its own place. */
+/** Lets a bundled module find its files relative to its original location. */
 const ownUrls: Plugin = {
   name: "own-urls",
   setup: ({ onLoad }) => {
@@ -109,7 +109,7 @@ const ownUrls: Plugin = {
   }
 }
 
-/** Packages in CommonJS, with native code or with WebAssembly are loaded from their place. */
+/** Packages in CommonJS, with native code or with WebAssembly are loaded from their original location. */
 const outside: Plugin = {
   name: "outside",
   setup: ({ onResolve, resolve }) => {

@@ -1,7 +1,7 @@
 import type { Schemas } from "../../src/console/api/schema.ts"
 import { operatorDataAt, operatorScreens } from "./operatorData.ts"
 
-/** What a gateway would say to the console: one user's fixed data, by the types of the API. */
+/** Fixed responses of a gateway to the console: one user's data, in the types of the API. */
 
 export const now = "2026-11-22T10:00:00.000Z"
 
@@ -188,7 +188,7 @@ const endpointId = "whe_019a0c5e7f3a7a009e2b000000000001"
 const deliveryId = (n: number) => `whd_019a0c5e7f3a7a009e2b00000000000${n}`
 const eventId = (n: number) => `evt_019a0c5e7f3a7a009e2b00000000000${n}`
 
-/** What the picture of the debugger has in its fields. */
+/** The values in the fields of the debugger's picture. */
 export const received = {
   secret: "whsec_of-the-documentation",
   headers: [
@@ -248,7 +248,7 @@ export const timeline: Schemas["TaskTimeline"] = {
   ]
 }
 
-/** The same as GET of the task has it. */
+/** The same in the form of the task's GET. */
 export const taskResult = {
   task_info: { id: taskId(4), status: "completed" },
   images: [artifact(1)]
@@ -572,7 +572,7 @@ const models: ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]> = [
 
 const running: Schemas["TaskTimeline"] = { ...timeline, status: "processing", result: null }
 
-/** The data of a GET, by its path below `/manage/v1` and its query; `undefined`: there is none. */
+/** The data of a GET, by its path below `/manage/v1` and its query; `undefined` if there is none. */
 export const dataAt = (path: string, query: URLSearchParams): unknown => {
   const status = query.get("status")
   const fixed: Readonly<Record<string, unknown>> = {
@@ -607,11 +607,11 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
 
 export interface Screen {
   readonly name: string
-  /** The page of the routes that it shows. */
+  /** The route of the page that it shows. */
   readonly route: string
   readonly path: string
   readonly role: "user" | "operator" | "nobody"
-  /** Of its picture in docs/console.md; none: it has no picture there. */
+  /** Height of its picture in docs/console.md; absent if it has no picture there. */
   readonly height?: number
 }
 

@@ -11,11 +11,11 @@ export interface ConsolePage {
   readonly context: BrowserContext
   /** Opens a path below `/console`. */
   readonly open: (path: string) => Promise<void>
-  /** What a page must not have done: violations of the policy, errors, requests to another host. */
+  /** Faults of the page: violations of the policy, errors, requests to another host. */
   readonly faults: ReadonlyArray<string>
-  /** What axe finds on the page as it stands. */
+  /** The findings of axe on the current page. */
   readonly axeFindings: () => Promise<ReadonlyArray<string>>
-  /** No element is wider than the screen. */
+  /** Asserts that no element is wider than the screen. */
   readonly assertFits: () => Promise<void>
 }
 
@@ -30,7 +30,7 @@ const watchPolicy = `document.addEventListener("securitypolicyviolation", (event
 
 const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-/** Colours that still move are waited for. */
+/** Waits for colors that are still changing. */
 const runAxe = `Promise.allSettled(document.getAnimations().map((it) => it.finished))
   .then(() => axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }))
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
@@ -39,11 +39,11 @@ const runAxe = `Promise.allSettled(document.getAnimations().map((it) => it.finis
 /** Overflow of the page itself; tables scroll within themselves. */
 const overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 
-/** Statuses that a page asks for, such as who is signed in; the browser reports each as an error. */
+/** Statuses that pages expect, such as that of the session check; the browser reports each as an error. */
 const expected =
   /Failed to load resource: the server responded with a status of (?:400|401|402|404|409|429)/u
 
-/** A browser of its own: no cookie, nothing kept. It ends with the test. */
+/** A separate browser context without cookies and stored data. It ends with the test. */
 export const consolePage = (options: Options = {}) =>
   Effect.gen(function* () {
     const { url } = yield* Running
@@ -54,7 +54,7 @@ export const consolePage = (options: Options = {}) =>
           viewport: { width, height },
           colorScheme,
           locale: "en-US",
-          // Colours do not move while axe measures them
+          // Colors do not change while axe measures them
           reducedMotion: "reduce"
         })
       ),

@@ -3,13 +3,13 @@ import type { ConsolePage } from "./consolePage.ts"
 
 /** Steps that stories in the console share. */
 
-/** Nothing that axe finds, and nothing wider than the screen. */
+/** Asserts that axe finds nothing and that nothing is wider than the screen. */
 export const looks = async (it: ConsolePage) => {
   assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
   await it.assertFits()
 }
 
-/** The page has this heading and has loaded. */
+/** Waits until the page has this heading and has loaded. */
 export const opened = async ({ page }: ConsolePage, title: string) => {
   await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
   await page.locator(".loading").first().waitFor({ state: "detached" })
@@ -22,7 +22,7 @@ export const goTo = async (it: ConsolePage, link: string, title = link) => {
   await opened(it, title)
 }
 
-/** What one does with something, in the menu of its row or page. */
+/** Chooses an action in the menu of a row or page. */
 export const act = async ({ page }: ConsolePage, of: string, name: string) => {
   await page.getByRole("button", { name: `Actions for ${of}`, exact: true }).click()
   await page.getByRole("button", { name, exact: true }).click()
@@ -39,7 +39,7 @@ const focused = `(() => {
     ...Array.from(it.labels ?? [], (label) => label.innerText)].join(" ")
 })()`
 
-/** Moves the focus by Tab alone until it is on what has this name. */
+/** Moves the focus with only Tab to the element with this name. */
 export const tabTo = async ({ page }: ConsolePage, name: RegExp, presses = 60) => {
   const seen: Array<string> = []
   for (let press = 0; press < presses; press += 1) {
@@ -51,5 +51,5 @@ export const tabTo = async ({ page }: ConsolePage, name: RegExp, presses = 60) =
   assert.fail(`no ${name} by Tab, but ${seen.join(" | ")}`)
 }
 
-/** What would run if text became HTML: the policy would report it, and the request would be seen. */
+/** A text that would run if it became HTML: the policy would report it, and the request would be seen. */
 export const hostile = (name: string) => `<img src=x onerror=alert(1)>${name}`

@@ -39,8 +39,8 @@ const sender = Layer.effect(
 ).pipe(Layer.provide(Gateway.adapters))
 
 /**
- * As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in the file
- * `submits.log` of `DATA_DIR`.
+ * Like `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in the file `submits.log`
+ * of `DATA_DIR`.
  */
 const vendors = Layer.effect(
   VendorClient,

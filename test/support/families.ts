@@ -7,7 +7,7 @@ import { openai } from "../../src/testing/vendors/OpenAiProtocol.ts"
 import { replicate } from "../../src/testing/vendors/ReplicateProtocol.ts"
 import { pixel, Upstream } from "./upstreams/Upstream.ts"
 
-/** Every vendor of the service as an upstream on 127.0.0.1, and how a gateway connects to it. */
+/** Every vendor of the service as an upstream on 127.0.0.1, and the settings with which a gateway connects to it. */
 export interface Upstreams {
   readonly dashscope: Upstream
   readonly gemini: Upstream
@@ -50,10 +50,10 @@ export interface Family {
   /** Credits of one task of `bodyOf`. */
   readonly price: string
   readonly isBlocking: boolean
-  /** The vendor's list shows a job whose response was lost. */
+  /** Whether the vendor's list shows a job whose response was lost. */
   readonly canList: boolean
   readonly canCancel: boolean
-  /** The vendor's URLs are valid for 24 hours and need no key. */
+  /** Whether the vendor's URLs are valid for 24 hours and need no key. */
   readonly hasLastingUrls: boolean
 }
 
@@ -82,7 +82,7 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "dashscope-sync",
     upstream: "dashscope",
-    // Not a model with a limit that the gateway keeps
+    // Not a model with a limit that the gateway enforces
     upstreamModel: "z-image-turbo",
     isBlocking: true,
     hasLastingUrls: true

@@ -43,13 +43,13 @@ export interface GatewayOptions {
   readonly database?: Layer.Layer<Database>
   /** The outcome of each webhook attempt; it may wait or never end. Default: 200 at once. */
   readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
-  /** Attempts that may be under way to a URL. Default: no limit. */
+  /** Attempts that may run to a URL at once. Default: no limit. */
   readonly fairShare?: (url: string) => number
   /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take `SIMULATOR_DELAY`, else 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
-  /** The vendors that `env` has keys for, over the network, instead of the simulator. */
+  /** Uses the vendors for which `env` has keys, over the network, instead of the simulator. */
   readonly areVendorsLive?: boolean
   /** The addresses of names, when the test does not ask name servers. */
   readonly resolve?: Resolve
@@ -87,8 +87,8 @@ export class GatewayHttp extends Context.Service<
 }
 
 /**
- * The whole gateway in this process: all its services and actors, its routes as `GatewayHttp`, and
- * what was sent as `WebhookSenderLog`. Every wait uses the test's clock.
+ * The whole gateway in this process: all its services and actors, its routes as `GatewayHttp`, and the sent webhooks
+ * as `WebhookSenderLog`. Every wait uses the test's clock.
  */
 export const layerGateway = (options: GatewayOptions = {}) =>
   Layer.unwrap(
@@ -118,7 +118,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
           )
         ),
         Layer.provideMerge(options.stores ?? Gateway.stores),
-        // Of two layers for one service the later one wins
+        // If two layers provide a service, the later one wins
         Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors, names)),
         Layer.provideMerge(options.database ?? startedDatabase),
         Layer.provideMerge(
@@ -129,7 +129,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
             MASTER_KEY: masterKey,
             EGRESS_ALLOW: egressAllow,
             SIMULATOR_DELAY: "3 seconds",
-            // Polls of a test whose clock stands
+            // For polls of a test whose clock stands still
             MANAGE_RATE_LIMIT_PER_MINUTE: "0",
             ...options.env
           })
@@ -177,8 +177,8 @@ const sandboxVendors = Layer.unwrap(
 const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))
 
 /**
- * Moves the test's clock in steps. After each step the store has returned everything that was asked
- * of it, so that work which was due is done at its time.
+ * Advances the test's clock in steps. After each step the store has responded to all requests, so that due work is
+ * done at its time.
  */
 export const advance = Effect.fnUntraced(function* (
   duration: Duration.Input,
@@ -194,7 +194,7 @@ export const advance = Effect.fnUntraced(function* (
   }
 })
 
-/** Repeats the look without moving the clock until it returns something. Real time, at most 10 seconds. */
+/** Repeats the effect without moving the clock until it returns something. Real time, at most 10 seconds. */
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
   isThere: (answer: A) => boolean
@@ -205,16 +205,16 @@ export const eventually = <A, E, R>(
       if (isThere(answer)) return answer
       yield* breathe
     }
-    throw new Error("what was waited for did not come")
+    throw new Error("the expected result did not come")
   })
 
-/** Moves the clock by seconds until it is so. What is drawn, read and sent takes real time, as many seconds as it may be. */
+/** Advances the clock by seconds until the condition holds, because rendering, reading and sending take real time. */
 export const secondsUntil = (is: () => boolean) =>
   eventually(Effect.andThen(advance("1 second"), Effect.sync(is)), Boolean)
 
 let users = 0
 
-/** A user with credits and a key of both scopes, made through the services. */
+/** A user with credits and a key with both scopes, created through the services. */
 export const makeUser = Effect.fnUntraced(function* (
   options: { readonly credits?: number; readonly scopes?: ReadonlyArray<KeyScope> } = {}
 ) {

@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url))
 export interface ProcessOptions {
   /** A real Postgres. Default: the embedded store in a temporary folder. */
   readonly databaseUrl?: string
-  /** Where the embedded store and the artifacts lie. Default: a temporary folder. */
+  /** The folder of the embedded store and the artifacts. Default: a temporary folder. */
   readonly dataDir?: string
   /** The program, from the root of the project. Default: `src/main.ts`. */
   readonly main?: string
@@ -97,7 +97,7 @@ export class GatewayProcess {
         EGRESS_ALLOW: "127.0.0.1,::1,localhost",
         SIMULATOR_DELAY: "100 millis to 500 millis",
         LOG_FORMAT: "json",
-        // No load balancer has to notice
+        // There is no load balancer that must notice
         SHUTDOWN_DELAY: "0 seconds",
         ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
         ...this.env
@@ -108,7 +108,7 @@ export class GatewayProcess {
     const note = (chunk: Buffer) => {
       this.output += chunk.toString()
       this.#noted()
-      // Vitest shows it with a test that fails
+      // Vitest shows it with a failing test
       console.log(chunk.toString())
     }
     child.stdout.on("data", note)
@@ -130,7 +130,10 @@ export class GatewayProcess {
     throw new Error(`the first start did not end:\n${this.output}`)
   }
 
-  /** It is asked when it has said that it listens: a refused connection costs as much as a response. */
+  /**
+   * Waits until the process is ready. The first request follows its log line about listening, because a refused
+   * connection costs as much as a response.
+   */
   async #ready(child: ChildProcess): Promise<void> {
     const until = performance.now() + 120_000
     const before = this.output.length

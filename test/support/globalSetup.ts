@@ -7,8 +7,9 @@ import { runFolderPrefix, stopServer, stopStaleServers } from "./postgresProcess
 import { stopBrowser } from "./stopBrowser.ts"
 
 /**
- * The console is built, if it is not. One Postgres a run. The first test that needs it starts it (`postgresServer.ts`) in the folder
- * created here. It is stopped here by its pid file; a server that a killed run left is stopped now.
+ * Builds the console, if necessary. One Postgres per run: the first test that needs it starts it
+ * (`postgresProcess.ts`) in the folder created here. It is stopped here by its pid file, as are servers left by
+ * killed runs.
  */
 export default async function setup(project: TestProject) {
   await ensureConsole()

@@ -11,13 +11,13 @@ export const megabyte = 1024 * 1024
 /** Bytes of the JavaScript heap and of buffers that are in use after a garbage collection. */
 export const kept = () => {
   collect()
-  // V8 sweeps array buffers behind a collection, and ends that before the next one
+  // V8 sweeps array buffers after a collection, and finishes before the next one
   collect()
   const { arrayBuffers, heapUsed } = process.memoryUsage()
   return { heap: heapUsed, buffers: arrayBuffers }
 }
 
-/** As `keepsLessThan`, of the JavaScript heap alone: the memory of an embedded store is a buffer. */
+/** Like `keepsLessThan`, but only for the JavaScript heap: the memory of an embedded store is a buffer. */
 export const heapGrewLessThan = (bytes: number, before: ReturnType<typeof kept>) =>
   eventually(
     Effect.sync(() => kept().heap - before.heap),
@@ -25,8 +25,8 @@ export const heapGrewLessThan = (bytes: number, before: ReturnType<typeof kept>)
   )
 
 /**
- * Waits until less than `bytes` more than `before` are kept. What the last requests hold is freed
- * a few turns of the loop after their answers; what leaks is never freed.
+ * Waits until less than `bytes` more than `before` are in use. Memory of the last requests is freed a few turns of
+ * the loop after their responses; leaked memory is never freed.
  */
 export const keepsLessThan = (bytes: number, before: ReturnType<typeof kept>) =>
   eventually(

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { GatewayHttp, HttpResult } from "./gateway.ts"
 
-/** A caller of the gateway in this process, such as `makeUser` makes. */
+/** A caller of the gateway in this process, as created by `makeUser`. */
 export interface Caller {
   readonly call: (
     method: string,
@@ -21,14 +21,14 @@ export const rpc = (
   headers: Readonly<Record<string, string>> = { "mcp-protocol-version": "2025-11-25" }
 ) => caller.call("POST", "/mcp", { jsonrpc: "2.0", id: (requests += 1), method, params }, headers)
 
-/** The result of a tool, whose call went well. */
+/** The result of a tool whose call succeeded. */
 export const useTool = (caller: Caller, name: string, args: object = {}) =>
   Effect.map(rpc(caller, "tools/call", { name, arguments: args }), ({ json, text }) => {
     if (json.result?.structuredContent === undefined) throw new Error(text)
     return json.result
   })
 
-/** The problem of a tool, whose call failed. */
+/** The problem of a tool whose call failed. */
 export const failTool = (caller: Caller, name: string, args: object = {}) =>
   Effect.map(rpc(caller, "tools/call", { name, arguments: args }), ({ json, text }) => {
     if (json.result?.isError !== true) throw new Error(text)

@@ -46,7 +46,7 @@ export interface PngOptions {
 
 const samples = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 } as const
 
-/** A valid PNG of one colour; 8 bits a sample. */
+/** A valid PNG of one color; 8 bits per sample. */
 export const png = (options: PngOptions = {}): Uint8Array => {
   const { colourType = 2, extra = [], height = 400, width = 400 } = options
   const { storedHeight = height } = options
@@ -71,7 +71,7 @@ export const pngOfBytes = (bytes: number, options: PngOptions = {}): Uint8Array 
 const jpegSegment = (marker: number, data: Uint8Array): Uint8Array =>
   join(Buffer.from([0xff, marker]), u16be(data.length + 2), data)
 
-/** A frame header, which holds the size of the picture. */
+/** A frame header, which contains the size of the picture. */
 export const jpegFrame = (marker: number, width: number, height: number): Uint8Array =>
   jpegSegment(
     marker,
@@ -108,7 +108,7 @@ export const jpeg = (options: JpegOptions = {}): Uint8Array => {
   )
 }
 
-/** A JPEG segment that holds another whole JPEG, as a thumbnail does. */
+/** A JPEG segment that contains another complete JPEG, as a thumbnail does. */
 export const jpegThumbnail = (): Uint8Array =>
   jpegSegment(0xe1, join("Exif\0\0", jpeg({ width: 16, height: 16 })))
 
@@ -195,12 +195,12 @@ export const webp = (options: WebpOptions = {}): Uint8Array => {
 export interface WavOptions {
   readonly hertz?: number
   readonly channels?: number
-  /** Bytes a second in the header, when it is wrong. */
+  /** Bytes per second in the header, if wrong. */
   readonly bytesPerSecond?: number
-  /** Length of the data chunk in the header, when it is wrong. */
+  /** Length of the data chunk in the header, if wrong. */
   readonly announcedBytes?: number
   readonly coding?: number
-  /** Chunks behind the sound. */
+  /** Chunks after the sound. */
   readonly tags?: ReadonlyArray<Uint8Array>
 }
 
@@ -235,7 +235,7 @@ const mp3Frame = (data: Uint8Array = new Uint8Array()): Uint8Array =>
   join(Buffer.from([0xff, 0xfb, 0x14, 0xc0]), data, new Uint8Array(92 - data.length))
 
 export interface Mp3Options {
-  /** Number of frames in the Info tag; `undefined`: no tag. */
+  /** Number of frames in the Info tag; `undefined` for no tag. */
   readonly announcedFrames?: number
   readonly id3v2?: boolean
   readonly id3v1?: boolean
@@ -254,7 +254,7 @@ export const mp3 = (frames: number, options: Mp3Options = {}): Uint8Array => {
   )
 }
 
-/** A video with nothing in it, as phones append one to a photo. */
+/** An empty video, as phones append to a photo. */
 export const mp4 = (): Uint8Array =>
   join(
     u32be(24),

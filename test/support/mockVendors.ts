@@ -14,7 +14,7 @@ export interface Seen {
 
 export type Script = (request: Seen, response: ServerResponse) => void | Promise<void>
 
-/** A real HTTP server in place of a vendor: records requests, responds by its script. */
+/** A real HTTP server instead of a vendor: records requests and responds by its script. */
 export interface MockVendor {
   readonly origin: string
   readonly seen: Array<Seen>
@@ -71,7 +71,7 @@ export const json = (
   response.end(JSON.stringify(value))
 }
 
-/** Server-sent events; `gate`, when given, is awaited before each but the first. */
+/** Server-sent events; `gate`, if given, is awaited before each except the first. */
 export const events = async (
   response: ServerResponse,
   all: ReadonlyArray<string>,

@@ -6,7 +6,7 @@ const noAddress = 0
 const serverFailure = 2
 const noSuchName = 3
 
-/** The result for a name: an address, a fault, or no response. `AAAA` queries come beside `A`. */
+/** The result for a name: an address, a fault, or no response. `AAAA` queries come along with `A` queries. */
 export type NameResult = "address" | "none" | "fails" | "silent"
 
 /** A name server on loopback. Addresses are 127.0.0.1. */

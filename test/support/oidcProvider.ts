@@ -9,12 +9,12 @@ export interface Person {
   readonly email_verified?: boolean
 }
 
-/** An OpenID provider on the loopback, where `person` has signed in already. */
+/** An OpenID provider on loopback, where `person` is already signed in. */
 export const startOidcProvider = async (options: {
   readonly redirectUri: string
   /** Claims in the ID token; else in userinfo only. */
   readonly inIdToken: boolean
-  /** The published keys have the ids of the provider's own, and have signed nothing. */
+  /** The published keys have the ids of the provider's own keys, but have signed nothing. */
   readonly hasForeignKeys?: boolean
 }) => {
   const state: { person: Person } = { person: { sub: "nobody" } }

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../src/console/api/schema.ts"
 
-/** What a gateway would say to the operator: fixed data, by the types of the API. */
+/** Fixed responses of a gateway to the operator, in the types of the API. */
 
 const at = (time: string) => `2026-11-22T${time}.000Z`
 const page = <T>(data: ReadonlyArray<T>) => ({ data, next_cursor: null })
@@ -158,7 +158,7 @@ const catalog: Schemas["Catalog"] = {
   ]
 }
 
-/** What the catalog file would change. */
+/** The changes of the catalog file. */
 export const catalogReload: Schemas["CatalogReload"] = {
   hash: hash.replaceAll("9", "3"),
   previous_hash: hash,
@@ -250,7 +250,7 @@ export const operatorDataAt = (path: string): unknown =>
     "/audit-log": page(audit)
   })[path]
 
-/** The operator's pages, beside those of a user. */
+/** The operator's pages, in addition to those of a user. */
 export const operatorScreens = [
   { name: "overview", route: "/", path: "", role: "operator", height: 800 },
   { name: "users", route: "/users", path: "/users", role: "operator" },

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs"
 
 /**
- * A clock that stands still while the main thread of this process, or of one of these, is ready to run and other
- * programs have the processors: real time, less what Linux counts as waiting. A bound of the product that is asserted
- * by it says the same on a busy machine; elsewhere it is real time. What a process that has ended waited for is the
- * newest value that was read: `look` reads it.
+ * A clock that stands still while the main thread of this process, or of one of the given ones, is ready to run and
+ * other programs have the processors: real time minus the time that Linux counts as waiting. A product limit asserted
+ * with it holds on a busy machine, too; on other systems it is real time. For a process that has ended, the last
+ * value read counts: `look` reads it.
  */
 export const ownClock = (...pids: ReadonlyArray<number | undefined>) => {
   const waited = new Map<number, number>()

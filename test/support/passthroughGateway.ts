@@ -149,7 +149,7 @@ export const startGateway = async (
       ...init
     })
   return {
-    /** `open`: requests whose client still waits for the end of the response. */
+    /** `open`: requests whose client is still waiting for the end of the response. */
     ...made,
     /** The key of another user with 1000 credits. */
     otherKey: async (name: string) => (await run(makeCaller(name, 1000n))).key,

@@ -13,13 +13,13 @@ import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 
 const log = process.env["PAUSE_LOG"] ?? "/dev/null"
 
-/** Tasks that were paused at their point when an earlier process was killed: they continue. */
+/** Tasks that were paused at their point when an earlier process was killed: these continue. */
 const before = existsSync(log) ? readFileSync(log, "utf8") : ""
 const points = new Map<string, string>()
 
 /**
- * As `src/main.ts`, but a task whose prompt says `[[pause:<point>]]` stops at that point, once and for
- * good, and is recorded in the file `PAUSE_LOG`, so that a test can kill the process at that point.
+ * Like `src/main.ts`, but a task whose prompt contains `[[pause:<point>]]` stops at that point, once and permanently,
+ * and is recorded in the file `PAUSE_LOG`, so that a test can kill the process at that point.
  */
 const pauseAt = (point: string, taskId: string) =>
   Effect.suspend(() => {

@@ -4,9 +4,9 @@ import type { AddressInfo, Socket } from "node:net"
 export interface PoolerOptions {
   /** `session`: a client keeps its server; `transaction`: for one transaction, as PgBouncer 1.18 does. */
   readonly mode: "session" | "transaction"
-  /** What becomes of the settings in a startup packet. */
+  /** What the pooler does with the settings in a startup packet. */
   readonly settings: "passed" | "ignored" | "refused"
-  /** Server connections at most; more clients wait for one, as PgBouncer lets them. */
+  /** Most server connections; further clients wait for one, as with PgBouncer. */
   readonly serversMax?: number
   /** How such a wait ends. */
   readonly exhausted?:
@@ -23,7 +23,7 @@ const settings = [
   "statement_timeout"
 ]
 
-/** The messages of a stream, whole; a startup packet has no letter in front. */
+/** The complete messages of a stream; a startup packet has no leading letter. */
 class Frames {
   #rest = Buffer.alloc(0)
   hasStarted: boolean
@@ -69,7 +69,7 @@ const without = (startup: Buffer): Buffer => {
   return Buffer.concat([head, body])
 }
 
-/** A connection to Postgres, and what its server said at the login. */
+/** A connection to Postgres, and the server's messages at login. */
 interface Server {
   readonly socket: Socket
   readonly login: Buffer
@@ -101,12 +101,12 @@ const login = (port: number, startup: Buffer) =>
     socket.write(startup)
   })
 
-/** Stands before a Postgres on 127.0.0.1 that trusts everybody, as a connection pooler does. */
+/** A connection pooler in front of a Postgres on 127.0.0.1 that trusts every client. */
 export const startPooler = async (targetPort: number, options: PoolerOptions) => {
   const sockets = new Set<Socket>()
   const idle: Array<Server> = []
   const state = { isStarting: false, clients: 0 }
-  /** What PgBouncer keeps of one login, and sends to clients without a server. */
+  /** The messages of one login, which PgBouncer keeps and sends to clients without a server. */
   let greeting: Buffer = Buffer.alloc(0)
 
   const serve = async (
@@ -123,7 +123,7 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
         client.write(frame)
         if (frame[0] !== 0x5a) return
         cycles -= 1
-        // Ready, and in no transaction
+        // Ready and not in a transaction
         if (options.mode === "session" || cycles > 0 || frame[5] !== 0x49) return
         server = undefined
         idle.push(taken)

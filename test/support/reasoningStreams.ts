@@ -1,9 +1,9 @@
-/** Streams of models that reason: 20,000 tokens of which only the usage figures tell. */
+/** Streams of reasoning models: 20,000 tokens that only the usage figures report. */
 export interface ReasoningStream {
   readonly path: string
   readonly body: object
   readonly events: ReadonlyArray<string>
-  /** What the client has read when it leaves, by the moment. */
+  /** The text that the client has read when it leaves, by moment. */
   readonly moments: Readonly<Record<string, string>>
 }
 

@@ -63,7 +63,7 @@ const running = Layer.effect(
 export const runningGateway = (
   env: Record<string, string> = {},
   bounds: ListenerBounds = listenerBounds,
-  /** Answers each webhook attempt in place of its receiver. */
+  /** Responds to each webhook attempt instead of its receiver. */
   receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
 ) =>
   Layer.unwrap(
@@ -87,7 +87,7 @@ export const runningGateway = (
         Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
-        // Of two that give a service the later one holds
+        // If two layers provide a service, the later one wins
         Layer.provideMerge(
           receiver === undefined
             ? Gateway.adapters
@@ -111,7 +111,7 @@ export const call = (path: string, init: RequestInit = {}) =>
     )
   )
 
-/** `/metrics` as the operator sees it. */
+/** `/metrics` as shown to the operator. */
 export const metricsText = Effect.flatMap(
   call("/metrics", { headers: { authorization: `Bearer ${adminToken}` } }),
   (got) => Effect.promise(() => got.text())

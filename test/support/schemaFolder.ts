@@ -25,7 +25,7 @@ export const schemaFolder = (
       writeFileSync(join(path, "upgrade.sql"), upgrade)
       write(files)
       writeFunctions(functions)
-      // Without a slash at the end, as a caller may write it.
+      // Without a trailing slash, as a caller may write it.
       return { path, write, writeFunctions, options: { directory: pathToFileURL(path) } }
     }),
     ({ path }) => Effect.sync(() => rmSync(path, { recursive: true }))

@@ -27,7 +27,7 @@ export const startSilentProxy = async (targetPort: number) => {
       from.on("error", () => {})
       from.on("close", () => {
         sockets.delete(from)
-        // The end of a side is passed on or dropped as its data is
+        // The end of a side is passed on or dropped like its data
         if (passes(direction)) to.destroy()
       })
     }

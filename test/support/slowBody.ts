@@ -1,7 +1,7 @@
 import { Effect, Fiber } from "effect"
 import { GatewayHttp, readResult } from "./gateway.ts"
 
-/** Sends a POST whose body stays on its way until `finish`. */
+/** Sends a POST whose body stays incomplete until `finish`. */
 export const beginPost = Effect.fnUntraced(function* (
   path: string,
   headers: Readonly<Record<string, string>>,
@@ -16,7 +16,7 @@ export const beginPost = Effect.fnUntraced(function* (
       start: (controller) => void (sender = controller),
       pull: () => asked.resolve()
     },
-    // Asks for bytes only when somebody reads
+    // Asks for bytes only when there is a reader
     { highWaterMark: 0 }
   )
   const init: RequestInit & { readonly duplex: "half" } = {

@@ -6,8 +6,8 @@ import { pause } from "./until.ts"
 import { pixel } from "./upstreams/Upstream.ts"
 
 /**
- * DashScope, Gemini and OpenAI on one port. A prompt says how long its response takes, in milliseconds: `slow=3000`;
- * `hang` gets none. Asynchronous jobs run for ever.
+ * DashScope, Gemini and OpenAI on one port. A prompt sets the duration of its response in milliseconds: `slow=3000`;
+ * `hang` gets no response. Asynchronous jobs run forever.
  */
 export const startSlowVendor = async () => {
   const vendor = { submits: 0, jobs: 0, calls: 0, polls: 0 }

@@ -20,8 +20,8 @@ const reservedPorts = { first: 15_000, count: 15_000 }
 const reservations = join(tmpdir(), "gateway-test-ports")
 
 /**
- * A port that stays free until it is bound, also while the process on it restarts: no other test, of
- * this run or another, receives it before this process has ended.
+ * A port that stays free until it is bound, even while the process on it restarts: no other test, of this run or
+ * another, gets it before this process has ended.
  */
 export const freePort = async (): Promise<number> => {
   const port = reservedPorts.first + randomInt(reservedPorts.count)
@@ -42,7 +42,7 @@ const reserve = (file: string): boolean => {
     writeFileSync(file, String(process.pid), { flag: "wx" })
     return true
   } catch {
-    // A later call may have what an ended process reserved
+    // A later call may reuse the reservation of an ended process
     if (!isAlive(ownerOf(file))) rmSync(file, { force: true })
     return false
   }
@@ -56,7 +56,7 @@ const ownerOf = (file: string): number => {
   }
 }
 
-/** Whether a process of this id runs. */
+/** Whether a process with this id is running. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -101,7 +101,7 @@ export const run = (
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {
       output += text
-      // Vitest shows it with a test that fails
+      // Vitest shows it with a failing test
       console.log(text)
     })
   }
@@ -128,7 +128,7 @@ export const until = async <A>(
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`It did not come. The service said:\n${service.output()}`)
+  throw new Error(`The expected result did not come. Output of the service:\n${service.output()}`)
 }
 
 /** Waits for `/readyz`. */
@@ -137,7 +137,7 @@ export const untilReady = (service: Spawned, port: number) =>
     (await fetch(`http://127.0.0.1:${port}/readyz`)).ok ? true : undefined
   )
 
-/** The console is served: its page, and the script that it names. */
+/** Asserts that the console is served: its page, and the script that it names. */
 export const assertConsole = async (port: number): Promise<void> => {
   const page = await fetch(`http://127.0.0.1:${port}/console`)
   const script = / src="([^"]+)"/u.exec(await page.text())?.[1] ?? ""

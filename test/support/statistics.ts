@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 
-/** From here on this connection sees in the statistics of Postgres all that it has read and written. */
+/** Flushes this connection's reads and writes to Postgres' statistics, so that it sees them. */
 export const countSoFar = Effect.gen(function* () {
   const sql = yield* SqlClient
   yield* sql`SELECT pg_stat_force_next_flush()`

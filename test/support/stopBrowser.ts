@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** Names the browser of a run. */
+/** The file with the process id of a run's browser. */
 export const browserPidFile = (folder: string) => join(folder, "chromium.pid")
 
 /** Ends the browser of the run with all its processes, if a test has started one. */
@@ -9,6 +9,6 @@ export const stopBrowser = (folder: string): void => {
   try {
     process.kill(-Number(readFileSync(browserPidFile(folder), "utf8")), "SIGKILL")
   } catch {
-    // None was started
+    // No browser was started
   }
 }

@@ -20,12 +20,12 @@ import { returnStore, takeStore } from "../../src/testing/UsedStores.ts"
 import { serverUrl } from "./postgresProcess.ts"
 import { giveBack, lookAt, takeUsed } from "./usedDatabases.ts"
 
-/** Gives a data folder a store, which the service opens as one of an earlier start today. */
+/** Puts a store into a data folder; the service opens it like one from an earlier start on the same day. */
 export const prepareDataDir = async (dataDir: string) => {
   mkdirSync(dataDir, { recursive: true })
   const { fill, hash } = startedStore(DateTime.nowUnsafe())
   const folder = await storeFolder(hash, fill)
-  // By promises the 800 files cost five times as much
+  // With promises the 800 files would take five times as long
   cpSync(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
 }
 
@@ -84,7 +84,7 @@ const dropDatabase = ({ pathname }: URL) =>
 export const freshDatabase = (options?: { readonly template?: string }) =>
   Effect.acquireRelease(createDatabase(options?.template ?? "template0"), dropDatabase)
 
-/** A database of this name, which fresh ones are copied from: made once a server. */
+/** A database of this name from which fresh ones are copied; created once per server. */
 const makeTemplate = <E>(name: string, fill: Effect.Effect<unknown, E, Database>) =>
   Effect.gen(function* () {
     const server = yield* postgresServer
@@ -114,21 +114,21 @@ const makeTemplate = <E>(name: string, fill: Effect.Effect<unknown, E, Database>
 
 const templates = new Map<string, Promise<string>>()
 
-/** Asked for once a worker. */
+/** Cached, so that each worker asks only once. */
 const templateNamed = <E>(name: string, fill: Effect.Effect<unknown, E, Database>) => {
   const made = templates.get(name) ?? Effect.runPromise(makeTemplate(name, fill))
   templates.set(name, made)
   return made
 }
 
-/** A fresh copy of a database that is made once, or a used one, emptied. Returns its URL. */
+/** A fresh copy of a template database, or an emptied used one. Returns its URL. */
 const copyOf = Effect.fnUntraced(function* <E>(
   hash: string,
   fill: Effect.Effect<unknown, E, Database>
 ) {
   const name = `template_${hash.replaceAll("-", "_")}`
   const template = yield* Effect.promise(() => templateNamed(name, fill))
-  // Nobody would drop what is kept for the next test there
+  // On a server of the developer, databases kept for the next test would never be dropped
   if (process.env.TEST_DATABASE_URL !== undefined) return yield* freshDatabase({ template })
   const { url } = yield* Effect.acquireRelease(
     Effect.suspend(() => {
@@ -148,13 +148,13 @@ const copyOf = Effect.fnUntraced(function* <E>(
 /** An empty migrated database on the server, until the scope closes. Returns its URL. */
 export const migratedDatabaseUrl = Effect.suspend(() => copyOf(schemaHash(), Migrations.migrate()))
 
-/** The same as an earlier start of the service on this day left it. */
+/** The same, as left by an earlier start of the service on this day. */
 const startedDatabaseUrl = Effect.fnUntraced(function* (day: DateTime.Utc) {
   const { fill, hash } = startedStore(day)
   return yield* copyOf(hash, fill)
 })
 
-/** For a process, whose clock is the real one. */
+/** For a process, which uses the real clock. */
 export const processDatabaseUrl = Effect.suspend(() => startedDatabaseUrl(DateTime.nowUnsafe()))
 
 const postgresOver = (url: Effect.Effect<URL, never, Scope.Scope>, maxConnections?: number) =>
@@ -170,7 +170,7 @@ const postgresOver = (url: Effect.Effect<URL, never, Scope.Scope>, maxConnection
 /** A fresh migrated database on a real Postgres. */
 export const postgresDatabase: Layer.Layer<Database> = postgresOver(migratedDatabaseUrl)
 
-/** Migrated, and nothing else. */
+/** Only migrated. */
 const migratedStores = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
 /** As an earlier start of the service on the clock's day left them: without rows, with its partitions. */
@@ -196,10 +196,10 @@ const describeEach =
   }
 
 /**
- * The same suite on both stores. Use the layer with `layer(database)((it) => …)` of
- * `@effect/vitest` for one fresh database a suite, or `Effect.provide` for one a test.
+ * The same suite on both stores. Use the layer with `layer(database)((it) => …)` of `@effect/vitest` for one fresh
+ * database per suite, or `Effect.provide` for one per test.
  */
 export const describeStores = describeEach(stores)
 
-/** The same without the partitions of a start. */
+/** The same without the partitions that a start creates. */
 export const describeMigratedStores = describeEach(migratedStores)

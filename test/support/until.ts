@@ -1,8 +1,8 @@
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 /**
- * Asks until there is an answer that is not `false`, in real time: the longer it takes, the more seldom. Throws after
- * the time limit. Without one it promises nothing, and ends what hangs.
+ * Polls in real time, at growing intervals, until the result is not `false`. Throws after the time limit. The default
+ * limit asserts nothing; it only ends hanging tests.
  */
 export const until = async <A>(
   ask: () => A | false | undefined | Promise<A | false | undefined>,

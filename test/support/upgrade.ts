@@ -23,7 +23,7 @@ create or replace function thing_add(n int) returns int language plpgsql as $$
 
 export const colour = "alter table things add column colour text"
 
-/** A database of the release before: what the process of a new release does, and sessions of others. */
+/** A database of the previous release, with the steps of a process of the new release and other sessions. */
 export const upgraded = Effect.gen(function* () {
   const url = yield* freshDatabase()
   const sessionAt = ({ href }: URL) =>
@@ -53,7 +53,7 @@ export const upgraded = Effect.gen(function* () {
       Effect.provideService(SqlClient, sql),
       Effect.provide(Logger.layer([logger]))
     )
-  /** So many tries have failed, and the next one waits for the clock. */
+  /** Waits until this many tries have failed and the next one waits for the clock. */
   const untilWarned = (tries: number) =>
     Effect.suspend(() => (warnings.length === tries ? Effect.void : Effect.fail("not yet"))).pipe(
       Effect.retry(Schedule.spaced("20 millis")),
@@ -84,7 +84,7 @@ export const upgraded = Effect.gen(function* () {
   }
 })
 
-/** A role that may use what others own, until the scope closes. Its password is its name. */
+/** A role that may use objects owned by others, until the scope closes. Its password is its name. */
 export const makeRole = (sql: SqlClient) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
@@ -104,7 +104,7 @@ export const makeRole = (sql: SqlClient) =>
 /** As pg_dump locks it. */
 export const lockOthers = "LOCK TABLE others IN ACCESS SHARE MODE"
 
-/** Keeps what this statement locks, as pg_dump or a forgotten transaction does, until `use` has ended. */
+/** Keeps the locks of this statement, like pg_dump or a forgotten transaction, until `use` has ended. */
 export const whileLocked = <A, E, R>(
   sql: SqlClient,
   lock: string,
@@ -139,7 +139,7 @@ export const callDuring = <A, E, B, E2, R, R2>(
     })
   )
 
-/** Whether somebody waits for a table. */
+/** Whether a session waits for a table. */
 export const tryingIn = (sql: SqlClient) =>
   Effect.map(
     sql`

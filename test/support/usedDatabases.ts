@@ -5,12 +5,12 @@ import { rowCountsSql, schemaCatalogs, sequencesSql } from "../../src/testing/Ro
 import type { RowCounts } from "../../src/testing/RowCounts.ts"
 
 /**
- * Databases of the run's server that a test has ended with. To copy one from its template and to drop it costs the
- * server four times what it costs to empty it, so the next test with that template receives a used one. A database
- * whose schema or initial rows were changed is dropped instead.
+ * Databases of the run's server that tests have finished with. Copying one from its template and dropping it costs
+ * the server four times as much as emptying it, so the next test with that template gets a used one. A database whose
+ * schema or initial rows were changed is dropped instead.
  */
 const idle: Array<UsedDatabase> = []
-/** Of one worker and template: a test seldom has more at once. */
+/** Most databases kept per worker and template: a test seldom uses more at once. */
 const idleMax = 3
 
 export interface UsedDatabase {
@@ -19,23 +19,23 @@ export interface UsedDatabase {
   readonly initial: Initial
 }
 
-/** What a database has when it is new. */
+/** The initial state of a database. */
 interface Initial {
-  /** Rows inserted, updated and deleted, by table: what each statement that changes the schema writes to, too. */
+  /** Rows inserted, updated and deleted, by table, including the catalogs that schema changes write to. */
   readonly counts: RowCounts
-  /** Tables that have rows. */
+  /** Tables with rows. */
   readonly filled: ReadonlyArray<string>
-  /** Sets the sequences back. */
+  /** A statement that resets the sequences. */
   readonly sequences: string
 }
 
-/** One that was used before and is empty now. */
+/** Takes a database that was used before and has been emptied. */
 export const takeUsed = (template: string): UsedDatabase | undefined => {
   const found = idle.findIndex((it) => it.template === template)
   return found < 0 ? undefined : idle.splice(found, 1)[0]
 }
 
-/** Looks at a database that has just been copied from its template. */
+/** Records the initial state of a database that has just been copied from its template. */
 export const lookAt = Effect.fnUntraced(function* (template: string, url: URL) {
   const look = Effect.gen(function* () {
     const sequences = Array.from(yield* run(sequencesSql), ({ name }) => name).join(", ")
@@ -46,10 +46,10 @@ export const lookAt = Effect.fnUntraced(function* (template: string, url: URL) {
   return { template, url, initial } satisfies UsedDatabase
 })
 
-/** Of each template: its copies are alike. */
+/** One state per template, because its copies are alike. */
 const known = new Map<string, Initial>()
 
-/** Empties the database for the next test. False: it has to be dropped. */
+/** Empties the database for the next test. False if it must be dropped. */
 export const giveBack = (database: UsedDatabase) =>
   within(database.url, reset(database.initial)).pipe(
     Effect.map((isReset) => {
@@ -78,7 +78,7 @@ const reset = Effect.fnUntraced(function* (initial: Initial) {
   return [...after].every(([table, count]) => count === initial.counts.get(table))
 })
 
-/** What they have counted is written when they have ended. */
+/** Ends the other sessions, because their statistics are written only when they have ended. */
 const endOthers = Effect.flatMap(
   // The sessions of this database are found before one is ended
   run(`WITH others AS MATERIALIZED (
@@ -96,7 +96,7 @@ const countsNow = Effect.map(
   (rows): RowCounts => new Map(rows.map(({ count, name }) => [name ?? "", count ?? ""]))
 )
 
-/** As nothing had been counted before. */
+/** Resets the statistics. */
 const startCounting = run("SELECT pg_stat_force_next_flush()").pipe(
   Effect.andThen(run("SELECT pg_stat_reset()")),
   Effect.andThen(countsNow)

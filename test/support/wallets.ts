@@ -79,7 +79,7 @@ export const subscribe = Effect.fnUntraced(function* (
       ${new Uint8Array(1)}, '', ${now}, ${now})`
 })
 
-/** Accepts a task, or with `others` several together. */
+/** Accepts a task, or several together with `others`. */
 export const accept = Effect.fnUntraced(function* (
   userId: UserId,
   price: number,
@@ -121,7 +121,7 @@ export const accept = Effect.fnUntraced(function* (
   return { taskId, outcome }
 })
 
-/** Ends a task: `captured` credits are settled, or it fails when that is `undefined`. */
+/** Ends a task: settles `captured` credits, or fails the task if that is `undefined`. */
 export const finish = Effect.fnUntraced(function* (
   taskId: TaskId,
   captured: number | undefined,
@@ -208,7 +208,7 @@ export const writeCalls = Effect.fnUntraced(function* (batch: Partial<CallBatch>
   })
 })
 
-/** The reservation that a key shall have: for calls that run, and for those to come. */
+/** The target size of a key's reservation: for running calls and for future ones. */
 export const reservation = (userId: UserId, needs: number, extra = 0) => ({
   key: callKeyOf(userId),
   user: userId,
@@ -218,7 +218,7 @@ export const reservation = (userId: UserId, needs: number, extra = 0) => ({
   extra: credits(extra)
 })
 
-/** A call that was drawn on the reservation of its key, and has ended. */
+/** An ended call that was drawn on the reservation of its key. */
 export const drawnCall = (start: CallStart, captured: number): DrawnCall => ({
   start,
   begunAt: 1_800_000_000_000,
@@ -242,9 +242,9 @@ export const writeReservations = Effect.fnUntraced(function* (batch: Partial<Res
 const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
- * Breaches of docs/reference/wallet.md#invariants, of one wallet or of all: must be 0. Checks again
- * `settled ≥ held ≥ 0`, save for late charges, and the sums, though constraints state some of them, and that the rollup of
- * usage agrees with the ledger, the tasks and the receipts.
+ * Breaches of docs/reference/wallet.md#invariants, of one wallet or of all: must be 0. Rechecks `settled ≥ held ≥ 0`
+ * (except for late charges) and the sums, although constraints state some of them, and that the rollup of usage
+ * agrees with the ledger, the tasks and the receipts.
  */
 export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
   const sql = yield* PgClient.PgClient

@@ -16,7 +16,7 @@ export interface Received {
   readonly atMillis: number
 }
 
-/** A status, or with the text that is sent with it. */
+/** A status, optionally with a response text. */
 type Answer = number | { readonly status: number; readonly text: string }
 
 /** An https receiver on loopback with its own certificate; it keeps all deliveries. */

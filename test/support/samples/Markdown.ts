@@ -1,15 +1,15 @@
 /** A fenced block of a Markdown document. */
 export interface Block {
-  /** The word behind the fence, such as `sh`; empty when there is none. */
+  /** The word after the fence, such as `sh`; empty if there is none. */
   readonly language: string
-  /** What follows it: the name of the file that the block is, in a sample. */
+  /** The next word: in a sample, the name of the block's file. */
   readonly name: string | undefined
   readonly text: string
-  /** Of the fence, counted from 1. */
+  /** The line of the fence, counted from 1. */
   readonly line: number
 }
 
-/** The fenced blocks of a document, in order; indented ones too. */
+/** The fenced blocks of a document, in order, including indented ones. */
 export const blocksOf = (markdown: string): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
   let open: { info: string; indent: string; line: number; lines: Array<string> } | undefined
@@ -30,9 +30,9 @@ export const blocksOf = (markdown: string): ReadonlyArray<Block> => {
   return blocks
 }
 
-/** How lists name a block: the words behind its fence and its first line. */
+/** The name of a block in lists: the words after its fence and its first line. */
 export const labelOf = ({ language, name, text }: Block): string =>
   [language, name, text.split("\n", 1)[0]].filter((part) => part !== undefined).join(" ")
 
-/** Drawings, and text that is only shown: nobody runs them. */
+/** Drawings and text that is only shown, which are not run. */
 export const isDrawing = ({ language }: Block): boolean => language === "" || language === "mermaid"

@@ -15,7 +15,7 @@ import { projectFolder } from "../spawnService.ts"
 import { blocksOf, isDrawing, labelOf } from "./Markdown.ts"
 import type { Block } from "./Markdown.ts"
 
-/** What a block of a page is for the test. */
+/** The role of a block in the test. */
 export type Step =
   | { readonly kind: "excerpt" | "file" | "run" | "skip" | "start"; readonly block: Block }
   | { readonly kind: "answer"; readonly block: Block; readonly to: Step }
@@ -23,14 +23,14 @@ export type Step =
 const answers = new Set(["json", "text"])
 const files = new Set(["json", "js", "python", "ts"])
 
-/** Whether a block starts the gateway: the test does that itself, once for all pages. */
+/** Whether a block starts the gateway, which the test does itself, once for all pages. */
 const isStart = ({ language, text }: Block) =>
   language === "sh" && /\bnpm start$/u.test(text.trim())
 
 /**
- * The blocks of a page in order: `sh` is run, a block with the name of a file is written to it, one with a
- * path is a part of that file of the project, and `json` or `text` behind a run is what it prints. Every other
- * block has to be in `notRun`.
+ * The blocks of a page in order: `sh` is run, a block with a file name is written to that file, one with a path is an
+ * excerpt of that file of the project, and `json` or `text` after a run is its output. Every other block must be in
+ * `notRun`.
  */
 export const stepsOf = (markdown: string, notRun: Readonly<Record<string, string>>) => {
   const steps: Array<Step> = []
@@ -70,14 +70,14 @@ export const startVariables = (steps: ReadonlyArray<Step>, folder: string) =>
       )
   )
 
-/** The gateway as a page addresses it, and what stands for the secrets that it does not show. */
+/** The gateway as a page addresses it, and the values of secrets that the page does not show. */
 export interface Gateway {
   readonly port: number
   readonly key: string
   readonly adminToken: string
 }
 
-/** A page in a shell of its own, which keeps variables and the folder from block to block. It starts in the clone. */
+/** A page in a separate shell, which keeps variables and the folder from block to block. It starts in the clone. */
 export class SamplePage {
   readonly folder: string
   readonly clone: string
@@ -101,13 +101,13 @@ export class SamplePage {
     if (first > 0) await this.#run(this.steps.slice(0, first), "before", undefined)
   }
 
-  /** Runs the other blocks; `output` has what each has printed. */
+  /** Runs the other blocks; `output` returns the text that each has printed. */
   async run(gateway: Gateway): Promise<void> {
     const first = this.steps.findIndex(({ kind }) => kind === "start")
     await this.#run(this.steps.slice(first + 1), "after", gateway)
   }
 
-  /** What a block has printed, with the ports of the document. */
+  /** The output of a block, with the ports of the document. */
   output(step: Step): string {
     const path = join(this.folder, `.out-${step.block.line}`)
     const text = existsSync(path) ? readFileSync(path, "utf8") : ""
@@ -134,7 +134,7 @@ export class SamplePage {
     let fault = ""
     child.stderr.setEncoding("utf8").on("data", (text: string) => (fault += text))
     const hung = setTimeout(() => {
-      fault += `it waits for ever:\n${this.#last(steps)}`
+      fault += `it waits forever:\n${this.#last(steps)}`
       this.#kill()
     }, 60_000)
     const code = await new Promise((resolve) => child.once("exit", resolve))
@@ -142,7 +142,7 @@ export class SamplePage {
     if (code !== 0) throw new Error(fault)
   }
 
-  /** The block that was begun last, with all that it printed. */
+  /** The block that began last, with its output. */
   #last(steps: ReadonlyArray<Step>): string {
     const lines = steps.map(({ block }) => block.line)
     const line = lines.findLast((it) => existsSync(join(this.folder, `.out-${it}`)))
@@ -150,7 +150,7 @@ export class SamplePage {
     return [`line ${line}`, ...parts.map((path) => readFileSync(path, "utf8"))].join("\n")
   }
 
-  /** Ends what the page has left behind. */
+  /** Ends processes that the page has left. */
   close(): void {
     this.#kill()
     rmSync(this.folder, { recursive: true, force: true })
@@ -160,11 +160,11 @@ export class SamplePage {
     try {
       if (this.#shell?.pid !== undefined) process.kill(-this.#shell.pid, "SIGKILL")
     } catch {
-      // Nothing was left
+      // No process was left
     }
   }
 
-  /** Has the folder in which the last part of the page ended. */
+  /** The file that contains the folder in which the last part of the page ended. */
   get #place(): string {
     return join(this.folder, ".place")
   }
@@ -194,8 +194,8 @@ export class SamplePage {
 }
 
 /**
- * Waits, before a block that reads receipts or usage, until the calls of the blocks before it are settled. A call is
- * settled shortly after its response, and a shell may be faster than that.
+ * Before a block that reads receipts or usage, waits until the calls of earlier blocks are settled. A call is settled
+ * shortly after its response, and a shell may be faster.
  */
 const settled = (text: string, gateway: Gateway | undefined): string => {
   const [authorization] = /Authorization: Bearer [^"]+/u.exec(text) ?? []
@@ -207,7 +207,9 @@ const settled = (text: string, gateway: Gateway | undefined): string => {
   return `until [ "${held}" = 0.00 ]; do :; done\n`
 }
 
-/** What a clone needs to build a package: a build must not change this one while other tests read it. */
+/**
+ * Copies the files that a build of a package needs: a build must not change this project while other tests read it.
+ */
 const copyProject = (clone: string): void => {
   for (const name of [
     "package.json",
@@ -223,7 +225,7 @@ const copyProject = (clone: string): void => {
   symlinkSync(join(projectFolder, "node_modules"), join(clone, "node_modules"))
 }
 
-/** What the samples import: this project under its name, from its sources, and the clients of vendors. */
+/** Links the imports of the samples: this project under its name, from its sources, and the vendors' clients. */
 const modulesOf = (folder: string): void => {
   const modules = join(folder, "node_modules")
   const own = join(modules, "generation-gateway")

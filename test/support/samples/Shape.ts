@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util"
 
 /**
- * Compares what a document shows with what really came. Ids, keys, signatures and times are matched by
- * their form, and the same id in the document has to be the same id in reality; everything else, amounts
- * among it, has to be equal. `…` in a text stands for something that is not shown, a line or a last item
- * `…` for several, and a member `"…"` for further members.
+ * Compares the output shown in a document with the actual output. Ids, keys, signatures and times are matched by
+ * form, and the same id in the document must be the same id in the output; everything else, including amounts, must
+ * be equal. `…` in a text stands for omitted text, a line or last item `…` for several, and a member `"…"` for
+ * further members.
  */
 
-/** Ids that a page has shown so far, with those that came in their place. */
+/** Ids that a page has shown so far, with the actual ones. */
 export type Bindings = Map<string, string>
 
 interface Form {
@@ -51,7 +51,7 @@ const anyForm = new RegExp(forms.map(({ shown }) => `(${shown.source})`).join("|
 
 const escaped = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|]/gu, "\\$&")
 
-/** The fault of a text; `undefined` when it is what the document shows. */
+/** The fault of a text; `undefined` if it matches the document. */
 const textFault = (shown: string, real: string, bindings: Bindings): string | undefined => {
   let pattern = ""
   let last = 0

@@ -51,7 +51,7 @@ export interface Reply extends Protocols.Reply {
   readonly media?: Media
 }
 
-/** What the results of an upstream hold. */
+/** The contents of an upstream's results. */
 export interface Media {
   /** Its first bytes; zeros follow. */
   readonly head: Buffer
@@ -82,13 +82,13 @@ const refusals: { readonly [fault in Fault]?: VendorErrorClass } = {
 }
 
 /**
- * A vendor as a real HTTP server on 127.0.0.1, in its own wire format, with the faults that tests of the gateway need;
- * programs of others have `startVendorServer`.
+ * A vendor as a real HTTP server on 127.0.0.1, in its own wire format, with the faults that tests of the gateway
+ * need; `startVendorServer` is for other programs.
  */
 export class Upstream implements Protocols.Vendor {
   readonly #protocol: Protocol
   readonly #server: Server
-  /** Number of requests, downloads of results included. */
+  /** Number of requests, including downloads of results. */
   requests = 0
   /** All other requests in order. */
   readonly seen: Array<Seen> = []
@@ -123,13 +123,13 @@ export class Upstream implements Protocols.Vendor {
   mediaBytesSent = 0
   /** Runs after a submit has created its job, before the response. */
   onPaid: () => void | Promise<void> = () => {}
-  /** The fault of a request that no list above has one for. */
+  /** The fault of a request for which the lists above have none. */
   faultOf: (seen: Seen, isSubmit: boolean) => Fault | undefined = () => undefined
   /** Runs when a job was created. */
   onJob: (job: Job, seen: Seen) => void = () => {}
   /** Whether requests are kept in `seen`, and bodies in `paidBodies`. */
   keepsRequests = true
-  /** Where clients reach it, when not at its own port. */
+  /** The URL at which clients reach it, if not at its own port. */
   publicUrl: string | undefined
   #ids = 0
 

@@ -69,7 +69,7 @@ export const request = (
   ...more
 })
 
-/** The listed jobs that may be of a request whose submit began then. */
+/** The listed jobs that may belong to a request whose submit began then. */
 export const jobsLike = Effect.fnUntraced(function* (
   { list }: Pick<VendorAccount, "list">,
   request: SubmitRequest,
