@@ -10,8 +10,8 @@ language sql immutable parallel safe as $$
 $$;
 
 -- Adds the charges that a transaction has settled to the rollups by day and by hour, one row of
--- each for each key and model. The caller holds the wallets' locks, so that nobody else writes rows
--- of these users.
+-- each for each key and model. The caller holds the wallets' locks, so that no other transaction
+-- writes rows of these users.
 create or replace function usage_add(p_used usage_sum[]) returns void language plpgsql as $$
 begin
   with summed as materialized (

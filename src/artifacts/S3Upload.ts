@@ -32,7 +32,7 @@ export const upload = <E, A, E2>(
       Effect.flatMap(({ UploadId }) =>
         UploadId === undefined ? unreadable : Effect.sync(() => (upload = { ...place, UploadId }))
       ),
-      // An interruption before the id is noted would leave an upload that nobody aborts
+      // An interruption before the id is recorded would leave an upload that is never aborted
       Effect.uninterruptible
     )
     const add = Effect.fnUntraced(function* (body: Uint8Array) {

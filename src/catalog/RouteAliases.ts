@@ -1,5 +1,5 @@
 /**
- * Paths that lead to the same path of a vendor, beside `/v1/models`. docs/reference/passthrough.md#aliases
+ * Paths that lead to the same path of a vendor, in addition to `/v1/models`. docs/reference/passthrough.md#aliases
  */
 export const routeAliases: ReadonlyMap<string, string> = new Map([
   ["/v1/chat/completions", "openai"],

@@ -4,7 +4,7 @@ const noPrice = `no public price was found on ${day}`
 const shutDown = (date: string) => `its vendor shut it down on ${date}`
 const approved = `only organizations that its vendor has approved may use it, and ${noPrice}`
 const byPicture = "it makes pictures: an entry of CATALOG_FILE sells it as a task, by the picture"
-const pictureTokens = `the price of the text that it writes beside pictures was not found on ${day}`
+const pictureTokens = `the price of the text that it generates with pictures was not found on ${day}`
 const alias = `it names one model after another, and which one on ${day} was not found`
 const sound = "it is charged by sound, which the token price of a text model does not have"
 

@@ -134,7 +134,7 @@ const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
   }
 }
 
-/** Gemini counts thoughts beside the candidates' tokens; `outputTokens` is the sum. */
+/** Gemini counts thoughts separately from the candidates' tokens; `outputTokens` is the sum. */
 const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   if (!isObject(usage)) return undefined
   const thoughts = count(usage, "thoughtsTokenCount")

@@ -94,7 +94,7 @@ const takeTurn = Effect.gen(function* () {
 
 const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It will be tried again`
 
-/** A lock time-out or a deadlock. */
+/** A lock timeout or a deadlock. */
 const isBusy = (error: MigrationError | SqlError): boolean => {
   const cause = error._tag === "MigrationError" ? error.cause : error
   return (

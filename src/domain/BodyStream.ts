@@ -20,7 +20,7 @@ export const bodyStream = <E>(
 ): Stream.Stream<Uint8Array, E> =>
   Stream.fromPull(
     Effect.sync(() => {
-      // An event that nobody awaits yet is not lost
+      // Remembers an event that occurs before it is awaited
       let isStirred = false
       let wake: (() => void) | undefined
       const stir = () => {

@@ -49,7 +49,7 @@ interface Caller {
  * whenever there is one. A place that becomes free goes to the waiting caller that holds the fewest, in
  * turn among equals.
  *
- * Taking and giving back is O(1) while nobody waits, otherwise linear in the callers that wait.
+ * Taking and giving back is O(1) while no caller waits, otherwise linear in the waiting callers.
  */
 export class FairShares {
   readonly #aloneMax: number

@@ -160,7 +160,7 @@ export interface AttemptStart {
   readonly progress?: StoreProgress
 }
 
-/** The outcome of a submit, as it is stored. */
+/** The outcome of a submit, as stored. */
 export interface AttemptOutcome {
   readonly n: number
   /** `submitting`: the response was lost, and the gateway searches for the job. */

@@ -24,7 +24,7 @@ export class TaskWatch extends Context.Service<
   TaskWatch,
   {
     /**
-     * The task once it has ended, or as it stands when the time is over or the process drains. Fails when
+     * The task once it has ended, or its current state after `atMost` or when the process drains. Fails when
      * `mayStill` does, or with 1201 when the user has too many responses open. docs/reference/tasks.md#waiting
      */
     readonly untilEnd: (

@@ -140,7 +140,7 @@ export class ApiKeys extends Context.Service<
       id: ApiKeyId,
       grace: Duration.Duration
     ) => Effect.Effect<RotatedKey, Problem | StoreUnavailable>
-    /** Fails with 2005. When it returns, no process admits a call with this key any more. */
+    /** Fails with 2005. After it returns, no process admits a call with this key. */
     readonly revoke: (
       userId: UserId,
       id: ApiKeyId

@@ -112,7 +112,7 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** A new secret beside the old one; otherwise like `revokeKey`. Console keys are never rotated. ADR 0190. */
+    /** Adds a new secret to the old one; otherwise like `revokeKey`. Console keys are never rotated. ADR 0190. */
     readonly rotateKey: (
       userId: UserId,
       id: ApiKeyId,

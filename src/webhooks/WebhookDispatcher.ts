@@ -248,7 +248,7 @@ const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process
 
-  /** A failed claim may have been committed, and nobody would send its deliveries. */
+  /** A failed claim may have been committed, and its deliveries would not be sent. */
   const abandonClaims = (
     wanted: ReadonlyArray<{ readonly endpointId: EndpointId }>,
     claimedAt: DateTime.Utc

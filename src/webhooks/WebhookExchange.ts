@@ -6,10 +6,9 @@ import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/Egress
 import { EgressRefused } from "../egress/EgressRules.ts"
 
 /**
- * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its
- * body, then ends. Settles once; the status line decides about success. Not the exchange of `VendorHttp`, for which
- * a body that is cut or broken is no response.
- * docs/reference/webhooks.md#delivery
+ * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its body, then ends.
+ * Settles once; the status line decides about success. Not the exchange of `VendorHttp`, for which a truncated body
+ * is not a response. docs/reference/webhooks.md#delivery
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
   #settle: (outcome: AttemptOutcome) => void = () => {}

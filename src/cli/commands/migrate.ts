@@ -22,5 +22,5 @@ export const migrate = Command.make(
     )
   })
 ).pipe(
-  Command.withDescription("Bring the schema up to date and exit; safe beside running processes")
+  Command.withDescription("Bring the schema up to date and exit; safe while processes are running")
 )

@@ -6,7 +6,7 @@ import type { News, ProcessStore } from "./ProcessStore.ts"
 
 /** The progress of the store known to this process. docs/standbys.md#how-it-is-noticed */
 export interface StoreProgress {
-  /** Null if nobody writes heartbeats, as in tests of a store. */
+  /** Null if no process writes heartbeats, as in tests of a store. */
   readonly processId: string | null
   /** The highest committed `advance` reported by the store. */
   seen: number

@@ -35,7 +35,7 @@ export class PartitionStore extends Context.Service<
       daysAhead: number,
       keepSince: DateTime.Utc
     ) => Effect.Effect<Counts, StoreUnavailable>
-    /** Removes the rows of `webhook_endpoints` for webhooks of tasks that have no delivery in the log any more. */
+    /** Removes the rows of `webhook_endpoints` for task webhooks that no longer have a delivery in the log. */
     readonly removeTaskWebhooks: (
       unusedSince: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>

@@ -18,7 +18,7 @@ export class WorkNotifier extends Context.Service<
     readonly notifyEndpoints: (ids: ReadonlyArray<EndpointId>) => Effect.Effect<void>
   }
 >()("gateway/process/WorkNotifier") {
-  /** Notifies nobody, for tests that call the services themselves. */
+  /** Does nothing, for tests that call the services themselves. */
   static readonly layerNoop = Layer.succeed(WorkNotifier, {
     notifyDue: () => Effect.void,
     stopTask: () => Effect.void,

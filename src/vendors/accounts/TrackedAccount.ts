@@ -58,7 +58,7 @@ export interface CallSource {
   readonly user: Caller
 }
 
-/** Unreachable, time-out, 5xx. */
+/** Unreachable, timeout, 5xx. */
 const failurePolicy = { failures: 5, openMillis: 10_000 }
 
 /** An account that is unpaid or whose key is refused, until the operator acts. */

@@ -7,7 +7,7 @@ import type { VendorCall } from "../VendorCall.ts"
 import type { VendorError } from "../VendorError.ts"
 import { reportedError, rules } from "./DashScopeFaults.ts"
 
-/** The time-out of the vendor's SDK. docs/reference/vendors.md#dashscope-wire-protocol */
+/** The timeout of the vendor's SDK. docs/reference/vendors.md#dashscope-wire-protocol */
 export const blockingTimeout = Duration.seconds(300)
 
 /** `path` is below `/api/v1`. */
