@@ -38,9 +38,9 @@ const headerText = /^[\x21-\x7e]+$/u
  * A client of a gateway with one key. Has no dependencies; runs on Node 22 and later, Deno, Bun, in browsers and
  * workers.
  *
- * const client = new GatewayClient({ baseUrl, apiKey })
- * const task = await client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
- * console.log(task.images[0])
+ *     const client = new GatewayClient({ baseUrl, apiKey })
+ *     const task = await client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
+ *     console.log(task.images[0])
  *
  * docs/client.md
  */

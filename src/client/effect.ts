@@ -200,8 +200,8 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
  * A client of a gateway with one key. Uses Effect's clock and random numbers, and `FetchHttpClient.Fetch` for
  * requests.
  *
- * const client = yield* GatewayClient
- * const task = yield* client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
+ *     const client = yield* GatewayClient
+ *     const task = yield* client.tasks.run("text-to-image-max", { prompt: "A lighthouse at dawn" })
  */
 export class GatewayClient extends Context.Service<
   GatewayClient,
