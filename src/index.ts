@@ -1,3 +1,3 @@
-/** The layers of the gateway, to be composed anew. The layers of tests are in `generation-gateway/testing`. */
+/** The layers of the gateway, for other compositions. The layers of tests are in `generation-gateway/testing`. */
 export * as Gateway from "./Gateway.ts"
 export { AppConfig, ConfigFault } from "./config/Config.ts"

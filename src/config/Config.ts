@@ -58,12 +58,12 @@ export class AppConfig extends Context.Service<
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
       | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly pool: number }
-    /** Equal processes of this command, this one included; they divide what bounds a process. */
+    /** Equal processes of this command, including this one; they divide the limits of a process. */
     readonly processes: number
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
-    /** Without it anyone may read `/metrics`, which then names nobody. ADR 0223 */
+    /** Without it anyone may read `/metrics`, which then names neither users nor accounts. ADR 0223 */
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation

@@ -118,7 +118,7 @@ export const toHttpEffect = Effect.provideService(
 
 /**
  * The routes on a server, and the listener of calls before them, which ends after the server. Without Effect's
- * logger of requests, which costs more than all the rest of a request.
+ * request logger, which costs more than the rest of a request.
  */
 export const serve = Drain.layerAtEnd.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, routerConfig: exactPaths })),

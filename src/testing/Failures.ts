@@ -6,7 +6,7 @@ import { Duration } from "effect"
  * - `crash before submit`: the process dies before the vendor has the job
  * - `crash after submit`: the vendor has accepted the job, and the process dies before it has recorded that
  * - `crash before finish`: the results are stored, and the process dies before the task has ended
- * - `crash after finish`: the process dies when the task has ended, before anybody is notified
+ * - `crash after finish`: the process dies when the task has ended, before any notification
  * - `crash before webhook`: an attempt is claimed, and the process dies before it is sent
  * - `crash after webhook`: the receiver has the attempt, and the process dies before it has recorded that
  * - `vendor accepts then connection lost`: the vendor has the job, and its response is lost

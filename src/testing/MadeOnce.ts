@@ -54,7 +54,7 @@ const isFirst = (unfinished: string): boolean => {
     mkdirSync(unfinished)
     return true
   } catch (cause) {
-    // Nobody else makes it, where nobody can
+    // No other process is making it, so this is a real failure
     if (errorCode(cause) !== "EEXIST") throw cause
     const { mtimeMs } = statSync(unfinished, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > abandonedMillis) rmSync(unfinished, { recursive: true, force: true })

@@ -40,7 +40,7 @@ export const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Dat
       local: true
     }).pipe(Effect.runPromise)
     const pglite = await PGlite.create(join(folder, "postgres"))
-    // Nobody creates a database in it, and a copy is two thirds smaller without them
+    // Template databases are not needed, and a copy is two thirds smaller without them
     await pglite.query("UPDATE pg_database SET datistemplate = false, datallowconn = true")
     await pglite.query("DROP DATABASE template0")
     await pglite.query("DROP DATABASE template1")

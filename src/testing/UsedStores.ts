@@ -6,9 +6,9 @@ import { rowCountsSql, schemaCatalogs, sequencesSql } from "./RowCounts.ts"
 import type { RowCounts } from "./RowCounts.ts"
 
 /**
- * Embedded stores in memory that a test has ended with. To make one from a template costs as much as
- * the rest of a gateway's start, so the next test with that template receives a used one, emptied. A
- * store whose schema or initial rows were changed is closed instead.
+ * Embedded stores in memory that tests have finished with. Creating one from a template costs as much as the rest of
+ * a gateway's start, so the next test with that template gets an emptied used one. A store whose schema or initial
+ * rows were changed is closed instead.
  */
 const idle: Array<UsedStore> = []
 /** More would only take memory, because a test seldom has more at once. */
@@ -51,7 +51,7 @@ export const returnStore = async (store: UsedStore): Promise<void> => {
 
 /**
  * Postgres wakes each 10 seconds while statistics are not written, and PGlite's alarm for that keeps the process
- * alive: `node --test` would wait for ever. They are written now, and a nearer alarm replaces the last one.
+ * alive: `node --test` would wait forever. They are written now, and a nearer alarm replaces the last one.
  */
 const rest = `
   BEGIN; SET LOCAL statement_timeout = '50ms'; SELECT pg_stat_force_next_flush(); COMMIT`

@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Path } from "effect"
 
-/** `[name]-[hash]`: another content has another name. */
+/** `[name]-[hash]`: the name changes with the content. */
 const hashed = /-[0-9A-Z]{8}\.\w+$/u
 
 const types: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ const encodings = [
 export interface ConsoleFile {
   readonly bytes: Uint8Array
   readonly contentType: string
-  /** Undefined: as it is. */
+  /** Undefined for no encoding. */
   readonly encoding: string | undefined
 }
 
@@ -36,7 +36,7 @@ export const makeConsoleFiles = Effect.gen(function* () {
     )
   )
   const index = yield* fs.readFileString(path.join(folder, "index.html"))
-  /** A file with a hash in its name. `undefined`: there is none. */
+  /** A file with a hash in its name; `undefined` if there is none. */
   const read = (name: string, accepted: string): Effect.Effect<ConsoleFile> | undefined => {
     const contentType = types[name.slice(name.lastIndexOf(".") + 1)]
     if (!hashed.test(name) || !names.has(name) || contentType === undefined) return undefined

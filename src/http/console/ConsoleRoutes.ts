@@ -36,10 +36,10 @@ export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const { baseUrl } = yield* AppConfig
     const basePath = basePathOf(baseUrl)
-    // By the first request: a layer of routes that waits loses requests that arrive meanwhile
+    // Read on the first request: a routes layer that waits would lose requests that arrive in the meantime
     const consoleFiles = yield* Effect.cached(yield* withPlatform(makeConsoleFiles))
     const index = Effect.map(consoleFiles, (files) =>
-      // A proxy may serve the gateway below a path of its own
+      // A proxy may serve the gateway below a path
       HttpServerResponse.text(files.index.replaceAll('="/console', `="${basePath}/console`), {
         contentType: "text/html; charset=utf-8",
         headers: { ...hardening, "cache-control": "no-cache" }

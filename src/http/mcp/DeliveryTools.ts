@@ -20,7 +20,7 @@ const notAnId = invalid([
   { pointer: "#/id", detail: "Expected the id of a delivery (whd_…), an event (evt_…) or a task" }
 ])
 
-/** Of what is sent, and of what a receiver returned, which may be anything. */
+/** Most characters shown of a sent body and of a receiver's response, which may be anything. */
 const charactersMax = 1000
 
 export const makeDeliveryTools = Effect.gen(function* () {
@@ -83,7 +83,7 @@ const makeExplainOne = Effect.gen(function* () {
 
 const oldestFirst = (rows: ReadonlyArray<DeliveryRow>) => rows.map(({ id }) => id).toReversed()
 
-/** The deliveries that an id leads to, all of the same user. Fails with 2001 or 2005. */
+/** The deliveries to which an id leads, all of the same user. Fails with 2001 or 2005. */
 const makeIdsOf = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const history = yield* TaskHistory
@@ -94,7 +94,7 @@ const makeIdsOf = Effect.gen(function* () {
     const at = DateTime.makeUnsafe(Option.getOrElse(millis, () => 0))
     const { rows } = yield* deliveries.search(
       userId,
-      // Deliveries are made with their event, at its time
+      // Deliveries are created with their event, at its time
       { eventId, since: at, until: DateTime.add(at, { seconds: 1 }) },
       page
     )
@@ -104,7 +104,7 @@ const makeIdsOf = Effect.gen(function* () {
 
   const ofTask = Effect.fnUntraced(function* (userId: UserId, taskId: TaskId) {
     const { rows } = yield* deliveries.search(userId, { taskId }, page)
-    // Without one, whether the task is there
+    // Without a delivery, checks that the task exists
     if (rows.length === 0) yield* history.get(userId, taskId)
     return oldestFirst(rows)
   })

@@ -3,9 +3,9 @@ import type { FailureClass } from "../../domain/Webhook.ts"
 import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
 import { attemptsMax } from "../../webhooks/RetryPolicy.ts"
 
-/** What the log of deliveries says, in words. docs/reference/mcp.md#explain_delivery */
+/** The delivery log in words. docs/reference/mcp.md#explain_delivery */
 
-/** A delivery with what is known of it; without its endpoint that was deleted, with the task's own webhook. */
+/** A delivery with related data: without `endpoint` if it was deleted, with the task's own webhook if it has one. */
 export interface DeliveryFacts {
   readonly row: DeliveryRow
   readonly attempts: ReadonlyArray<AttemptRow>
@@ -27,7 +27,7 @@ const failures: Readonly<Record<FailureClass, string>> = {
 
 const time = DateTime.formatIso
 
-/** Without the query and the credentials, which may be secrets. */
+/** The URL without query and credentials, which may be secrets. */
 export const placeOf = (url: string): string => {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
@@ -46,7 +46,7 @@ const attemptWords = (row: AttemptRow): string => {
   return `${begin}${to}. After ${took} ms it came to ${status}, ${why}${detail}.`
 }
 
-/** What happens next with a delivery, and what can be done. */
+/** The next step of a delivery, and the possible remedy. */
 export const nextOfDelivery = ({ attempts, endpoint, row }: DeliveryFacts): string => {
   const again = `It can be sent again: POST /manage/v1/webhook-deliveries/${row.id}/redeliver.`
   switch (row.status) {
@@ -70,7 +70,7 @@ export const nextOfDelivery = ({ attempts, endpoint, row }: DeliveryFacts): stri
   }
 }
 
-/** All about one delivery. */
+/** A full explanation of one delivery. */
 export const explain = (facts: DeliveryFacts): string => {
   const { attempts, endpoint, row } = facts
   const of = row.taskId === null ? "" : ` of task ${row.taskId}`

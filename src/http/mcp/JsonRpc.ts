@@ -11,7 +11,7 @@ export interface RpcRequest {
   readonly params: JsonObject
 }
 
-/** What has no answer: a notification, or the response to a request that a server may send. */
+/** A message without a response: a notification, or the response to a server's request. */
 export interface RpcNotice {
   readonly _tag: "Notice"
 }
@@ -43,10 +43,10 @@ export interface RpcError {
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** It is kept until the response. */
+/** Longest id, because it is kept until the response. */
 const idCharactersMax = 1000
 
-/** MCP allows no `null` as an id, JSON-RPC does. A larger integer could not be returned as it came. */
+/** MCP allows no `null` as an id, JSON-RPC does. A larger integer could not be returned unchanged. */
 const isId = (value: unknown): value is string | number =>
   typeof value === "string" ? value.length <= idCharactersMax : Number.isSafeInteger(value)
 
@@ -59,13 +59,13 @@ const paramNames: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 const metaPrefix = "io.modelcontextprotocol/"
 
-/** Of `_meta`, which may be of any size, what says which version the client speaks. */
+/** The members of `_meta`, which may be of any size, that state the client's version. */
 export const metaNames = {
   version: `${metaPrefix}protocolVersion`,
   capabilities: `${metaPrefix}clientCapabilities`
 } as const
 
-/** What is read of parameters: a request that waits for a task keeps nothing else of its body. */
+/** The parameters that are read: a request that waits for a task keeps nothing else of its body. */
 const neededParams = (method: string, params: JsonObject): JsonObject => {
   const { _meta } = params
   const picked = pick(params, paramNames.get(method) ?? [])
@@ -124,11 +124,11 @@ export const errorOf = (id: string | number | null, error: RpcError): JsonObject
   error
 })
 
-/** What a tool shows belongs to one key. */
+/** The output of a tool belongs to one key. */
 const headers = { "cache-control": "no-store" }
 
 export const respondJson = (body: unknown, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body, { status, headers })
 
-/** Notifications have been taken. */
+/** The response to accepted notifications. */
 export const accepted = HttpServerResponse.empty({ status: 202, headers })

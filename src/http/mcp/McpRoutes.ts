@@ -37,18 +37,18 @@ const makePost = Effect.gen(function* () {
   return Effect.fnUntraced(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const from = request.headers["origin"]
-    // A page of another site that has bound its name to this address (MCP, Transports, Security Warning)
+    // DNS rebinding: a page of another site whose name resolves to this address (MCP, Transports, Security Warning)
     if (from !== undefined && from !== origin) return yield* foreign
     const caller = yield* keys.authenticate(yield* tokenOf(request.headers))
     yield* refuseUnknownQuery([])
     const within = bodies.within(request, caller.userId)
-    // A request keeps the body that was read from it, and is in memory until its response
+    // A request keeps the body that was read from it and stays in memory until its response
     const own = request.modify({})
     const read = Effect.provideService(readBody, HttpServerRequest.HttpServerRequest, own)
     const held = yield* within(
       Effect.flatMap(read, (body) => {
         const responded = respond(caller, body)
-        // What waits for a task keeps no place of bodies
+        // A request that waits for a task takes no capacity for bodies
         return hasInput(body) ? Effect.map(responded, Effect.succeed) : Effect.succeed(responded)
       })
     )
@@ -60,7 +60,7 @@ const foreign = problem(1007, "The Origin of the request is not that of this gat
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
-/** What was read, or what is wrong with it. */
+/** The messages of a body, or its fault. */
 type Body =
   | { readonly _tag: "One"; readonly message: RpcMessage }
   | { readonly _tag: "Batch"; readonly messages: ReadonlyArray<RpcMessage> }
@@ -83,7 +83,7 @@ const refused = (error: RpcError): Body => ({ _tag: "Refused", error })
 
 const invalidBatch = (message: string): Body => refused({ code: rpcCodes.invalidRequest, message })
 
-/** A list of messages, which one version has. docs/reference/mcp.md#versions */
+/** A batch of messages, which only one version has. docs/reference/mcp.md#versions */
 const batchOf = (headers: Headers, values: ReadonlyArray<unknown>): Body => {
   const version = headerVersion(headers)
   if (typeof version !== "string") return refused(version)
@@ -93,7 +93,7 @@ const batchOf = (headers: Headers, values: ReadonlyArray<unknown>): Body => {
   }
   const messages = values.map(readMessage)
   return messages.some((it) => it._tag === "Request" && it.method === "initialize")
-    ? invalidBatch("initialize is no part of a batch")
+    ? invalidBatch("initialize must not be part of a batch")
     : { _tag: "Batch", messages }
 }
 
@@ -104,16 +104,16 @@ const messagesOf = (body: Body): ReadonlyArray<RpcMessage> => {
 
 const inputTools = new Set<unknown>(["create_task", "quote"])
 
-/** Whether media may be in it, which are in memory until they are stored. */
+/** Whether it may contain media, which are in memory until they are stored. */
 const hasInput = (body: Body): boolean =>
   messagesOf(body).some((it) => it._tag === "Request" && inputTools.has(it.params["name"]))
 
-/** Answers what was read. */
+/** Responds to a body. */
 const makeRespond = Effect.gen(function* () {
   const server = yield* makeMcpServer
   const quotas = yield* RequestQuotas
 
-  /** Calls of inference count against the request rate of the key where they are handled. */
+  /** Inference calls count against the key's request rate where they are handled. */
   const isInference = (message: RpcMessage, headers: Headers): boolean =>
     message._tag === "Request" &&
     message.method === "tools/call" &&
@@ -154,7 +154,7 @@ const makeRespond = Effect.gen(function* () {
       }
       const messages = messagesOf(body)
       yield* count(caller, messages)
-      // In turn: what one does may be asked about by the next
+      // One after the other, because a message may depend on the previous one
       const answers = yield* Effect.forEach(messages, (message) => answer(caller, message)).pipe(
         Effect.provideService(MayWait, body._tag === "One")
       )

@@ -30,10 +30,7 @@ const capabilities = { tools: {} }
 /** An error of the protocol, or the result. */
 type Outcome = Effect.Effect<JsonObject, RpcError, OfRequest>
 
-/**
- * MCP without sessions: each message is answered by itself, by any process. The tools are those of the HTTP
- * API. ADR 0227.
- */
+/** MCP without sessions: any process can respond to any message. The tools are those of the HTTP API. ADR 0227. */
 export const makeMcpServer = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const serverInfo = { name: "generation-gateway", title: titleOf(serviceName), version }
@@ -49,7 +46,7 @@ export const makeMcpServer = Effect.gen(function* () {
 
   const discovered = { supportedVersions: protocolVersions, capabilities, instructions, ...cached }
 
-  /** Of the versions that begin with `initialize`. */
+  /** Methods of the versions that begin with `initialize`. */
   const ofHandshake = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
     switch (request.method) {
       case "initialize":
@@ -78,14 +75,14 @@ export const makeMcpServer = Effect.gen(function* () {
     }
   }
 
-  /** What every result of the stateless version has. */
+  /** Members of every result in the stateless version. */
   const complete = (result: JsonObject): JsonObject => ({
     ...result,
     resultType: "complete",
     _meta: { "io.modelcontextprotocol/serverInfo": serverInfo }
   })
 
-  /** Answers a request whose version is known. */
+  /** Responds to a request whose version is known. */
   const answer = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
     const isModern = isStateless(asked)
     const outcome: Outcome | undefined = (isModern ? ofStateless : ofHandshake)(
@@ -120,7 +117,7 @@ const makeToolMethods = Effect.gen(function* () {
   ]
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
 
-  /** A call of inference that is refused before it counts against the request rate of its key. */
+  /** Counts an inference call that is refused before it reaches the request rate of its key. */
   const countRefused = ({ scope }: McpTool, { userId }: Principal) =>
     scope === "inference" ? quotas.takeManagement(userId) : Effect.void
 
@@ -153,7 +150,7 @@ const makeToolMethods = Effect.gen(function* () {
   return { call, list, scopeOf: (name: unknown) => byName.get(String(name))?.scope }
 })
 
-/** The tools of a key change with its scopes and the release only. */
+/** The tools of a key change only with its scopes and the release. */
 const cached = { ttlMs: 60_000, cacheScope: "private" }
 
 const titleOf = (serviceName: string): string =>
@@ -166,7 +163,7 @@ const failed = (message: string, data?: unknown): Effect.Effect<never, RpcError>
     ...(data === undefined ? {} : { data })
   })
 
-/** Members that later versions add are taken. */
+/** Accepts members that later versions add. */
 const paramsOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema, {
     ...bodyParseOptions,

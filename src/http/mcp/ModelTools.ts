@@ -12,7 +12,7 @@ import { findModel } from "../openai/ShapedModel.ts"
 import type { ShapedModel } from "../openai/ShapedModel.ts"
 import { bind } from "./Tools.ts"
 
-/** The model or alias that a call names. Fails with 2001 or 2006. */
+/** The model or alias named by a call. Fails with 2001 or 2006. */
 export const modelOf = (
   models: ReadonlyArray<ShapedModel>,
   { action, model }: { readonly model: string; readonly action?: Action }
@@ -40,7 +40,7 @@ const show = ({ bodySchema, entry, sandbox }: RoutedModel, price: PriceRule) =>
     media: showMediaFields(entry.label, input_schema)
   }))
 
-/** What is sold now, in the order of its names, so that a cursor holds when the catalog changes. */
+/** The current offers, sorted by name, so that a cursor stays valid when the catalog changes. */
 export const makeModelTools = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const router = yield* Router

@@ -30,7 +30,7 @@ const errorOf = (error: TaskError) => ({
   remedy: helps[error.code]?.remedy ?? null
 })
 
-/** One result: its link, and the picture itself if it is wished and small. */
+/** One result: its link, and the picture itself if requested and small. */
 interface Shown {
   readonly view: (typeof TaskOutput.Type)["results"][number]
   readonly content: ReadonlyArray<Content>
@@ -41,7 +41,7 @@ export const makeTaskResult = Effect.gen(function* () {
   const { baseUrl } = yield* AppConfig
   const results = yield* TaskResults
 
-  /** Media that cannot be read any more are links still: the task is what was asked for. */
+  /** Media that can no longer be read are still shown as links, because the request was for the task. */
   const openOf = (url: string) =>
     Effect.map(Effect.option(results.open(url)), (found) =>
       Option.getOrUndefined(Option.flatten(found))

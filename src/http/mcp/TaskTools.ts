@@ -25,7 +25,7 @@ import { modelOf } from "./ModelTools.ts"
 import { makeTaskResult, nextOf } from "./TaskResult.ts"
 import { bind, MayWait } from "./Tools.ts"
 
-/** Tools over the services that the routes of tasks call: the same hold, limits and idempotency. */
+/** Tools that use the same services as the routes of tasks: the same hold, limits and idempotency. */
 export const makeTaskTools = Effect.gen(function* () {
   const router = yield* Router
   const admit = yield* makeAdmitInference
@@ -80,7 +80,7 @@ const makeFind = Effect.map(
     )
 )
 
-/** The path of the model that is named, if the key may use it. */
+/** The path of the named model, if the key may use it. */
 const makeTarget = Effect.gen(function* () {
   const catalog = yield* Catalog
   const router = yield* Router
@@ -92,7 +92,7 @@ const makeTarget = Effect.gen(function* () {
   })
 })
 
-/** Faults of a body stand in `input`; of `metadata` where it was given. */
+/** Faults of a body have pointers into `input`; those of `metadata` keep theirs. */
 const faultsOfInput =
   (hasMetadata: boolean) =>
   <E>(error: E): E | Problem =>
@@ -167,9 +167,8 @@ const makeCreate = Effect.gen(function* () {
 })
 
 /**
- * The idempotency key of a create, and the request behind it: as if it had been sent to the path of its
- * model. Without a key, what is asked for is the key: a client that asks again, by whatever message, buys
- * once. ADR 0227.
+ * The idempotency key of a create, and its request as if sent to the path of its model. Without a key, the request
+ * itself is the key: a client that repeats it, in whichever message, buys once. ADR 0227.
  */
 const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) =>
   Effect.map(requestHashOf(`POST ${modelPath(path)}`, body), (hash) => {

@@ -13,7 +13,7 @@ import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { problemBody, problemOf } from "../server/problems/Problems.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 
-/** A part of a result beside its JSON. */
+/** A part of a result in addition to its JSON. */
 export type Content =
   | { readonly type: "image"; readonly data: string; readonly mimeType: string }
   | {
@@ -24,7 +24,7 @@ export type Content =
       readonly size?: number
     }
 
-/** What a tool returns: its value, and what clients can show. */
+/** The result of a tool: its value, and content that clients can show. */
 export interface Answer<Value> {
   readonly value: Value
   readonly content?: ReadonlyArray<Content>
@@ -32,17 +32,17 @@ export interface Answer<Value> {
 
 type Failure = Problem | StoreUnavailable | HttpServerError.HttpServerError
 
-/** What belongs to the HTTP request of a call. */
+/** Services of a call's HTTP request. */
 export type OfRequest = HttpServerRequest.HttpServerRequest | RequestTrace
 
 /** A tool with its handler, as the server lists and calls it. */
 export interface McpTool {
   readonly name: string
-  /** That the key must have; `undefined`: one of any scope may call it. */
+  /** The scope that the key must have; `undefined` for any scope. */
   readonly scope: Scope | undefined
   /** Its entry in `tools/list`. */
   readonly listed: JsonObject
-  /** The call, once its key and its arguments are in order. */
+  /** Runs the call after its key and arguments have been checked. */
   readonly begin: (
     args: unknown,
     caller: Principal
@@ -83,7 +83,7 @@ export const bind = <Args, Value>(
   return {
     name: tool.name,
     scope,
-    // When somebody asks: all schemas of a start take some milliseconds
+    // On first use, because building all schemas at startup takes some milliseconds
     get listed() {
       return (listed ??= listedOf(tool))
     },
@@ -137,8 +137,8 @@ export const resultOfAnswer = ({ content = [], value }: Answer<JsonObject>): Jso
 })
 
 /**
- * A failed call as a result, so that the model reads what is wrong and can mend it. Without
- * `structuredContent`, which clients check against the schema of a success. docs/reference/mcp.md#errors
+ * A failed call as a result, so that the model sees the fault and can correct it. Without `structuredContent`, which
+ * clients check against the schema of a success. docs/reference/mcp.md#errors
  */
 export const resultOfFailure = (
   tool: string,

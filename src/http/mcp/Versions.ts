@@ -5,18 +5,18 @@ import { isObject, metaNames, rpcCodes } from "./JsonRpc.ts"
 import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
 
 /**
- * Versions of the protocol. Up to 2025-11-25 a client begins with `initialize`; from 2026-07-28 on every
- * request says all that is to be known of its client. Neither needs a session. docs/reference/mcp.md#versions
+ * Versions of the protocol. Up to 2025-11-25 a client begins with `initialize`; from 2026-07-28 on every request
+ * contains all information about its client. Neither needs a session. docs/reference/mcp.md#versions
  */
 const [stateless, ...handshakes] = protocolVersions
 export type ProtocolVersion = (typeof protocolVersions)[number]
 
-/** Without the header it is this one (MCP 2025-11-25, Transports, Protocol Version Header). */
+/** The version without the header (MCP 2025-11-25, Transports, Protocol Version Header). */
 const assumed = "2025-03-26"
 
 export const isStateless = (version: ProtocolVersion): boolean => version === stateless
 
-/** Dropped again by 2025-06-18. */
+/** Removed again in 2025-06-18. */
 export const takesBatches = (version: ProtocolVersion): boolean => version === assumed
 
 /** Older clients do not know the type. */
@@ -34,7 +34,7 @@ type Headers = HttpServerRequest.HttpServerRequest["headers"]
 export const metaOf = (params: JsonObject): JsonObject =>
   isObject(params["_meta"]) ? params["_meta"] : {}
 
-/** What the header says, which a batch and the reading of it go by. */
+/** The version of the header, which determines whether and how a batch is read. */
 export const headerVersion = (headers: Headers): ProtocolVersion | RpcError => {
   const asked = headers["mcp-protocol-version"]
   return asked === undefined ? assumed : (known(asked) ?? unsupported(asked))
@@ -55,7 +55,7 @@ export const versionOf = (headers: Headers, request: RpcRequest): ProtocolVersio
   const meta = metaOf(request.params)
   const claim = meta[metaNames.version]
   const given = headers["mcp-protocol-version"]
-  // The header of a client that has not negotiated yet says nothing
+  // Before the negotiation, the header of a client has no meaning
   if (claim === undefined && request.method === "initialize") return assumed
   if (claim === undefined && given !== stateless) return headerVersion(headers)
   if (given === undefined) return mismatch("The header MCP-Protocol-Version is missing")
@@ -69,7 +69,7 @@ export const versionOf = (headers: Headers, request: RpcRequest): ProtocolVersio
   return routingFault(headers, request) ?? version
 }
 
-/** Proxies route by these headers, so that they must say what the body says. */
+/** Proxies route by these headers, so they must match the body. */
 const routingFault = (headers: Headers, { method, params }: RpcRequest): RpcError | undefined => {
   if (headers["mcp-method"] !== method) return mismatch("Mcp-Method is not the method of the body")
   if (method !== "tools/call") return undefined
@@ -80,7 +80,7 @@ const routingFault = (headers: Headers, { method, params }: RpcRequest): RpcErro
 
 const encoded = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/u
 
-/** As it stands, or as Base64 where a header cannot hold it. */
+/** Decodes a value that is plain, or Base64 if a header cannot contain it. */
 const decodeRouted = (header: string | undefined): string | undefined => {
   const base64 = header === undefined ? undefined : encoded.exec(header)?.[1]
   return base64 === undefined ? header : Buffer.from(base64, "base64").toString("utf8")

@@ -48,12 +48,12 @@ import { isPassthroughPath, placeOf, targetOf } from "./PassthroughTarget.ts"
 import type { Target } from "./PassthroughTarget.ts"
 
 /**
- * Takes each request to a path of the passthrough before the routes, runs it as one fiber, and writes its
- * response: whole, as a stream, or a problem. ADR 0113
+ * Handles each request to a passthrough path before the routes: runs it as one fiber and writes its response, which
+ * is a whole body, a stream or a problem. ADR 0113
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    // With a tracer the router takes them, which makes a span of each request
+    // With a tracer the router handles them, because it creates a span for each request
     if ((yield* Effect.tracer) !== Tracer.Tracer.defaultValue()) return
     const { intercept } = yield* Listener
     const { maxBodyBytes, serviceName } = yield* AppConfig
@@ -150,7 +150,10 @@ class NodeRequest implements ClientRequest {
 
 type Headers = Record<string, string>
 
-/** A client that has gone receives nothing; neither does one whose request was answered at the end of the process. */
+/**
+ * Whether nothing more can be sent: the client has left, or its request was already answered at the end of the
+ * process.
+ */
 const isOver = ({ destroyed, writableEnded }: ServerResponse): boolean => destroyed || writableEnded
 
 const sendWhole = (
@@ -172,7 +175,7 @@ const sendWhole = (
   return Effect.void
 }
 
-/** Back pressure of the client pauses the upstream. Who interrupts it closes the upstream. */
+/** Back pressure of the client pauses the upstream. An interruption closes the upstream. */
 const sendStream = (
   response: ServerResponse,
   status: number,
@@ -196,7 +199,7 @@ interface Served {
   readonly trace: RequestTrace["Service"]
 }
 
-/** A problem, unless the client has left or part of the response was sent. */
+/** Sends a problem, unless the client has left or part of the response was sent. */
 const sendFault = (
   { isSandbox, names }: Services,
   { call, path, response, trace }: Served,
@@ -223,10 +226,13 @@ const sendFault = (
   })
 }
 
-/** An unread body that is larger closes the connection: Node would read it to its end. */
+/** A larger unread body closes the connection, because Node would otherwise read it to its end. */
 const unreadBytesMax = 256 * 1024
 
-/** Closes the connection where the rest of the request is not worth reading. Returns whether it is being sent. */
+/**
+ * Closes the connection if the rest of the request is not worth reading. Returns whether the client is still sending
+ * it.
+ */
 const closesEarly = ({ req }: ServerResponse, headers: Headers): boolean => {
   if (req.complete) return false
   const { "content-length": length, "transfer-encoding": coding } = req.headers
@@ -236,7 +242,7 @@ const closesEarly = ({ req }: ServerResponse, headers: Headers): boolean => {
   return isUnread && !isWaiting
 }
 
-/** How long a client that still sends has for the response, before the end of the connection resets it. */
+/** How long a client that is still sending has to read the response, before the connection is reset. */
 const endMillis = 500
 
 const endGently = (response: ServerResponse, body: Uint8Array | string): void => {
@@ -252,11 +258,11 @@ const endGently = (response: ServerResponse, body: Uint8Array | string): void =>
   response.write(body)
 }
 
-/** A request to the passthrough, by a connection or in a test's own process. */
+/** A request to the passthrough, over a connection or in the process of a test. */
 export interface ClientRequest extends CookieRequest {
   /** Path and query, as the client sent them. */
   readonly url: string
-  /** Node's request, if it came by a connection. */
+  /** Node's request, if it came over a connection. */
   readonly source: object
   /** Reads the body. Fails with 2002 or 2004. */
   read(watch: BodyWatch): Effect.Effect<Uint8Array, Problem>
@@ -290,7 +296,7 @@ interface ClientServices {
   readonly responses: ResponseCalls
 }
 
-/** What a call asks of its client's request: the key and the body. */
+/** The parts of a client's request that a call needs: the key and the body. */
 export class ClientCall implements CallRequest {
   readonly #services: ClientServices
   readonly #request: ClientRequest
@@ -298,7 +304,7 @@ export class ClientCall implements CallRequest {
   readonly target: CallTarget
   readonly headers: HeaderValues
   readonly traceId: string
-  /** By which the caller was found, unless it has a session. */
+  /** The token by which the caller was found, unless it has a session. */
   #token: string | undefined
   #rate: Rate | undefined
   #session: SessionUse | undefined
@@ -333,14 +339,14 @@ export class ClientCall implements CallRequest {
     return readMaxCost(this.#request.headers, this.#services.maxCostName)
   }
 
-  /** For every response to a key with a rate limit, also for a problem. */
+  /** Headers of every response to a key with a rate limit, including problems. */
   get rateHeaders(): Readonly<Record<string, string>> | undefined {
     return this.#rate && rateHeaders(this.#rate)
   }
 
   /**
-   * A metered call takes a key from the cache where it can: its hold checks the key again. Gemini's clients may put
-   * the key in the query; a header goes before it, and it before a cookie.
+   * A metered call uses a cached key if possible, because its hold checks the key again. Gemini's clients may put the
+   * key in the query; a header takes precedence over it, and it over a cookie.
    */
   authenticate({
     catalog,
@@ -395,7 +401,7 @@ export class ClientCall implements CallRequest {
     return bodies.within(this.#request, userId)(used)
   }
 
-  /** The whole body. Where its tokens are paid, the price depends on what is in it. */
+  /** The whole body. If its tokens are charged, its contents determine the price. */
   #body({ meter }: OpenRoute): Effect.Effect<Uint8Array, Problem> {
     const request = this.#request
     if (request.method !== "POST") return noBody

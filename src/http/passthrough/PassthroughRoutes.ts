@@ -16,9 +16,8 @@ import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { taskShapes } from "./PassthroughTarget.ts"
 
 /**
- * The same calls for requests that no listener takes: those of a test's own process, those of a service with a
- * tracer, and those whose path comes with an origin; and the other paths below `/v1`.
- * docs/reference/passthrough.md#paths
+ * The same calls for requests that no listener handles: in the process of a test, in a service with a tracer, and
+ * with an absolute URL as target; and the other paths below `/v1`. docs/reference/passthrough.md#paths
  */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
@@ -26,7 +25,7 @@ export const layer = HttpRouter.use(
     yield* router.addAll([
       HttpRouter.route("*", "/vendors/*", handle),
       ...routeAliases.keys().map((path) => HttpRouter.route("*", `/${path.slice(1)}`, handle)),
-      // Also /v1/models itself
+      // Includes /v1/models itself
       HttpRouter.route("*", "/v1/models/*", handle),
       HttpRouter.route("*", "/v1/*", noAlias)
     ])

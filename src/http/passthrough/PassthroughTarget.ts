@@ -3,7 +3,7 @@ import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
 import type { HeaderValues } from "../server/HeaderText.ts"
 import { isResponsePath, isTaskPath } from "../server/Paths.ts"
 
-/** Paths of OpenAI's that are served by tasks. docs/reference/shapes.md */
+/** OpenAI's paths that are served by tasks. docs/reference/shapes.md */
 export const taskShapes: ReadonlyArray<string> = [
   "/v1/images/generations",
   "/v1/images/edits",
@@ -20,13 +20,13 @@ const aliasVendorOf = (path: string, headers: HeaderValues): string =>
     ? "anthropic"
     : (routeAliases.get(path) ?? "openai")
 
-/** The vendor whose routes a request is for; none: an empty text. */
+/** The vendor whose routes a request uses; an empty string for none. */
 export const vendorOf = (path: string, headers: HeaderValues): string =>
   path.startsWith("/v1/")
     ? aliasVendorOf(path, headers)
     : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
-/** What a problem says of the route: its path, and the vendor whose clients read it. */
+/** The route of a problem: its path, and the vendor whose clients read it. */
 export interface Place {
   readonly path: string
   readonly vendor: string
@@ -34,14 +34,14 @@ export interface Place {
 
 export const placeOf = (path: string, headers: HeaderValues): Place => {
   const vendor = vendorOf(path, headers)
-  // Clients of OpenAI call most vendors of a catalog
+  // Most vendors of a catalog are called by OpenAI's clients
   const isOther = isPassthroughPath(path) && !ownClients.has(vendor)
   return { path, vendor: isOther ? "openai" : vendor }
 }
 
 const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 
-/** Whether the path of a request, without its query, is one of the passthrough. */
+/** Whether the path of a request, without its query, belongs to the passthrough. */
 export const isPassthroughPath = (path: string): boolean =>
   path.startsWith("/v1/")
     ? routeAliases.has(path) || isModelList(path)
@@ -49,7 +49,7 @@ export const isPassthroughPath = (path: string): boolean =>
 
 /** The vendor, the path and the query of a passthrough call. */
 export interface Target extends CallTarget {
-  /** The key in the query, which the query above does not have. */
+  /** The key from the query, which `query` no longer contains. */
   readonly key: string | undefined
 }
 
@@ -69,7 +69,7 @@ export const targetOf = (url: string, headers: HeaderValues): Target | undefined
 
 const noQuery = { key: undefined, query: "" }
 
-/** Takes the credentials of the client out, and encodes characters that a URL must not contain. */
+/** Removes the client's credentials, and encodes characters that a URL must not contain. */
 const splitKey = (query: string): Pick<Target, "key" | "query"> => {
   let key: string | undefined
   const kept: Array<string> = []

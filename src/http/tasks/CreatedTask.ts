@@ -20,7 +20,7 @@ import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { readMaxCost } from "../server/MaxCost.ts"
 
-/** What creates of every shape have in common. */
+/** The common parts of creates in every shape. */
 
 export type TaskView = FoundTask["task"]
 
@@ -33,8 +33,8 @@ export const headerOf =
     `x-${serviceName}-${name}`.toLowerCase()
 
 /**
- * Creates a task, or several with one body. `given` is the request as its client sent it, by which a repeat is
- * recognized; `body` has the fields of the model.
+ * Creates a task, or several with one body. `given` is the request as its client sent it, which identifies repeats;
+ * `body` has the fields of the model.
  */
 export const makeAccept = (
   router: Router["Service"],
@@ -61,7 +61,7 @@ export const makeAccept = (
     return yield* counted(creates, principal.userId, created)
   })
 
-/** The created task if it ends in time. It exists, so that no failure of the wait may be the response. */
+/** The created task if it ends in time. The task exists, so a failure of the wait must not become the response. */
 export const makeEndOf = Effect.gen(function* () {
   const router = yield* Router
   const watch = yield* TaskWatch
@@ -81,7 +81,7 @@ export const makeEndOf = Effect.gen(function* () {
   )
 })
 
-/** Headers of the response to a create, but for the cost. docs/reference/tasks.md#response-headers */
+/** Headers of the response to a create, except the cost. docs/reference/tasks.md#response-headers */
 export const makeCreatedHeaders = (header: Header) => {
   const [balance, left, sandbox] = [
     header("balance"),
@@ -102,14 +102,14 @@ export const endingHeaders = (ending: Ending | undefined): Record<string, string
   ending === undefined ? {} : { deprecation: ending.deprecation, sunset: ending.sunset }
 
 /**
- * What is held while the task runs; what was captured when it has ended.
+ * The held amount while the task runs; the captured amount when it has ended.
  * docs/reference/tasks.md#response-headers
  */
 export const costOf = (task: TaskView): Credits.Credits =>
   task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
 
 /**
- * Of the task of an alias: the model that it is at, once a submit began, and why others did not do it.
+ * For the task of an alias: its current model, once a submit has begun, and why other models were skipped.
  * docs/reference/aliases.md#who-did-it
  */
 export const makeModelHeaders = (header: Header) => {

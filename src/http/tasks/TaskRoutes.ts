@@ -106,7 +106,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
     // A create that waits keeps neither its body nor the body's place in the limiter
     const created = yield* within(
       Effect.suspend(() =>
-        // A request keeps the body that was read from it, and is in memory until its response
+        // A request keeps the body that was read from it and stays in memory until its response
         Effect.provideService(
           Effect.flatMap(readJsonBody, (body) => accept(request, principal, path, body)),
           HttpServerRequest.HttpServerRequest,
@@ -137,7 +137,7 @@ const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: Mod
   return HttpServerResponse.jsonUnsafe(shown, { headers: endingHeaders(ending) })
 })
 
-/** As they are listed: the id of a task decides which of them with weights is the first. */
+/** In listed order: with weights, the id of a task decides which one is first. */
 const candidatesIn = ({ leftOut, models }: NonNullable<Quote["alias"]>) => [
   ...models.map(({ amount, entry: { model, vendor } }) => ({
     vendor,
@@ -185,7 +185,7 @@ const makeShow = (header: Header) => {
   }
 }
 
-/** The response changes with each move and never in between, so the tag is made of the last move. */
+/** The response changes only when the status changes, so the tag is derived from the last change. */
 const tagOf = ({ id, status, updatedAt }: TaskView): string =>
   `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 

@@ -7,7 +7,7 @@ import { videoFailures } from "./OpenAiVideoProtocol.ts"
 import type { Job, Reply, Vendor } from "./Protocol.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
-/** What a bought response is made of. */
+/** The data of a bought response. */
 interface Ordered {
   readonly completion: Completion
   readonly isStreamed: boolean
@@ -63,7 +63,9 @@ const responseOf = (job: Job, vendor: Vendor): object => {
   return openAiResponse(shown(job, completion, previous))
 }
 
-/** The first two events come before the response has ended; one that did not complete has no others. */
+/**
+ * The first two events come before the response has ended; a response that did not complete has no further events.
+ */
 async function* eventsOf(job: Job, vendor: Vendor, after: number): AsyncGenerator<string> {
   const { completion, previous } = orderedOf(job)
   const events = openAiResponseEvents(shown(job, completion, previous))

@@ -80,7 +80,7 @@ export interface Vendor {
   readonly ended: (job: Job) => Promise<void>
   readonly endingOf: (job: Job, kind: "image" | "video") => Ending
   readonly forget: (id: string) => boolean
-  /** What the test wants of a language model. */
+  /** The test's answers of a language model. */
   readonly answerOf: AnswerOf
 }
 

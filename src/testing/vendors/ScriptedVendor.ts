@@ -10,8 +10,8 @@ import type { VendorRequest } from "./VendorRequest.ts"
 
 export interface VendorServerOptions {
   /**
-   * What each submit or call comes to, for all models or by the vendor's own id of the model. `after` counts
-   * by the machine's clock. Without a script, and for models that it does not name: at once what was ordered.
+   * The outcome of each submit or call, for all models or by the vendor's model id. `after` counts by the machine's
+   * clock. Without a script, and for models not in it: the ordered results at once.
    */
   readonly script?: MockScript
   /**

@@ -150,7 +150,7 @@ class Listening {
     const refusal = this.#refusal(request, file, isPaid)
     if (refusal !== undefined) await this.state.wait(refusal.after)
     if (refusal?.error.class === "AMBIGUOUS") {
-      // The job is bought, but nobody is told
+      // The job is bought, but the client gets no response
       await this.#protocol.respond(request, this.state)
       return void incoming.socket.destroy()
     }
