@@ -173,7 +173,7 @@ describeStores("an account that left the configuration", (database) => {
               readonly remedy: string
             }>`SELECT remedy FROM vendor_faults WHERE account_id LIKE '%@dashscope:one'`
             assert.lengthOf(faults, 1)
-            assert.match(faults[0]?.remedy ?? "", /back into the configuration/u)
+            assert.match(faults[0]?.remedy ?? "", /restore the account in the configuration/u)
           })
         )
         yield* run(
