@@ -81,7 +81,7 @@ const get = (agent: Agent, url: URL, headers: Readonly<Record<string, string>>) 
         response.body.on("error", () => {})
         return response
       },
-      catch: (cause) => interrupted(cause instanceof Error ? cause.message : "no answer")
+      catch: (cause) => interrupted(cause instanceof Error ? cause.message : "no response")
     }).pipe(Effect.timeoutOrElse({ duration: silenceMax, orElse: () => Effect.fail(silent) })),
     discard,
     { interruptible: true }

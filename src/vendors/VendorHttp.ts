@@ -182,7 +182,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#status === undefined) return this.#fail("no answer")
+    if (this.#status === undefined) return this.#fail("no response")
     const response = {
       status: this.#status,
       headers: this.#headers,

@@ -44,7 +44,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   }
 
   #timedOut(timeoutMillis: number): AttemptOutcome {
-    const phase = this.#controller === undefined ? "no connection" : "no answer"
+    const phase = this.#controller === undefined ? "no connection" : "no response"
     return failed("timeout", `${phase} within ${timeoutMillis / 1000} s`, this.#address())
   }
 

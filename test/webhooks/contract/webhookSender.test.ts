@@ -381,7 +381,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           assert.deepStrictEqual(outcome, {
             status: null,
             failure: "timeout",
-            detail: "no answer within 30 s",
+            detail: "no response within 30 s",
             answer: null,
             remoteAddress: "127.0.0.1"
           })
@@ -415,7 +415,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
         })
         yield* Effect.gen(function* () {
           for (const [url, detail] of [
-            [`https://localhost:${dripping.port}/`, "no answer within 30 s"],
+            [`https://localhost:${dripping.port}/`, "no response within 30 s"],
             [`https://localhost:${silent.port}/`, "no connection within 30 s"],
             ["https://silent.test/", "no connection within 30 s"]
           ] as const) {

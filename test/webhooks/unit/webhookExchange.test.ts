@@ -75,7 +75,7 @@ describe("an attempt is over, and its place free,", () => {
       const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual(
         [outcome.failure, outcome.detail],
-        ["timeout", "no answer within 30 s"]
+        ["timeout", "no response within 30 s"]
       )
       assert.isTrue(isClosed)
     })
