@@ -138,12 +138,12 @@ export const createTask = Tool.make("create_task", {
   }),
   success: Schema.Struct({
     ...taskFields,
-    /** Of the wallet, when the task was created. */
-    balance: CreditsFromString,
+    /** Of the wallet, when the task was created; this and the next two only then. */
+    balance: Schema.optionalKey(CreditsFromString),
     /** What the spend limit of the API key leaves; null: it has none. */
-    budget_remaining: Schema.NullOr(CreditsFromString),
+    budget_remaining: Schema.optionalKey(Schema.NullOr(CreditsFromString)),
     /** The task was created by an earlier call; nothing was bought now. */
-    replayed: Schema.Boolean
+    replayed: Schema.optionalKey(Schema.Boolean)
   })
 })
   .annotate(Tool.Title, "Create a task")

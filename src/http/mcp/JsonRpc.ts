@@ -30,7 +30,9 @@ export const rpcCodes = {
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
+  internalError: -32603,
   headerMismatch: -32020,
+  missingCapability: -32021,
   unsupportedVersion: -32022
 } as const
 
@@ -54,7 +56,10 @@ const isId = (value: unknown): value is string | number =>
 const paramNames: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["initialize", ["protocolVersion", "capabilities", "clientInfo"]],
   ["tools/list", ["cursor"]],
-  ["tools/call", ["name", "arguments"]]
+  ["tools/call", ["name", "arguments"]],
+  ["tasks/get", ["taskId"]],
+  ["tasks/update", ["taskId"]],
+  ["tasks/cancel", ["taskId"]]
 ])
 
 const metaPrefix = "io.modelcontextprotocol/"
@@ -72,13 +77,24 @@ const neededParams = (method: string, params: JsonObject): JsonObject => {
   return isObject(_meta) ? { ...picked, _meta: neededMeta(_meta) } : picked
 }
 
-/** The version if it is a string, and an empty object for capabilities: their content is never read. */
+/** The extension of long calls. docs/reference/mcp.md#tasks */
+export const tasksExtension = `${metaPrefix}tasks`
+
+/** Of capabilities nothing else is read. */
+const neededCapabilities = (given: JsonObject): JsonObject => {
+  const { extensions } = given
+  return isObject(extensions) && isObject(extensions[tasksExtension])
+    ? { extensions: { [tasksExtension]: {} } }
+    : {}
+}
+
+/** The version if it is a string, and of the capabilities the extension. */
 const neededMeta = (meta: JsonObject): JsonObject => {
   const { version, capabilities } = metaNames
   const { [version]: claim, [capabilities]: given } = pick(meta, [version, capabilities])
   return {
     ...(claim === undefined ? {} : { [version]: typeof claim === "string" ? claim : null }),
-    ...(isObject(given) ? { [capabilities]: {} } : {})
+    ...(isObject(given) ? { [capabilities]: neededCapabilities(given) } : {})
   }
 }
 

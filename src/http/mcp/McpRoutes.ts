@@ -16,6 +16,7 @@ import { resource } from "../server/Resource.ts"
 import { accepted, errorOf, isObject, readMessage, respondJson, rpcCodes } from "./JsonRpc.ts"
 import type { RpcError, RpcMessage, RpcRequest } from "./JsonRpc.ts"
 import { makeMcpServer } from "./McpServer.ts"
+import { namesTask } from "./TaskExtension.ts"
 import { MayWait } from "./Tools.ts"
 import { headerVersion, takesBatches, versionOf } from "./Versions.ts"
 import type { ProtocolVersion } from "./Versions.ts"
@@ -116,9 +117,10 @@ const makeRespond = Effect.gen(function* () {
   /** Inference calls count against the key's request rate where they are handled. */
   const isInference = (message: RpcMessage, headers: Headers): boolean =>
     message._tag === "Request" &&
-    message.method === "tools/call" &&
-    server.scopeOf(message.params["name"]) === "inference" &&
-    isObject(message.params["arguments"] ?? {}) &&
+    (namesTask(message) ||
+      (message.method === "tools/call" &&
+        server.scopeOf(message.params["name"]) === "inference" &&
+        isObject(message.params["arguments"] ?? {}))) &&
     typeof versionOf(headers, message) === "string"
 
   const count = Effect.fnUntraced(function* (

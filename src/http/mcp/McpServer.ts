@@ -1,18 +1,22 @@
-import { Effect, Schema } from "effect"
+import { DateTime, Effect, Schema } from "effect"
 import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { protocolVersions } from "../../contract/McpApi.ts"
+import { createTask } from "../../contract/McpTools.ts"
+import { TaskId } from "../../domain/Ids.ts"
+import { TaskStatus } from "../../domain/Task.ts"
 import { version } from "../../domain/Version.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { makeDeliveryTools } from "./DeliveryTools.ts"
-import { errorOf, resultOf, rpcCodes } from "./JsonRpc.ts"
+import { errorOf, resultOf, rpcCodes, tasksExtension } from "./JsonRpc.ts"
 import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
 import { makeModelTools } from "./ModelTools.ts"
+import { makeTaskExtension } from "./TaskExtension.ts"
 import { makeTaskTools } from "./TaskTools.ts"
 import { resultOfAnswer, resultOfFailure } from "./Tools.ts"
-import type { Content, McpTool, OfRequest } from "./Tools.ts"
-import { hasResourceLinks, isStateless, negotiate } from "./Versions.ts"
+import type { Content, Failure, McpTool, OfRequest } from "./Tools.ts"
+import { hasResourceLinks, isStateless, negotiate, takesTasks } from "./Versions.ts"
 import type { ProtocolVersion } from "./Versions.ts"
 import { makeWalletTools } from "./WalletTools.ts"
 
@@ -27,14 +31,15 @@ const instructions =
 
 const capabilities = { tools: {} }
 
-/** An error of the protocol, or the result. */
-type Outcome = Effect.Effect<JsonObject, RpcError, OfRequest>
+/** An error of the protocol or of HTTP, or the result. */
+type Outcome = Effect.Effect<JsonObject, RpcError | Failure, OfRequest>
 
 /** MCP without sessions: any process can respond to any message. The tools are those of the HTTP API. ADR 0227. */
 export const makeMcpServer = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const serverInfo = { name: "generation-gateway", title: titleOf(serviceName), version }
   const { call, list, scopeOf } = yield* makeToolMethods
+  const extension = yield* makeTaskExtension
 
   const initialize = ({ params }: RpcRequest): Outcome =>
     Effect.map(decodeInitialize(params), ({ protocolVersion }) => ({
@@ -44,7 +49,12 @@ export const makeMcpServer = Effect.gen(function* () {
       instructions
     }))
 
-  const discovered = { supportedVersions: protocolVersions, capabilities, instructions, ...cached }
+  const discovered = {
+    supportedVersions: protocolVersions,
+    capabilities: { ...capabilities, extensions: { [tasksExtension]: {} } },
+    instructions,
+    ...cached
+  }
 
   /** Methods of the versions that begin with `initialize`. */
   const ofHandshake = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
@@ -69,16 +79,26 @@ export const makeMcpServer = Effect.gen(function* () {
       case "tools/list":
         return Effect.map(list(caller, request), (result) => ({ ...result, ...cached }))
       case "tools/call":
-        return call(caller, request, asked)
+        return takesTasks(request)
+          ? Effect.flatMap(call(caller, request, asked), (result) => asTask(request, result))
+          : call(caller, request, asked)
       default:
-        return undefined
+        return extension.call(caller, request)
     }
+  }
+
+  /** The task that `create_task` has made, for clients that wait for it by themselves. */
+  const asTask = ({ params }: RpcRequest, result: JsonObject) => {
+    const created = params["name"] === createTask.name ? result["structuredContent"] : undefined
+    return isCreated(created)
+      ? Effect.map(DateTime.now, (now) => extension.handleOf(created.task_id, created.status, now))
+      : Effect.succeed(result)
   }
 
   /** Members of every result in the stateless version. */
   const complete = (result: JsonObject): JsonObject => ({
-    ...result,
     resultType: "complete",
+    ...result,
     _meta: { "io.modelcontextprotocol/serverInfo": serverInfo }
   })
 
@@ -94,12 +114,16 @@ export const makeMcpServer = Effect.gen(function* () {
       const error = { code: rpcCodes.methodNotFound, message: "Method not found" }
       return Effect.succeed({ status: isModern ? 404 : 200, body: errorOf(request.id, error) })
     }
-    return Effect.match(outcome, {
-      onFailure: (error): Answered => ({ status: 200, body: errorOf(request.id, error) }),
-      onSuccess: (result): Answered => ({
-        status: 200,
-        body: resultOf(request.id, isModern ? complete(result) : result)
-      })
+    return Effect.matchEffect(outcome, {
+      onFailure: (error) =>
+        "_tag" in error
+          ? Effect.fail(error)
+          : Effect.succeed<Answered>({ status: 200, body: errorOf(request.id, error) }),
+      onSuccess: (result) =>
+        Effect.succeed<Answered>({
+          status: 200,
+          body: resultOf(request.id, isModern ? complete(result) : result)
+        })
     })
   }
 
@@ -149,6 +173,8 @@ const makeToolMethods = Effect.gen(function* () {
 
   return { call, list, scopeOf: (name: unknown) => byName.get(String(name))?.scope }
 })
+
+const isCreated = Schema.is(Schema.Struct({ task_id: TaskId, status: TaskStatus }))
 
 /** The tools of a key change only with its scopes and the release. */
 const cached = { ttlMs: 60_000, cacheScope: "private" }

@@ -70,7 +70,7 @@ export const makeTaskTools = Effect.gen(function* () {
 const nameOf = ({ model, vendor }: ModelPath): string => `${vendor}/${model}`
 
 /** A task of the caller, which counts against the key's request rate. Fails with 2005. */
-const makeFind = Effect.map(
+export const makeFind = Effect.map(
   makeAdmitInference,
   (admit) => (id: TaskId) =>
     Effect.flatMap(admit(Option.some(id)), ({ mayStill, principal, task }) =>

@@ -30,7 +30,7 @@ export interface Answer<Value> {
   readonly content?: ReadonlyArray<Content>
 }
 
-type Failure = Problem | StoreUnavailable | HttpServerError.HttpServerError
+export type Failure = Problem | StoreUnavailable | HttpServerError.HttpServerError
 
 /** Services of a call's HTTP request. */
 export type OfRequest = HttpServerRequest.HttpServerRequest | RequestTrace

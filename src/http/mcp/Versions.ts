@@ -34,6 +34,12 @@ type Headers = HttpServerRequest.HttpServerRequest["headers"]
 export const metaOf = (params: JsonObject): JsonObject =>
   isObject(params["_meta"]) ? params["_meta"] : {}
 
+/** Whether the client of this request can be given a task in place of a result. */
+export const takesTasks = ({ params }: RpcRequest): boolean => {
+  const capabilities = metaOf(params)[metaNames.capabilities]
+  return isObject(capabilities) && isObject(capabilities["extensions"])
+}
+
 /** The version of the header, which determines whether and how a batch is read. */
 export const headerVersion = (headers: Headers): ProtocolVersion | RpcError => {
   const asked = headers["mcp-protocol-version"]
@@ -69,13 +75,22 @@ export const versionOf = (headers: Headers, request: RpcRequest): ProtocolVersio
   return routingFault(headers, request) ?? version
 }
 
+/** What `Mcp-Name` repeats. MCP 2026-07-28, and SEP-2663 for tasks. */
+const routedMembers: Readonly<Partial<Record<string, string>>> = {
+  "tools/call": "name",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId"
+}
+
 /** Proxies route by these headers, so they must match the body. */
 const routingFault = (headers: Headers, { method, params }: RpcRequest): RpcError | undefined => {
   if (headers["mcp-method"] !== method) return mismatch("Mcp-Method is not the method of the body")
-  if (method !== "tools/call") return undefined
-  return decodeRouted(headers["mcp-name"]) === params["name"]
+  const member = routedMembers[method]
+  if (member === undefined) return undefined
+  return decodeRouted(headers["mcp-name"]) === params[member]
     ? undefined
-    : mismatch("Mcp-Name is not the name of the body")
+    : mismatch(`Mcp-Name is not the ${member} of the body`)
 }
 
 const encoded = /^=\?base64\?([A-Za-z0-9+/=]*)\?=$/u

@@ -2,6 +2,10 @@ import {
   Client as NextClient,
   StreamableHTTPClientTransport as NextTransport
 } from "@modelcontextprotocol/client"
+import {
+  createTaskSessionFromClient,
+  resultFromTaskOutcome
+} from "@modelcontextprotocol/ext-tasks/client"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -127,5 +131,70 @@ describe.each(clients)("$name", ({ connect, name, version }) => {
     await expect(client.call("no_such_tool", {})).rejects.toThrow(/Unknown tool/u)
     await client.close()
     await expect(connect("sk-wrong")).rejects.toThrow(/401|1002|[Uu]nauthorized/u)
+  })
+})
+
+const version = "2026-07-28"
+
+/** A request as it stands, which the client itself would not send: it takes no tasks as results yet. */
+const dispatch = async (request: unknown, options?: { readonly signal?: AbortSignal }) => {
+  const { method, params } = request as {
+    readonly method: string
+    readonly params?: { readonly name?: string; readonly taskId?: string }
+  }
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${world.key}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": version,
+      "mcp-method": method,
+      "mcp-name": params?.taskId ?? params?.name ?? ""
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: crypto.randomUUID(), ...(request as object) }),
+    ...(options?.signal === undefined ? {} : { signal: options.signal })
+  })
+  const { error, result } = (await response.json()) as { error?: unknown; result?: unknown }
+  return (error === undefined ? { kind: "result", result } : { kind: "error", error }) as never
+}
+
+/** docs/reference/mcp.md#tasks */
+describe("client 2.x with the official package of the tasks extension", () => {
+  it("calls a tool whose result is a task, and cancels another", async () => {
+    const capabilities = { extensions: { "io.modelcontextprotocol/tasks": {} } }
+    const client = new NextClient(info, {
+      capabilities,
+      versionNegotiation: { mode: { pin: version } }
+    })
+    await client.connect(new NextTransport(url, { requestInit: requestInitOf(world.key) }))
+    assert.property(client.getServerCapabilities()?.extensions, "io.modelcontextprotocol/tasks")
+    const session = createTaskSessionFromClient(client as never, {
+      endpointId: "gateway",
+      rawDispatch: dispatch,
+      v2RequestFraming: {
+        protocolVersion: version,
+        clientInfo: info,
+        clientCapabilities: capabilities
+      }
+    })
+    const call = (prompt: string) =>
+      session.callTool("create_task", { model: "text-to-image-max", input: { prompt } })
+    const { outcome } = await (await call("A lighthouse, as a task of MCP")).settle()
+    const { content, structuredContent } = resultFromTaskOutcome(outcome) as unknown as ToolResult
+    assert.strictEqual(structuredContent.status, "completed")
+    assert.deepEqual(
+      content.map(({ type }) => type),
+      ["text", "resource_link", "image"]
+    )
+    const other = await call("[[sim:hang]] A lighthouse")
+    await other.cancel()
+    const { structuredContent: wallet } = (await client.callTool({
+      name: "wallet",
+      arguments: {}
+    })) as unknown as ToolResult
+    assert.strictEqual(wallet.held_balance, "0.00")
+    await session.close()
+    await client.close()
   })
 })

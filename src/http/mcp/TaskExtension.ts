@@ -1,0 +1,137 @@
+import { DateTime, Duration, Effect, Schema } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import { TaskOutput } from "../../contract/McpTools.ts"
+import { TaskId, taskTimeMillis } from "../../domain/Ids.ts"
+import { artifactHours } from "../../domain/Limits.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { TaskStatus } from "../../domain/Task.ts"
+import { cancelledByOwner } from "../../tasks/completion/TaskCompletion.ts"
+import { Router } from "../../tasks/creation/Router.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { RequestQuotas } from "../../users/RequestQuotas.ts"
+import type { TaskView } from "../tasks/CreatedTask.ts"
+import { rpcCodes, tasksExtension } from "./JsonRpc.ts"
+import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
+import { makeTaskResult } from "./TaskResult.ts"
+import { makeFind } from "./TaskTools.ts"
+import { resultOfAnswer } from "./Tools.ts"
+import { takesTasks } from "./Versions.ts"
+
+export const taskMethods: ReadonlySet<string> = new Set([
+  "tasks/get",
+  "tasks/update",
+  "tasks/cancel"
+])
+
+/** As often as `Retry-After` of a task says. docs/reference/tasks.md#polling */
+const pollIntervalMs = 2000
+
+const isTaskId = Schema.is(TaskId)
+
+/** Whether a request of the extension gets as far as its task, whose read counts as a request of inference. */
+export const namesTask = (request: RpcRequest): boolean =>
+  taskMethods.has(request.method) && takesTasks(request) && isTaskId(request.params["taskId"])
+
+const encodeOutput = Schema.encodeEffect(TaskOutput)
+
+/**
+ * The extension `io.modelcontextprotocol/tasks` (SEP-2663): the result of a long call is a task of the gateway, which
+ * any process can be asked for, whatever became of the one that took the call. docs/reference/mcp.md#tasks
+ */
+export const makeTaskExtension = Effect.gen(function* () {
+  const { taskDeadline } = yield* AppConfig
+  const find = yield* makeFind
+  const quotas = yield* RequestQuotas
+  const resultOf = yield* makeTaskResult
+  const router = yield* Router
+  // Until then it has ended, and its results are there
+  const ttlMs = Duration.toMillis(Duration.sum(taskDeadline, Duration.hours(artifactHours)))
+
+  const taskOf = (
+    id: TaskId,
+    status: TaskStatus,
+    updatedAt: DateTime.Utc,
+    isCancelled = false
+  ): JsonObject => ({
+    taskId: id,
+    status: isCancelled ? "cancelled" : statuses[status],
+    createdAt: new Date(taskTimeMillis(id)).toISOString(),
+    lastUpdatedAt: DateTime.formatIso(updatedAt),
+    ttlMs,
+    pollIntervalMs
+  })
+
+  const found = Effect.fnUntraced(function* (caller: Principal, request: RpcRequest) {
+    const { taskId } = request.params
+    if (!takesTasks(request)) return yield* missingCapability
+    if (!isTaskId(taskId)) return yield* noTask
+    if (!caller.scopes.includes("inference")) {
+      yield* quotas.takeManagement(caller.userId)
+      return yield* problem(1004, "This API key lacks the scope inference")
+    }
+    return yield* Effect.catchIf(
+      find(taskId),
+      (error) => error._tag === "Problem" && error.code === 2005,
+      () => noTask
+    )
+  })
+
+  /** With the result of a task that has ended: one that failed is a call that failed. */
+  const detailOf = Effect.fnUntraced(function* (task: TaskView) {
+    const isCancelled = task.error?.code === cancelledByOwner.code
+    const shown = taskOf(task.id, task.status, task.updatedAt, isCancelled)
+    if (statuses[task.status] === "working" || isCancelled) return shown
+    const { content = [], value } = yield* resultOf(task, true)
+    const answer = { content, value: yield* Effect.orDie(encodeOutput(value)) }
+    // As the answer to the call itself would have it
+    const result = { resultType: "complete", ...resultOfAnswer(answer) }
+    return { ...shown, result: task.status === "failed" ? { ...result, isError: true } : result }
+  })
+
+  const cancel = Effect.fnUntraced(function* (caller: Principal, request: RpcRequest) {
+    const { task } = yield* found(caller, request)
+    // One that has ended meanwhile is as good: the client only says that it does not need it
+    yield* Effect.catchIf(
+      router.cancel(caller.userId, task, task.id),
+      (error) => error._tag === "Problem" && error.code === 2010,
+      () => Effect.void
+    )
+    return {}
+  })
+
+  return {
+    /** In place of the result of a call that has created this task. */
+    handleOf: (id: TaskId, status: TaskStatus, now: DateTime.Utc): JsonObject => ({
+      ...taskOf(id, status, now),
+      resultType: "task"
+    }),
+    call: (caller: Principal, request: RpcRequest) => {
+      switch (request.method) {
+        case "tasks/get":
+          return Effect.flatMap(found(caller, request), ({ task }) => detailOf(task))
+        case "tasks/cancel":
+          return cancel(caller, request)
+        // No task ever asks for input, so that there is nothing to update
+        case "tasks/update":
+          return Effect.as(found(caller, request), {})
+        default:
+          return undefined
+      }
+    }
+  }
+})
+
+const statuses = {
+  pending: "working",
+  processing: "working",
+  completed: "completed",
+  failed: "completed"
+} as const satisfies Record<TaskStatus, string>
+
+const noTask = Effect.fail<RpcError>({ code: rpcCodes.invalidParams, message: "Unknown task" })
+
+const missingCapability = Effect.fail<RpcError>({
+  code: rpcCodes.missingCapability,
+  message: `The client does not declare ${tasksExtension}`,
+  data: { requiredCapabilities: { extensions: { [tasksExtension]: {} } } }
+})
