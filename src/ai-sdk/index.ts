@@ -30,7 +30,7 @@ export interface GenerationGateway {
 
 /**
  * A provider of the AI SDK for a gateway: `generateText({ model: gateway("gpt-5"), … })`. The key is read when the
- * first model is made. docs/client.md#ai-sdk
+ * first model is made. docs/ai-sdk.md
  */
 export const createGenerationGateway = (settings: Settings = {}): GenerationGateway => {
   let made: ReturnType<typeof modelsOf> | undefined

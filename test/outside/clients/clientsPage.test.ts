@@ -19,7 +19,7 @@ const python = join(outside, "languages/node_modules/.python/bin/python")
 const fence = /^```(sh|ts|py) (\S+)\n([\s\S]*?)^```$/gmu
 
 const samplesOf = (page: string) =>
-  [...readFileSync(join(root, "docs", page), "utf8").matchAll(fence)].map(
+  [...readFileSync(join(root, page), "utf8").matchAll(fence)].map(
     ([, language = "", name = "", code = ""]) => ({ language, name, code })
   )
 
@@ -48,7 +48,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   mcp: /create_task/u
 }
 
-const samples = samplesOf("clients.md")
+const samples = samplesOf("docs/clients.md")
 
 /** docs/clients.md */
 describe("the samples of the clients", () => {
@@ -72,7 +72,7 @@ describe("the samples of the clients", () => {
 
 /** docs/ai-sdk.md */
 describe("the sample of the AI SDK", () => {
-  for (const { code, language, name } of samplesOf("ai-sdk.md").filter(
+  for (const { code, language, name } of samplesOf("docs/ai-sdk.md").filter(
     ({ language }) => language === "ts"
   )) {
     it("makes a text, an image and a video", async () => {
