@@ -184,7 +184,10 @@ export const adapters = Layer.unwrap(
       LiveVendors.layer({
         simulator: makeSimulator({ delay: config.simulatorDelay }),
         mayDisableInspection: config.dashScopeInspectionOptOut
-      }).pipe(Layer.provide(namedHosts), Layer.provideMerge(Accounts.layerConfigured))
+      }).pipe(
+        Layer.provide([namedHosts, guardedConnector]),
+        Layer.provideMerge(Accounts.layerConfigured)
+      )
     ).pipe(Layer.provideMerge(catalog), Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )

@@ -1,5 +1,6 @@
-import { Option } from "effect"
+import { Option, Result } from "effect"
 import { createHash } from "node:crypto"
+import { zero } from "../domain/Credits.ts"
 import { aliasKey, nameOf, vendorOf } from "./Alias.ts"
 import type { Alias } from "./Alias.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
@@ -117,12 +118,14 @@ export const inOrderOf = <Model extends { readonly vendor: string; readonly mode
  * different units are compared by one result of the shortest length; the hold depends on the body.
  */
 export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): CatalogEntry => {
+  const ofOne = (model: CatalogEntry) => Result.getOrElse(quote(model, {}), () => zero)
   const dearest = targets.reduce(
-    (most, { model }) => (quote(model, {}) > quote(most, {}) ? model : most),
+    (most, { model }) => (ofOne(model) > ofOne(most) ? model : most),
     first
   )
-  const { action, adapter, artifacts, label, price, result, upstreamModel } = dearest
-  return { vendor, model: alias, label, action, result, adapter, upstreamModel, price, artifacts }
+  const { action, adapter, artifacts, described, label, price, result, upstreamModel } = dearest
+  const shown = { vendor, model: alias, label, action, result, adapter, upstreamModel, price }
+  return { ...shown, artifacts, ...(described && { described }) }
 }
 
 export const shownTokenModel = ({ alias, targets, vendor }: CallAlias): TokenModel | undefined => {

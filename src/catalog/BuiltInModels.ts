@@ -1,16 +1,20 @@
 import { microPerCredit, make as makeCredits } from "../domain/Credits.ts"
 import type { Label } from "./bodies/Bodies.ts"
-import type { Action, CatalogEntry } from "./CatalogEntry.ts"
+import type { CatalogEntry } from "./CatalogEntry.ts"
+import type { Action } from "./PathSegment.ts"
 
 /** Prices below are written in hundredths of a credit. */
 const hundredths = (amount: bigint) => makeCredits((amount * microPerCredit) / 100n)
+
+/** A model of the specification, whose body is that of a label. */
+export type BuiltInEntry = CatalogEntry & { readonly label: Label }
 
 const builtIn = <L extends Label>(
   label: L,
   entry: Omit<CatalogEntry, "label" | "model" | "action" | "artifacts"> & {
     readonly action?: Action
   }
-): CatalogEntry => ({ action: "generation", ...entry, label, model: label, artifacts: "copy" })
+): BuiltInEntry => ({ action: "generation", ...entry, label, model: label, artifacts: "copy" })
 
 const perImage = (amount: bigint) => ({ per: "image", amount: hundredths(amount) }) as const
 
@@ -30,7 +34,7 @@ const flatVideoPrice = { per: "second", amount: hundredths(10_00n) } as const
  * The models under their labels. docs/reference/vendors.md#mapping-of-models
  * Prices: docs/catalog.md#built-in-prices
  */
-export const builtInEntries: ReadonlyArray<CatalogEntry> = [
+export const builtInEntries: ReadonlyArray<BuiltInEntry> = [
   builtIn("text-to-video-spark", {
     vendor: "service",
     result: "videos",

@@ -6,6 +6,7 @@ import { resolveAliases } from "./AliasTargets.ts"
 import type { TaskAlias } from "./AliasTargets.ts"
 import { CatalogEntry } from "./CatalogEntry.ts"
 import type { TaskModel } from "./CatalogEntry.ts"
+import type { JobProtocol } from "./jobs/JobProtocol.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { taskRouteOf } from "./OtherRoute.ts"
 import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
@@ -82,6 +83,8 @@ export interface CatalogVersion extends HashedContent {
     model: string,
     action: TaskAction
   ) => Option.Option<TaskAlias>
+  /** How the jobs of a described vendor are bought and polled. */
+  readonly jobsOf: (provider: string) => JobProtocol | undefined
   /** The routes open to passthrough calls, and their prices. */
   readonly upstream: UpstreamCatalog
 }
@@ -122,6 +125,7 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
     { providers, routes, tokenModels, aliases: calls, taskModels: taskModelsOf(models, tasks) },
     id
   )
+  const protocols = new Map(providers.map(({ jobs, name }) => [name, jobs]))
   const find = (vendor: string, model: string, action: TaskAction) =>
     Option.fromUndefinedOr(byPath.get(pathKey({ vendor, model, action })))
   return {
@@ -135,6 +139,7 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
         tasks.find((it) => it.alias === model && it.vendor === vendor && it.first.action === action)
       ),
     find,
+    jobsOf: (provider) => protocols.get(provider),
     taskModel: (vendor, model, action) =>
       action === "responses" ? responseModel(upstream, vendor, model) : find(vendor, model, action)
   }

@@ -4,16 +4,14 @@ import type { ResultKind } from "../domain/Task.ts"
 import { Alias } from "./Alias.ts"
 import { Label } from "./bodies/Bodies.ts"
 import type { BodyLabel } from "./bodies/Bodies.ts"
+import { Described } from "./jobs/JobModel.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
-import { PathSegment } from "./PathSegment.ts"
+import { Action, PathSegment } from "./PathSegment.ts"
 import { PriceRule } from "./Price.ts"
 import { priceRowFields } from "./PriceRow.ts"
+import { shippedJobVendors } from "./ShippedVendors.ts"
 import { UpstreamInput } from "./UpstreamInput.ts"
 import { Vendor } from "./Vendors.ts"
-
-/** The last segment of a create path. docs/reference/tasks.md#paths */
-export const Action = Schema.Literals(["generation", "edit"])
-export type Action = typeof Action.Type
 
 /** A new model for one of these adapters needs no code. docs/reference/vendors.md#adapters */
 export const AdapterName = Schema.Literals([
@@ -27,8 +25,15 @@ export const AdapterName = Schema.Literals([
 ])
 export type AdapterName = typeof AdapterName.Type
 
+/** Runs the jobs of a vendor as its entry describes them: `jobs/` and the vendor's name. ADR 0298 */
+const JobsAdapter = Schema.TemplateLiteral(["jobs/", Schema.String])
+export type JobsAdapter = typeof JobsAdapter.Type
+
 /** The last one runs language models, which have token prices and no catalog entries. */
-export type TaskAdapterName = AdapterName | "openai-responses"
+export type TaskAdapterName = AdapterName | JobsAdapter | "openai-responses"
+
+/** The label of a model with a body of its own: its vendor and name. */
+const OwnLabel = Schema.TemplateLiteral([Schema.String, "/", Schema.String])
 
 /** Results are copied to the artifact store, or clients get the vendor's own URLs. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
@@ -45,11 +50,11 @@ export const CatalogEntry = Schema.Struct({
   /** Path segment and public name; the label, unless `CATALOG_FILE` names another. */
   model: PathSegment,
   /** Decides the body and its media rules. */
-  label: Label,
+  label: Schema.Union([Label, OwnLabel]),
   action: Action,
   /** The result array in the response of GET. */
   result: MediaKind,
-  adapter: AdapterName,
+  adapter: Schema.Union([AdapterName, JobsAdapter]),
   /** The upstream's own model id. */
   upstreamModel: Schema.NonEmptyString,
   price: PriceRule,
@@ -58,13 +63,15 @@ export const CatalogEntry = Schema.Struct({
   /** For `fal-queue` and `replicate`: the upstream names of the body's fields. */
   input: Schema.optionalKey(UpstreamInput),
   /** For `fal-queue` and `replicate`: the fields of the upstream's output that hold the results. */
-  output: Schema.optionalKey(OutputFields)
+  output: Schema.optionalKey(OutputFields),
+  /** Of a job vendor: its body and its request. */
+  described: Schema.optionalKey(Described)
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
 
 /** A model that runs tasks: a media model, or a language model whose response is a task. */
 export type TaskModel = Pick<CatalogEntry, "vendor" | "model" | "upstreamModel"> &
-  Partial<Pick<CatalogEntry, "input" | "output" | "artifacts">> & {
+  Partial<Pick<CatalogEntry, "input" | "output" | "artifacts" | "described">> & {
     readonly label: BodyLabel
     readonly result: ResultKind
     readonly adapter: TaskAdapterName
@@ -106,8 +113,10 @@ export const CatalogFile = Schema.Struct({
     })
   ),
   remove: Schema.optionalKey(Schema.Array(Label)),
-  /** Vendors of language models, added or replaced. ADR 0296 */
-  vendors: Schema.optionalKey(Schema.Array(Vendor)),
+  /** Vendors, added or replaced; a text opens the shipped vendor of jobs with that name. ADR 0296, ADR 0298 */
+  vendors: Schema.optionalKey(
+    Schema.Array(Schema.Union([Schema.Literals([...shippedJobVendors.keys()]), Vendor]))
+  ),
   /** Upstream routes, added or replaced. ADR 0073. */
   routes: Schema.optionalKey(Schema.Array(OpenRoute)),
   /** Language models with their token prices, added or replaced. */

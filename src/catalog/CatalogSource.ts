@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, FileSystem, Schema } from "effect"
+import { Array as Arr, Effect, FileSystem, Option, Schema } from "effect"
 import { FieldFault } from "../domain/Problem.ts"
 import { builtInProviders } from "../domain/Provider.ts"
 import type { Dialect } from "../domain/Provider.ts"
@@ -9,12 +9,13 @@ import type { CatalogContent, HashedContent } from "./CatalogContent.ts"
 import { CatalogFile } from "./CatalogEntry.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
+import { jobFaults } from "./jobs/JobFaults.ts"
 import { builtInRoutes, dialectRoute } from "./OpenRoutes.ts"
 import { orderFaults } from "./PriceRow.ts"
 import type { PriceRow } from "./PriceRow.ts"
-import { makeUpstreamCatalog, tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
-import { tokenModelsOf } from "./Vendors.ts"
-import type { Vendor } from "./Vendors.ts"
+import { shippedJobVendors } from "./ShippedVendors.ts"
+import { makeUpstreamCatalog, openedBy, tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
+import { jobModelsOf, tokenModelsOf, Vendor } from "./Vendors.ts"
 
 /** `CATALOG_FILE` cannot be used: the places in the file and their faults. Startup fails with it; a reload changes nothing. */
 export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
@@ -32,8 +33,16 @@ const changed = (entry: CatalogEntry, change: Partial<CatalogEntry>): CatalogEnt
   ...change
 })
 
+/** Those of a file, with the shipped ones that it names. */
+const vendorsIn = ({ vendors = [] }: CatalogFile): ReadonlyArray<Vendor> =>
+  vendors.flatMap((vendor) => {
+    const found = typeof vendor === "string" ? shippedJobVendors.get(vendor) : vendor
+    return found === undefined ? [] : [found]
+  })
+
 /** The built-in catalog with the changes of a file. */
 const contentOf = (file: CatalogFile): CatalogContent => {
+  const vendors = vendorsIn(file)
   const removed = new Set(file.remove ?? [])
   const kept = builtInEntries
     .filter((entry) => !removed.has(entry.label))
@@ -45,8 +54,8 @@ const contentOf = (file: CatalogFile): CatalogContent => {
   )
   const { aliases = [] } = file
   return {
-    models: [...kept, ...added],
-    ...withBuiltIn(file),
+    models: [...kept, ...added, ...openedBy(vendors).flatMap(jobModelsOf)],
+    ...withBuiltIn({ ...file, vendors }),
     ...(aliases.length === 0 ? {} : { aliases })
   }
 }
@@ -59,15 +68,18 @@ const firstTwice = (keys: ReadonlyArray<string>): string | undefined =>
 /** Rules that the schema of the file cannot express. */
 const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<FieldFault> => {
   const { models } = content
+  const vendors = vendorsIn(file)
   const rows: ReadonlyArray<readonly [string, Omit<PriceRow<unknown>, "price">]> = [
     ...Object.entries(file.change ?? {}).map(([label, row]) => [`change/${label}`, row] as const),
     ...(file.add ?? []).map((row, index) => [`add/${index}`, row] as const),
     ...(file.tokenModels ?? []).map((row, index) => [`tokenModels/${index}`, row] as const),
-    ...(file.vendors ?? []).flatMap(({ models = [] }, at) =>
+    ...vendors.flatMap(({ models = [] }, at) =>
       models.map((row, index) => [`vendors/${at}/models/${index}`, row] as const)
+    ),
+    ...vendors.flatMap(({ jobs }, at) =>
+      (jobs?.models ?? []).map((row, index) => [`vendors/${at}/jobs/models/${index}`, row] as const)
     )
   ]
-  const { vendors = [] } = file
   const { providers, routes, tokenModels } = content
   const upstream = makeUpstreamCatalog({ providers, routes, tokenModels })
   const path = firstTwice(models.map(pathKey))
@@ -91,15 +103,35 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
         ? [{ pointer: pointerOf(["routes", index, "provider"]), detail: noProvider(provider) }]
         : []
     ),
+    ...captureFaults(file),
     ...aliasFaults(file.aliases ?? [], { ...upstream, models })
   ]
 }
 
+/** Of a model without a description only the number of results is known at its end. */
+const captureFaults = ({ add = [], change = {} }: CatalogFile): ReadonlyArray<FieldFault> =>
+  [
+    ...Object.entries(change).map(([label, { price }]) => [["change", label], price] as const),
+    ...add.map(({ price }, index) => [["add", index], price] as const)
+  ].flatMap(([at, price]) =>
+    price?.per === "expression" && price.capture !== undefined
+      ? [
+          {
+            pointer: pointerOf([...at, "price", "capture"]),
+            detail: "Only models of job vendors are charged by an expression"
+          }
+        ]
+      : []
+  )
+
+const missing = "Required, but missing"
+
 const noProvider = (name: string): string =>
   `There is no provider ${name}: an entry of vendors opens one`
 
-/** Names whose accounts or paths are built in. */
+/** Names whose accounts, paths or variables are built in: `GATEWAY_API_KEY` is the command's own. */
 const takenNames: ReadonlySet<string> = new Set([
+  "gateway",
   ...builtInProviders.map(({ name }) => name),
   ...builtInRoutes.map(({ vendor }) => vendor),
   ...builtInEntries.map(({ vendor }) => vendor)
@@ -110,7 +142,7 @@ const vendorFaults = (
   path: ReadonlyArray<PropertyKey>,
   all: ReadonlyArray<Vendor>
 ): ReadonlyArray<FieldFault> => {
-  const { dialect, name, routes } = vendor
+  const { auth, dialect, jobs, name, routes = [] } = vendor
   const fault = (at: ReadonlyArray<PropertyKey>, detail: string): FieldFault => ({
     pointer: pointerOf([...path, ...at]),
     detail
@@ -121,11 +153,24 @@ const vendorFaults = (
   return [
     ...(isTaken ? [fault(["name"], `The vendor ${name} is built in`)] : []),
     ...(isSecond ? [fault(["name"], `Two vendors have the name ${name}`)] : []),
+    ...(jobs === undefined || routes.length > 0 || dialect !== undefined
+      ? [
+          ...(dialect === undefined ? [fault(["dialect"], missing)] : []),
+          ...(routes.length === 0 ? [fault(["routes"], missing)] : []),
+          ...(auth === undefined ? [fault(["auth"], missing)] : [])
+        ]
+      : []),
+    ...(auth === undefined || jobs?.auth === undefined || routes.length > 0
+      ? []
+      : [fault(["auth"], "Only jobs.auth applies to a vendor without routes")]),
     ...routes.flatMap((route, index) =>
-      dialectRoute(dialect, route) === undefined
+      dialect !== undefined && dialectRoute(dialect, route) === undefined
         ? [fault(["routes", index], `Expected a route of the dialect: ${dialectPaths(dialect)}`)]
         : []
     ),
+    ...(jobs === undefined
+      ? []
+      : jobFaults(jobs).map(([at, detail]) => fault(["jobs", ...at], detail))),
     ...(model === undefined ? [] : [fault(["models"], `Two rows have the model ${model}`)])
   ]
 }
@@ -139,7 +184,7 @@ const dialectPaths = (dialect: Dialect): string =>
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 const decodeFile = Schema.decodeUnknownEffect(CatalogFile, bodyParseOptions)
 
-export const readFile = Effect.fn("CatalogSource.readFile")(function* (path: string) {
+const decoded = Effect.fnUntraced(function* (path: string) {
   const fail = (errors: Arr.NonEmptyReadonlyArray<FieldFault>) =>
     new CatalogError({ file: path, errors })
   const files = yield* FileSystem.FileSystem
@@ -153,7 +198,22 @@ export const readFile = Effect.fn("CatalogSource.readFile")(function* (path: str
   const value = yield* Effect.mapError(decodeJson(text), () =>
     fail([{ pointer: "#", detail: "Expected valid JSON" }])
   )
-  const file = yield* Effect.mapError(decodeFile(value), (error) => fail(faultsOf(error.issue)))
+  return yield* Effect.mapError(decodeFile(value), (error) => fail(faultsOf(error.issue)))
+})
+
+/** The entry of a vendor in a file, or a shipped one that it opens, as a file has it. */
+export const vendorOf = (path: string, name: string) =>
+  Effect.map(decoded(path), (file) =>
+    Option.map(
+      Option.fromUndefinedOr(vendorsIn(file).find((it) => it.name === name)),
+      Schema.encodeSync(Vendor)
+    )
+  )
+
+export const readFile = Effect.fn("CatalogSource.readFile")(function* (path: string) {
+  const fail = (errors: Arr.NonEmptyReadonlyArray<FieldFault>) =>
+    new CatalogError({ file: path, errors })
+  const file = yield* decoded(path)
   const content = contentOf(file)
   const faults = faultsIn(file, content)
   return Arr.isReadonlyArrayNonEmpty(faults) ? yield* fail(capFaults(faults)) : hashed(content)

@@ -19,3 +19,7 @@ export const PathSegment = Schema.String.check(
     expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"
   })
 )
+
+/** The last segment of a create path. docs/reference/tasks.md#paths */
+export const Action = Schema.Literals(["generation", "edit"])
+export type Action = typeof Action.Type

@@ -1,7 +1,9 @@
-import { Option, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
 import { bounded, Credits, ExactCreditsFromString, zero } from "../domain/Credits.ts"
 import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
+import type { DescribedBody } from "./jobs/DescribedBody.ts"
+import { evaluate, Expression } from "./jobs/Expression.ts"
 import type { ToolUses } from "./ToolUses.ts"
 
 /** A price; never negative. */
@@ -29,13 +31,25 @@ const SecondPrice = Schema.Struct({
 })
 
 /** Credits for a task that produces all requested results. */
-const CallPrice = Schema.Struct({
+export const CallPrice = Schema.Struct({
   per: Schema.Literal("call"),
   amount: Amount
 })
 
+/**
+ * Micro-credits by expressions: `hold` over the body is an upper bound, `capture` over body, usage and number of
+ * results what is charged. Without `capture`, or without the figures that it reads, the hold is charged in the
+ * proportion of the results. docs/vendors-as-files.md#prices
+ */
+export const ExpressionPrice = Schema.Struct({
+  per: Schema.Literal("expression"),
+  hold: Expression("price"),
+  capture: Schema.optionalKey(Expression("price"))
+})
+export type ExpressionPrice = typeof ExpressionPrice.Type
+
 /** docs/reference/wallet.md#price-of-a-task */
-export const PriceRule = Schema.Union([ImagePrice, SecondPrice, CallPrice])
+export const PriceRule = Schema.Union([ImagePrice, SecondPrice, CallPrice, ExpressionPrice])
 export type PriceRule = typeof PriceRule.Type
 
 const tokenRates = {
@@ -112,16 +126,55 @@ const perSecond = (price: typeof SecondPrice.Type, body: PricedBody): Credits =>
 const requested = (body: PricedBody): number => body.n ?? 1
 
 /** The price of one result. */
-const priceOfOne = (price: PriceRule, body: PricedBody): Credits =>
+const priceOfOne = (price: Exclude<PriceRule, ExpressionPrice>, body: PricedBody): Credits =>
   price.per === "second"
     ? times(perSecond(price, body), body.duration ?? videoShortSeconds)
     : price.amount
 
-/** The price of a task at create, held until the task ends. docs/reference/wallet.md#holds */
-export const quote = (entry: Priced, body: PricedBody): Credits =>
-  entry.price.per === "call"
-    ? entry.price.amount
-    : times(priceOfOne(entry.price, body), requested(body))
+/** The amount of a price by expression; fails when it cannot be computed or is negative. */
+const evaluated = (
+  text: string,
+  scope: Readonly<Record<string, unknown>>
+): Result.Result<Credits, string> =>
+  Result.flatMap(evaluate(text, "price", scope), (amount) =>
+    typeof amount === "bigint" && amount >= 0n
+      ? Result.succeed(bounded(amount))
+      : Result.fail("it is no whole number of micro-credits")
+  )
+
+/**
+ * The price of a task at create, held until the task ends; fails for a body that a price by expression cannot be
+ * computed of. docs/reference/wallet.md#holds
+ */
+export const quote = (
+  { price }: Priced,
+  body: PricedBody | DescribedBody
+): Result.Result<Credits, string> => {
+  if (price.per === "expression") return evaluated(price.hold, { body })
+  const fields: PricedBody = body
+  return Result.succeed(
+    price.per === "call" ? price.amount : times(priceOfOne(price, fields), requested(fields))
+  )
+}
+
+/** What a task that has ended is charged by, beside its hold. */
+export interface Produced {
+  readonly body: unknown
+  /** The vendor's figures. */
+  readonly usage: unknown
+  readonly results: number
+}
+
+/** By the expression for it, at most the hold; `undefined` if there is none or its figures are missing. */
+export const capturedBy = (
+  price: PriceRule,
+  held: Credits,
+  produced: Produced
+): Credits | undefined => {
+  if (price.per !== "expression" || price.capture === undefined) return undefined
+  const amount = Result.getOrUndefined(evaluated(price.capture, { ...produced }))
+  return amount === undefined || amount <= held ? amount : held
+}
 
 const million = 1_000_000n
 
@@ -221,6 +274,15 @@ export const chargeHeld = (held: Credits, requested: number, produced: number): 
 
 const Counted = Schema.Struct({ n: Schema.Int })
 const decodeCounted = Schema.decodeUnknownOption(Counted)
+
+const countMax = 100
+
+/** The results that an expression counts in a body; `undefined` without one, or if it has no such number. */
+export const countOf = (expression: string | undefined, body: unknown): number | undefined => {
+  if (expression === undefined) return undefined
+  const count = Number(Result.getOrUndefined(evaluate(expression, "price", { body })))
+  return Number.isInteger(count) && count >= 1 && count <= countMax ? count : undefined
+}
 
 /** Requested results of a stored body; 1 if the model has no `n`. */
 export const requestedOf = (body: unknown): number =>

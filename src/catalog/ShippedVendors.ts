@@ -1,4 +1,5 @@
 import { make } from "../domain/Credits.ts"
+import { runway } from "./jobs/Runway.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
 import type { Vendor } from "./Vendors.ts"
@@ -180,3 +181,6 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
   { ...selfHosted, name: "ollama" },
   { ...selfHosted, name: "llama-cpp" }
 ]
+
+/** Vendors of images and videos, which a catalog file opens by their names. docs/reference/vendors.md#job-vendors */
+export const shippedJobVendors: ReadonlyMap<string, Vendor> = new Map([["runway", runway]])

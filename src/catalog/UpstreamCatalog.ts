@@ -4,7 +4,7 @@ import type { CallAlias } from "./AliasTargets.ts"
 import { builtInRoutes } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { dialectOf } from "./OtherRoute.ts"
-import { shippedVendors } from "./ShippedVendors.ts"
+import { shippedJobVendors, shippedVendors } from "./ShippedVendors.ts"
 import { builtInTokenModels } from "./TokenModels.ts"
 import { unsoldModels } from "./UnsoldModels.ts"
 import { providerOf, routesOf, tokenModelsOf } from "./Vendors.ts"
@@ -66,6 +66,15 @@ export const routeKey = ({ method, path, vendor }: OpenRoute): string =>
 
 export const tokenModelKey = ({ model, vendor }: TokenModel): string => `${vendor}/${model}`
 
+const isShipped = (vendor: Vendor): boolean =>
+  shippedVendors.includes(vendor) || shippedJobVendors.get(vendor.name) === vendor
+
+/** The shipped vendors, unless a file replaces them, and those of the file. */
+export const openedBy = (vendors: ReadonlyArray<Vendor> = []): ReadonlyArray<Vendor> => [
+  ...shippedVendors.filter(({ name }) => vendors.every((it) => it.name !== name)),
+  ...vendors
+]
+
 /** The built-in vendors, routes and prices, with those of a catalog file added or replacing them. */
 export const withBuiltIn = ({
   routes = [],
@@ -76,13 +85,12 @@ export const withBuiltIn = ({
   readonly tokenModels?: ReadonlyArray<TokenModel> | undefined
   readonly vendors?: ReadonlyArray<Vendor> | undefined
 } = {}): UpstreamRows => {
-  const shipped = shippedVendors.filter(({ name }) => vendors.every((it) => it.name !== name))
-  const opened = [...shipped, ...vendors]
+  const opened = openedBy(vendors)
   return {
-    providers: [
-      ...shipped.map(providerOf),
-      ...vendors.map((vendor) => ({ ...providerOf(vendor), guarded: true }))
-    ],
+    providers: opened.map((vendor) => ({
+      ...providerOf(vendor),
+      ...(isShipped(vendor) ? {} : { guarded: true })
+    })),
     routes: replaced([...builtInRoutes, ...opened.flatMap(routesOf), ...routes], routeKey),
     tokenModels: replaced(
       [

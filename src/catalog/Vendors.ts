@@ -1,6 +1,8 @@
 import { Schema, Struct } from "effect"
-import { dialects, keySchemes } from "../domain/Provider.ts"
-import type { ProviderEntry } from "../domain/Provider.ts"
+import { dialects, jobsDialect, keySchemes } from "../domain/Provider.ts"
+import type { CatalogEntry } from "./CatalogEntry.ts"
+import { JobModel } from "./jobs/JobModel.ts"
+import { JobProtocol } from "./jobs/JobProtocol.ts"
 import { dialectRoute, TokenModel } from "./OpenRoutes.ts"
 import type { OpenRoute } from "./OpenRoutes.ts"
 
@@ -45,45 +47,83 @@ const Usage = Schema.Struct({
 const provider = {
   name: VendorName,
   base: Schema.optionalKey(PublicBase),
-  auth: Schema.Literals(keySchemes),
-  dialect: Schema.Literals(dialects),
   usage: Schema.optionalKey(Usage)
 }
+
+const auth = Schema.Literals(keySchemes)
+const dialect = Schema.Literals(dialects)
 
 /** A provider added by a catalog. */
 export const CatalogProvider = Schema.Struct({
   ...provider,
+  auth,
+  dialect,
+  jobs: Schema.optionalKey(JobProtocol),
   /** True for a base from a file: only public addresses are allowed. */
   guarded: Schema.optionalKey(Schema.Boolean)
 })
 export type CatalogProvider = typeof CatalogProvider.Type
 
 /**
- * A vendor of language models in a catalog file: everything that the gateway needs to sell its models.
- * docs/catalog.md#vendors, ADR 0296
+ * A vendor in a catalog file: everything that the gateway needs to sell its models. A vendor of language models has a
+ * dialect, one of images, videos or sounds has `jobs`; a vendor may have both.
+ * docs/catalog.md#vendors, ADR 0296, ADR 0298
  */
 export const Vendor = Schema.Struct({
   ...provider,
+  auth: Schema.optionalKey(auth),
+  dialect: Schema.optionalKey(dialect),
   /** The open routes of its dialect, with the vendor's own version segment. */
-  routes: Schema.Array(Schema.String).check(
-    Schema.isMinLength(1, { message: "Expected at least one" })
+  routes: Schema.optionalKey(
+    Schema.Array(Schema.String).check(Schema.isMinLength(1, { message: "Expected at least one" }))
   ),
-  models: Schema.optionalKey(Schema.Array(TokenModel.mapFields(Struct.omit(["vendor"]))))
+  models: Schema.optionalKey(Schema.Array(TokenModel.mapFields(Struct.omit(["vendor"])))),
+  jobs: Schema.optionalKey(
+    JobProtocol.mapFields(Struct.assign({ models: Schema.NonEmptyArray(JobModel) }))
+  )
 }).annotate({ identifier: "Vendor" })
 export type Vendor = typeof Vendor.Type
 
-export const providerOf = ({
-  models: _models,
-  routes: _routes,
-  ...provider
-}: Vendor): ProviderEntry => provider
+export const providerOf = ({ auth = "bearer", base, dialect, jobs, name, usage }: Vendor) =>
+  ({
+    name,
+    auth,
+    dialect: dialect ?? jobsDialect,
+    ...(base === undefined ? {} : { base }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(jobs === undefined ? {} : { jobs: Struct.omit(jobs, ["models"]) })
+  }) satisfies CatalogProvider
 
 /** A path outside its dialect opens nothing; it is a fault of the file. */
-export const routesOf = ({ dialect, name, routes }: Vendor): ReadonlyArray<OpenRoute> =>
+export const routesOf = ({ dialect, name, routes = [] }: Vendor): ReadonlyArray<OpenRoute> =>
   routes.flatMap((path) => {
-    const route = dialectRoute(dialect, path)
+    const route = dialect && dialectRoute(dialect, path)
     return route === undefined ? [] : [{ ...route, vendor: name, provider: name, path }]
   })
+
+const jobModelOf = (
+  name: string,
+  { action, artifacts, body, count, media, model, submit, upstreamModel, ...row }: JobModel
+): CatalogEntry => ({
+  ...row,
+  vendor: name,
+  model,
+  label: `${name}/${model}`,
+  action: action ?? "generation",
+  adapter: `jobs/${name}`,
+  upstreamModel: upstreamModel ?? model,
+  artifacts: artifacts ?? "copy",
+  described: {
+    body,
+    ...(media === undefined ? {} : { media }),
+    ...(count === undefined ? {} : { count }),
+    ...(submit === undefined ? {} : { submit })
+  }
+})
+
+/** The models of its jobs, each with the body of its entry. */
+export const jobModelsOf = ({ jobs, name }: Vendor): ReadonlyArray<CatalogEntry> =>
+  (jobs?.models ?? []).map((model) => jobModelOf(name, model))
 
 export const tokenModelsOf = ({ models = [], name }: Vendor): ReadonlyArray<TokenModel> =>
   models.map((model) => ({ ...model, vendor: name }))

@@ -293,7 +293,7 @@ export interface Catalog {
 export interface CatalogRow {
   readonly type: "media" | "token" | "vendor" | "route" | "alias"
   readonly id: string
-  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | TokenPrice
+  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | { readonly per: "expression"; readonly hold: string; readonly capture?: string } | TokenPrice
   readonly valid_from: string | null
   readonly valid_until: string | null
   readonly deprecation: string | null
@@ -351,7 +351,7 @@ export interface Model {
   readonly sandbox: boolean
   readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly weight: number | null }>
   readonly result: "images" | "videos" | "audios"
-  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string }
+  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | { readonly per: "expression"; readonly hold: string; readonly capture?: string }
   readonly valid_from: string | null
   readonly valid_until: string | null
   readonly deprecation: string | null

@@ -1,11 +1,12 @@
 import { Array as Arr, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { GivenMetadata, GivenWebhook } from "../catalog/bodies/Attachments.ts"
-import { bodies } from "../catalog/bodies/Bodies.ts"
-import type { Label } from "../catalog/bodies/Bodies.ts"
+import { bodies, Label } from "../catalog/bodies/Bodies.ts"
 import { examples } from "../catalog/bodies/Examples.ts"
 import { modelPath } from "../catalog/CatalogContent.ts"
-import type { Action, CatalogEntry } from "../catalog/CatalogEntry.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { requestSchemaOf } from "../catalog/jobs/DescribedBody.ts"
+import type { Action } from "../catalog/PathSegment.ts"
 import { SkipReason } from "../domain/Candidate.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
@@ -170,6 +171,8 @@ const endpointsOf = <const Path extends `/${string}`, Body extends Schema.Top>({
   }
 }
 
+const anyBody = Schema.Record(Schema.String, Schema.Unknown)
+
 const TaskParam = TaskId.annotate({ description: "The id that create returned" })
 
 /** The same for whatever model the catalog sells: what the service serves. */
@@ -179,7 +182,7 @@ const anyModel = <A extends Action>(action: A) =>
     action,
     nameOf: (verb) => `${verb}_${action}`,
     model: "a model",
-    body: Schema.Record(Schema.String, Schema.Unknown),
+    body: anyBody,
     example: undefined,
     result: "images"
   })
@@ -188,9 +191,9 @@ export const generations = anyModel("generation")
 export const edits = anyModel("edit")
 
 /** `text-to-image-max` is `TextToImageMax`. */
-const titleOf = (label: Label): string =>
-  label
-    .split("-")
+const titleOf = (name: string): string =>
+  name
+    .split(/[^A-Za-z0-9]+/u)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("")
 
@@ -200,6 +203,20 @@ const createBodyOf = (label: Label) =>
     metadata: Schema.optionalKey(GivenMetadata),
     webhook: Schema.optionalKey(GivenWebhook)
   }).annotate({ identifier: titleOf(label), title: titleOf(label) })
+
+const isLabel = Schema.is(Label)
+
+/** The body of a model and its example. */
+const bodyOf = ({ described, label, model, vendor }: CatalogEntry) => {
+  if (described !== undefined) {
+    const title = titleOf(`${vendor}-${model}`)
+    const body = requestSchemaOf(described.body).annotate({ identifier: title, title })
+    return { body, example: undefined }
+  }
+  return isLabel(label)
+    ? { body: createBodyOf(label), example: examples[label] }
+    : { body: anyBody, example: undefined }
+}
 
 /** One group for each vendor, with the endpoints of its models. */
 export const generationGroups = (entries: ReadonlyArray<CatalogEntry>) =>
@@ -211,14 +228,13 @@ export const generationGroups = (entries: ReadonlyArray<CatalogEntry>) =>
   )
 
 const endpointsOfModel = (entry: CatalogEntry) => {
-  const { action, label, model, result, vendor } = entry
+  const { action, model, result, vendor } = entry
   const { cancel, create, get } = endpointsOf({
     path: modelPath(entry),
     action,
     nameOf: (verb) => [verb, vendor, model, action].join("_").replaceAll(/[^A-Za-z0-9]+/gu, "_"),
     model,
-    body: createBodyOf(label),
-    example: examples[label],
+    ...bodyOf(entry),
     result
   })
   return Arr.make(create, get, cancel)

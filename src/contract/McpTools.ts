@@ -1,7 +1,7 @@
 import { Context, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import { Text } from "../catalog/bodies/Fields.ts"
-import { Action } from "../catalog/CatalogEntry.ts"
+import { Action } from "../catalog/PathSegment.ts"
 import { Amount, PriceRule } from "../catalog/Price.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { DeliveryType } from "../domain/Event.ts"

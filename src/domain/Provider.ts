@@ -41,6 +41,9 @@ export interface ProviderEntry {
   readonly usage?: UsageDifferences
 }
 
+/** The dialect of a provider that has jobs alone: it has no routes that would speak it. */
+export const jobsDialect: Dialect = "openai"
+
 /**
  * Providers whose protocols are code. Some bases end in the version segment, some do not. Adapters send keys in
  * their own way; scheme and dialect are those of passthrough calls.

@@ -1,10 +1,12 @@
 import { Schema } from "effect"
 import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/Limits.ts"
+import type { ResultKind } from "../domain/Task.ts"
+import type { SubmitRequest } from "../vendors/VendorClient.ts"
 import { seedOfTask } from "./Seed.ts"
 
 /** The description of the result to render. Small JSON without media, because it is part of the handle. */
 export const Plan = Schema.Struct({
-  kind: Schema.Literals(["images", "videos"]),
+  kind: Schema.Literals(["images", "videos", "audios"]),
   prompt: Schema.String,
   width: Schema.Int,
   height: Schema.Int,
@@ -61,6 +63,14 @@ const videos = (framesPerSecond: number, hasSound: boolean): ModelPlan => ({
   hasSound
 })
 
+const sounds: ModelPlan = {
+  kind: "audios",
+  size: { width: 1, height: 1 },
+  count: 1,
+  framesPerSecond: 1,
+  hasSound: true
+}
+
 /** docs/reference/models.md#labels */
 const models: Readonly<Record<string, ModelPlan>> = {
   "text-to-image-max": images(1664, 928, 1),
@@ -74,7 +84,10 @@ const models: Readonly<Record<string, ModelPlan>> = {
   "video-edit-plus": videos(24, false)
 }
 
-const otherModel = images(1024, 1024, 1)
+const otherModel = (result: ResultKind): ModelPlan => {
+  if (result === "audios") return sounds
+  return result === "videos" ? videos(24, true) : images(1024, 1024, 1)
+}
 
 const longestSides: Readonly<Record<string, number>> = { "1K": 1024, "2K": 2048, "4K": 4096 }
 
@@ -119,29 +132,29 @@ const shortened = (text: string): string =>
     .slice(0, promptLongCodePointsMax)
     .join("")
 
-/** `model` is a label; an unknown one renders an image. */
+/** `model` is a label, or the name of a described model. */
 export const planOf = (
-  request: { readonly taskId: string; readonly model: string },
+  request: Pick<SubmitRequest, "taskId" | "model" | "result">,
   fields: RenderedFields,
   text: string
 ): Plan => {
   const model = Object.hasOwn(models, request.model)
-    ? (models[request.model] ?? otherModel)
-    : otherModel
+    ? (models[request.model] ?? otherModel(request.result))
+    : otherModel(request.result)
   const size =
     pair(fields.size, /[*x]/u) ??
     sizeByRatio(fields) ??
     tiers[fields.resolution ?? ""] ??
     model.size
-  const isVideo = model.kind === "videos"
+  const isTimed = model.kind !== "images"
   return {
     kind: model.kind,
     prompt: shortened(text),
     width: rounded(size.width, model.kind),
     height: rounded(size.height, model.kind),
-    count: isVideo ? 1 : between(1, fields.n ?? model.count, countMax),
+    count: isTimed ? 1 : between(1, fields.n ?? model.count, countMax),
     seed: between(0, fields.seed ?? seedOfTask(request.taskId), seedMax),
-    seconds: isVideo ? between(1, fields.duration ?? videoShortSeconds, secondsMax) : 0,
+    seconds: isTimed ? between(1, fields.duration ?? videoShortSeconds, secondsMax) : 0,
     framesPerSecond: model.framesPerSecond,
     hasSound: model.hasSound && fields.audio !== false
   }

@@ -18,6 +18,7 @@ import { Ending, parse } from "./Script.ts"
 import type { Script } from "./Script.ts"
 import { hash } from "./Seed.ts"
 import { SubmitLog } from "./SubmitLog.ts"
+import { renderTone } from "./Tone.ts"
 import * as Unifont from "./Unifont.ts"
 
 export interface SimulatorOptions {
@@ -175,6 +176,10 @@ const render = Effect.fnUntraced(function* (job: Job, font: Unifont.Font) {
   const items: Array<ResultItem> = []
   for (let index = 0; index < job.items; index += 1) {
     const scene = { ...job.plan, model: job.model, index }
+    if (job.plan.kind === "audios") {
+      items.push({ _tag: "Bytes", bytes: renderTone(job.plan), mime: "audio/wav" })
+      continue
+    }
     items.push(
       job.plan.kind === "images"
         ? { _tag: "Bytes", bytes: yield* renderPng(scene, font), mime: "image/png" }

@@ -47,15 +47,15 @@ const placeholder = /^artifact:(\d+)$/u
  * Replaces inline media with artifact ids: a row holds references, never bytes. docs/reference/models.md#stored-media
  */
 export const withReferences = (
-  { label }: TaskModel,
+  entry: TaskModel,
   body: StoredBody,
   inputs: ReadonlyArray<ArtifactRow>
 ): Effect.Effect<StoredBody> => {
   const [first] = inputs
   if (first === undefined) return Effect.succeed(body)
   if ("request" in body) return Effect.succeed({ ...body, request: referenceTo(first.id) })
-  if (label === "response") return Effect.die("a response has a request")
-  return mapMedia(label, body, (_pointer, text) => {
+  if (entry.label === "response") return Effect.die("a response has a request")
+  return mapMedia(entry, body, (_pointer, text) => {
     const stored = inputs[Number(placeholder.exec(text)?.[1])]
     return stored === undefined ? text : referenceTo(stored.id)
   }).pipe(Effect.orDie)

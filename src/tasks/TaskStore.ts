@@ -238,10 +238,13 @@ export class TaskStore extends Context.Service<
     /** Claims due tasks, oldest due time first, and fences their earlier owners. */
     readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<Owned>, StoreUnavailable>
     /**
-     * The row of a task whose job has ended, with only `n` of its body. `None`: the task no longer exists, or this
-     * program cannot read it.
+     * The row of a task whose job has ended; of the body only `n`, which is all that its end needs unless its price
+     * reads more (`isWhole`). `None`: it no longer exists, or this program cannot read it.
      */
-    readonly ofJob: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    readonly ofJob: (
+      id: TaskId,
+      isWhole?: boolean
+    ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The state of the run of this epoch. */
     readonly runState: (id: TaskId, epoch: number) => Effect.Effect<RunState, StoreUnavailable>
     /** All tasks that this owner has in the store, whether it runs them or not. */

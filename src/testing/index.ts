@@ -19,6 +19,11 @@ export type { AttemptOutcome } from "../domain/Webhook.ts"
 export { MockVendor } from "../vendors/mock/MockVendor.ts"
 export type { MockRefusal, MockScript, MockStep, MockSteps } from "../vendors/mock/MockScript.ts"
 export { startVendorServer } from "./vendors/VendorServer.ts"
-export type { RequestKind, VendorName, VendorServer } from "./vendors/VendorServer.ts"
+export type {
+  DescribedVendor,
+  RequestKind,
+  VendorName,
+  VendorServer
+} from "./vendors/VendorServer.ts"
 export type { VendorServerOptions } from "./vendors/ScriptedVendor.ts"
 export type { FormPart, VendorRequest } from "./vendors/VendorRequest.ts"

@@ -1,11 +1,13 @@
-import type { CatalogEntry, TaskAdapterName } from "../catalog/CatalogEntry.ts"
-import type { ImageInfo } from "../catalog/media/Image.ts"
+import type { CatalogVersion } from "../catalog/CatalogContent.ts"
+import type { AdapterName } from "../catalog/CatalogEntry.ts"
+import type { JobProtocol } from "../catalog/jobs/JobProtocol.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
-import type { AdapterContext } from "./AdapterContext.ts"
+import type { Adapter } from "./Adapter.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
 import { hasModel } from "./dashscope/DashScopeModels.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
 import { takesVideoField, videoValueFault } from "./dashscope/DashScopeVideos.ts"
+import { describedAdapter } from "./described/DescribedJobs.ts"
 import * as FalQueue from "./fal/FalQueue.ts"
 import { takes } from "./FlatInput.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
@@ -15,29 +17,6 @@ import { sizeFault } from "./openai/OpenAiSizes.ts"
 import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
 import { pictureFault, videoSizeFault } from "./openai/OpenAiVideoSizes.ts"
 import * as Replicate from "./replicate/Replicate.ts"
-import type { VendorAccount } from "./VendorClient.ts"
-
-/** An implementation of one vendor protocol. */
-export interface Adapter {
-  /** The provider whose keys it uses. */
-  readonly provider: Provider
-  /** The headers that carry the key. */
-  readonly auth: (key: string) => Readonly<Record<string, string>>
-  readonly make: (context: AdapterContext) => VendorAccount
-  /**
-   * Polls per second of an account, unless the operator sets another rate; absent for blocking calls.
-   * docs/reference/vendors.md#poll-rates
-   */
-  readonly pollsPerSecond?: number
-  /** Whether the account has the model; absent: every account has every model. */
-  readonly hasModel?: (account: AccountSetting, upstreamModel: string) => boolean
-  /** Whether a job can carry this field of the entry's body; absent: it can carry all. */
-  readonly takes?: (entry: CatalogEntry, field: string) => boolean
-  /** Why the vendor would refuse this value of a field, beyond the rules of the label. */
-  readonly valueFault?: (upstreamModel: string, field: string, value: unknown) => string | undefined
-  /** Why the vendor would refuse this picture of a decoded body, beyond the rules of the label. */
-  readonly pictureFault?: (body: unknown, picture: ImageInfo) => string | undefined
-}
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const google = (key: string) => ({ "x-goog-api-key": key })
@@ -49,8 +28,10 @@ const among =
   (_entry, field) =>
     fields.has(field) || field === "safety_filter"
 
+type CodedName = AdapterName | "openai-responses"
+
 /** The adapters that catalog entries can name. docs/reference/vendors.md#adapters */
-export const adapters: { readonly [name in TaskAdapterName]: Adapter } = {
+export const adapters: { readonly [name in CodedName]: Adapter } = {
   "dashscope-async": {
     provider: "dashscope",
     auth: bearer,
@@ -108,14 +89,42 @@ export const adapters: { readonly [name in TaskAdapterName]: Adapter } = {
   }
 }
 
-/** The providers whose accounts run tasks. */
-export const taskProviders: ReadonlySet<Provider> = new Set(
+/** The providers whose accounts run tasks by code. */
+const taskProviders: ReadonlySet<Provider> = new Set(
   Object.values(adapters).map(({ provider }) => provider)
 )
 
-const byName = new Map(Object.entries(adapters))
+const byName = new Map<string, Adapter>(Object.entries(adapters))
 
+/** An adapter that is code. */
 export const adapterOf = (name: string): Adapter | undefined => byName.get(name)
+
+const described = new WeakMap<JobProtocol, Adapter>()
+
+const jobsPrefix = "jobs/"
+
+/** The description that an adapter of this name runs. */
+export const jobsIn = ({ jobsOf }: CatalogVersion, name: string): JobProtocol | undefined =>
+  name.startsWith(jobsPrefix) ? jobsOf(name.slice(jobsPrefix.length)) : undefined
+
+/** Of a described vendor: one for each description. */
+const describedOf = (catalog: CatalogVersion, name: string): Adapter | undefined => {
+  const protocol = jobsIn(catalog, name)
+  if (protocol === undefined) return undefined
+  const known = described.get(protocol)
+  if (known !== undefined) return known
+  const made = describedAdapter(name.slice(jobsPrefix.length), protocol)
+  described.set(protocol, made)
+  return made
+}
+
+/** An adapter that is code, or that of a vendor that a catalog describes. */
+export const adapterIn = (catalog: CatalogVersion, name: string): Adapter | undefined =>
+  adapterOf(name) ?? describedOf(catalog, name)
+
+/** Whether its accounts run tasks. */
+export const runsTasks = ({ jobsOf }: CatalogVersion, provider: Provider): boolean =>
+  taskProviders.has(provider) || jobsOf(provider) !== undefined
 
 /** The accounts of the adapter's provider that have the model. */
 export const accountsWith = (

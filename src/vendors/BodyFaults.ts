@@ -29,7 +29,7 @@ const faultOf = (entry: CatalogEntry, field: string, value: unknown): string | u
 export const refusedFields = (entry: CatalogEntry, input: unknown): ReadonlyArray<FieldFault> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return []
   const asked = new Map<string, unknown>(Object.entries(input))
-  return [...fieldNames(entry.label).all].flatMap((field) => {
+  return [...fieldNames(entry).all].flatMap((field) => {
     const detail = faultOf(entry, field, asked.get(field))
     return detail === undefined ? [] : [{ pointer: pointerOf([field]), detail }]
   })
@@ -54,7 +54,7 @@ export const mediaFaults = (
 
 /** The schema of the entry's body: its label's, without refused fields, metadata and webhook. */
 export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
-  const schema = jsonSchemaOf(entry.label)
+  const schema = jsonSchemaOf(entry)
   return {
     ...schema,
     properties: {

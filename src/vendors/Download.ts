@@ -30,8 +30,8 @@ export type Downloads = (
 ) => (item: UrlItem) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 
 /**
- * Streams results from an account's own origin. The key is sent to that origin only. Redirects are not
- * followed.
+ * Streams results from an account's own origin, unless a file names it: those go through the egress guard, without
+ * the key. The key is sent to that origin only. Redirects are not followed.
  */
 export const make: Effect.Effect<Downloads, never, Scope.Scope> = Effect.gen(function* () {
   const agent = yield* Effect.acquireRelease(
@@ -60,7 +60,7 @@ export const make: Effect.Effect<Downloads, never, Scope.Scope> = Effect.gen(fun
     })
   })
   return (account, auth) => (item) =>
-    isSameOrigin(account.baseUrl, item.url)
+    isSameOrigin(account.baseUrl, item.url) && account.guarded !== true
       ? open(item, item.needsAuth ? auth : {})
       : Effect.succeedNone
 })

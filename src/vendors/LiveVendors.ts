@@ -1,11 +1,13 @@
 import { Clock, Effect, Layer, Option, Redacted, Result, Stream } from "effect"
+import { Catalog } from "../catalog/Catalog.ts"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { Accounts } from "./accounts/Accounts.ts"
 import type { NoAccountFree } from "./accounts/Accounts.ts"
-import { accountsWith, adapterOf } from "./Adapters.ts"
-import type { Adapter } from "./Adapters.ts"
+import type { Adapter } from "./Adapter.ts"
+import { accountsWith, adapterIn, jobsIn } from "./Adapters.ts"
+import { sandboxAccount } from "./described/JobSandbox.ts"
 import * as Download from "./Download.ts"
-import { sendToNamed } from "./NamedHosts.ts"
+import { GuardedConnector, sendToNamed } from "./NamedHosts.ts"
 import { SecretMask } from "./upstream/SecretMask.ts"
 import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
@@ -33,25 +35,36 @@ export const layer = (options: VendorOptions) =>
     VendorClient,
     Effect.gen(function* () {
       const accounts = yield* Accounts
+      const catalog = yield* Catalog
+      const adapterOf = (name: string) => adapterIn(catalog.current(), name)
       const makeAccount = yield* makeAccountFactory(options)
       const { account: simulator } = yield* options.simulator
-      const made = new Map<string, readonly [AccountSetting, VendorAccount]>()
+      const made = new Map<string, readonly [AccountSetting, Adapter, VendorAccount]>()
 
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
         const accountId = `${name}${separator}${account.id}`
         const known = made.get(accountId)
-        // Another process may have replaced the key of an account that has left the configuration
-        if (known?.[0] === account) return Option.some(known[1])
         const adapter = adapterOf(name)
+        // Another process may have replaced the key of an account that has left the configuration
+        if (known?.[0] === account && known[1] === adapter) return Option.some(known[2])
         if (adapter === undefined) return Option.none()
         const created = makeAccount(adapter, account, accountId)
-        made.set(accountId, [account, created])
+        made.set(accountId, [account, adapter, created])
         return Option.some(created)
       }
 
       const isSandbox = (name: string): boolean => {
         const adapter = adapterOf(name)
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
+      }
+
+      /** A described vendor is played by its description. */
+      const sandbox = (name: string): VendorAccount => {
+        const protocol = jobsIn(catalog.current(), name)
+        const adapter = adapterOf(name)
+        return protocol === undefined || adapter === undefined
+          ? simulator
+          : sandboxAccount(adapter, protocol, simulator, sandboxContext(name, simulator))
       }
 
       const having = ({ adapter, upstreamModel }: ChosenFor) => {
@@ -62,7 +75,7 @@ export const layer = (options: VendorOptions) =>
       return VendorClient.of({
         choose: Effect.fn("LiveVendors.choose")(function* (entry, options) {
           const { adapter, upstreamModel } = entry
-          if (isSandbox(adapter)) return simulator
+          if (isSandbox(adapter)) return sandbox(adapter)
           const provider = adapterOf(adapter)?.provider
           if (provider === undefined) return yield* unknownAdapter(adapter)
           const among = having(entry)
@@ -94,6 +107,9 @@ export const layer = (options: VendorOptions) =>
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)
+          if (accountId.slice(at + 1) === simulator.accountId) {
+            return Effect.succeed(sandbox(accountId.slice(0, at)))
+          }
           const found = Option.flatMap(accounts.find(accountId.slice(at + 1)), (account) =>
             accountFor(accountId.slice(0, at), account)
           )
@@ -104,11 +120,28 @@ export const layer = (options: VendorOptions) =>
     })
   )
 
+const sandboxContext = (name: string, { accountId }: VendorAccount) => ({
+  account: {
+    id: accountId,
+    provider: name,
+    key: Redacted.make("sandbox:sandbox"),
+    baseUrl: "",
+    weight: 1
+  },
+  accountId: `${name}${separator}${accountId}`,
+  auth: {},
+  toNamed: () => Effect.fail(new VendorHttp.NoResponse({ sent: false, message: "it is played" })),
+  mayDisableInspection: false,
+  observeResponse: () => Effect.void
+})
+
 const makeAccountFactory = Effect.fnUntraced(function* ({
   mayDisableInspection = false
 }: VendorOptions) {
   const accounts = yield* Accounts
   const http = yield* VendorHttp.make()
+  const connector = (yield* GuardedConnector)(VendorHttp.connectMillis)
+  const guarded = yield* VendorHttp.make({ connector })
   const toNamed = yield* sendToNamed
   const downloads = yield* Download.make
   return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
@@ -121,7 +154,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       account,
       accountId,
       auth,
-      http: masked(http, SecretMask.of(account)),
+      http: masked(account.guarded === true ? guarded : http, SecretMask.of(account)),
       toNamed: masked(toNamed, SecretMask.of(account)),
       observeResponse,
       mayDisableInspection

@@ -28,7 +28,7 @@ export interface VendorCall<S> {
   readonly purpose: Purpose
   /** The upstream model of a submit, by which the vendor counts rates. */
   readonly model?: string
-  readonly method?: "GET" | "POST" | "PUT"
+  readonly method?: VendorRequest["method"]
   readonly url: string
   /** Sent as JSON. */
   readonly json?: unknown

@@ -1,5 +1,6 @@
 import { Context, Schema } from "effect"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
+import type { Described } from "../catalog/jobs/JobModel.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import type { UpstreamInput } from "../catalog/UpstreamInput.ts"
 import type { ResultKind } from "../domain/Task.ts"
@@ -45,6 +46,8 @@ export interface SubmitRequest {
   readonly result: ResultKind
   /** For `fal-queue` and `replicate`: the fields of the output that hold the results. */
   readonly output?: ReadonlyArray<string>
+  /** Of a described vendor's model: its request. */
+  readonly described?: Described
   /** Where the vendor sends the callback when the job has ended, if it has callbacks. ADR 0107. */
   readonly callbackUrl?: string
 }
@@ -79,6 +82,8 @@ export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
   /** The tokens for which a response is charged. */
   readonly tokens?: VendorTokens
+  /** Figures that a price by expression reads. */
+  readonly usage?: Readonly<Record<string, string | number>>
 }
 
 /** The tokens of a response, and the model that it names. */

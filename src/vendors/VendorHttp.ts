@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect, Record, Schema, Scope } from "effect"
 import { Agent, errors } from "undici"
-import type { Dispatcher } from "undici"
+import type { buildConnector, Dispatcher } from "undici"
 import { makeDeadlines } from "../domain/Deadlines.ts"
 import type { Deadline } from "../domain/Deadlines.ts"
 import { SingleConnections } from "./upstream/SingleConnections.ts"
@@ -12,7 +12,7 @@ export class NoResponse extends Schema.TaggedError<NoResponse>()("NoResponse", {
 }) {}
 
 export interface VendorRequest {
-  readonly method: "GET" | "POST" | "PUT"
+  readonly method: "GET" | "POST" | "PUT" | "DELETE"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
@@ -37,7 +37,7 @@ export type VendorHttp = (call: VendorRequest) => Effect.Effect<VendorResponse, 
 /** Inline results are Base64: a 4K image has about 30 MB. */
 const responseBytesMax = 128 * 1024 * 1024
 
-const connectMillis = 15_000
+export const connectMillis = 15_000
 
 /**
  * GETs reuse connections. Every other request opens its own, because a stale connection that breaks
@@ -47,11 +47,13 @@ export const make = Effect.fnUntraced(function* (
   options: {
     /** PEM certificates trusted instead of the system's, for tests. */
     readonly ca?: string
+    /** Opens the connections. */
+    readonly connector?: buildConnector.connector
     /** Sends everything, instead of its own connections. */
     readonly dispatcher?: Dispatcher
   } = {}
 ): Effect.fn.Return<VendorHttp, never, Scope.Scope> {
-  const { dispatcher, ...trusted } = options
+  const { connector, dispatcher, ...trusted } = options
   const reused = yield* Effect.acquireRelease(
     Effect.sync(
       () =>
@@ -60,13 +62,13 @@ export const make = Effect.fnUntraced(function* (
           bodyTimeout: 0,
           allowH2: false,
           connections: 32,
-          connect: { timeout: connectMillis, ...trusted }
+          connect: connector ?? { timeout: connectMillis, ...trusted }
         })
     ),
     (agent) => Effect.promise(() => agent.destroy())
   )
   const single = yield* Effect.acquireRelease(
-    Effect.sync(() => new SingleConnections({ connectMillis, ...trusted })),
+    Effect.sync(() => new SingleConnections({ connectMillis, connector, ...trusted })),
     (connections) => Effect.sync(() => connections.closeAll())
   )
   const scope = yield* Effect.scope

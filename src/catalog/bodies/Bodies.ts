@@ -1,5 +1,7 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { JsonSchema } from "effect"
+import type { DescribedBody } from "../jobs/DescribedBody.ts"
+import type { Described } from "../jobs/JobModel.ts"
 import { ImageEdit } from "./ImageEdit.ts"
 import { ImageEditMax } from "./ImageEditMax.ts"
 import { ImageEditPro } from "./ImageEditPro.ts"
@@ -24,8 +26,17 @@ export const Label = Schema.Literals([
 ])
 export type Label = typeof Label.Type
 
-/** A stored body: that of a label, or the request for a response (`ResponseBody.ts`). */
-export type BodyLabel = Label | "response"
+/** A stored body: that of a label, of a described model, or the request for a response (`ResponseBody.ts`). */
+export type BodyLabel = Label | `${string}/${string}` | "response"
+
+/** What decides a body: a label, or an entry, which may describe it. */
+export type BodySource = string | { readonly label: string; readonly described?: Described }
+
+/** Its label and, of a described model, what its entry says. */
+export const sourceOf = (
+  source: BodySource
+): { readonly label: string; readonly described?: Described } =>
+  typeof source === "string" ? { label: source } : source
 
 export const bodies = {
   "text-to-video-spark": TextToVideoSpark,
@@ -40,7 +51,7 @@ export const bodies = {
 } satisfies Record<Label, Schema.Top>
 
 /** A decoded body, with defaults. */
-export type Body = (typeof bodies)[Label]["Type"]
+export type Body = (typeof bodies)[Label]["Type"] | DescribedBody
 
 const makeJsonSchema = (label: Label): JsonSchema.JsonSchema => {
   const { schema, definitions } = Schema.toJsonSchemaDocument(bodies[label], {
@@ -51,14 +62,21 @@ const makeJsonSchema = (label: Label): JsonSchema.JsonSchema => {
   return definition ?? schema
 }
 
-const jsonSchemas = new Map(Label.literals.map((label) => [label, makeJsonSchema(label)]))
+const jsonSchemas = new Map<string, JsonSchema.JsonSchema>(
+  Label.literals.map((label) => [label, makeJsonSchema(label)])
+)
 
 /** JSON Schema (draft 2020-12) of a body, for OpenAPI and `GET /manage/v1/models`. Do not mutate it. */
-export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => jsonSchemas.get(label) ?? {}
+export const jsonSchemaOf = (source: BodySource): JsonSchema.JsonSchema => {
+  const { described, label } = sourceOf(source)
+  return described?.body ?? jsonSchemas.get(label) ?? noSchema
+}
+
+const noSchema = {}
 
 const Shape = Schema.Struct({
   properties: Schema.Record(Schema.String, Schema.Unknown),
-  required: Schema.Array(Schema.String)
+  required: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
 })
 const decodeShape = Schema.decodeUnknownSync(Shape)
 
@@ -67,13 +85,15 @@ interface FieldNames {
   readonly required: ReadonlySet<string>
 }
 
-const byLabel = new Map<string, FieldNames>(
-  Label.literals.map((label) => {
-    const { properties, required } = decodeShape(jsonSchemaOf(label))
-    return [label, { all: new Set(Object.keys(properties)), required: new Set(required) }]
-  })
-)
+const bySchema = new WeakMap<JsonSchema.JsonSchema, FieldNames>()
 
 /** The names of a body's fields. */
-export const fieldNames = (label: string): FieldNames =>
-  byLabel.get(label) ?? { all: new Set(), required: new Set() }
+export const fieldNames = (source: BodySource): FieldNames => {
+  const schema = jsonSchemaOf(source)
+  const known = bySchema.get(schema)
+  if (known !== undefined) return known
+  const { properties, required } = decodeShape({ properties: {}, ...schema })
+  const names = { all: new Set(Object.keys(properties)), required: new Set(required) }
+  bySchema.set(schema, names)
+  return names
+}

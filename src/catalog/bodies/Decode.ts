@@ -2,8 +2,9 @@ import { Array as Arr, Effect, Schema } from "effect"
 import { bodyFieldsMax, bodyItemsMax } from "../../domain/Limits.ts"
 import { FieldFault } from "../../domain/Problem.ts"
 import { bodyParseOptions, faultsOf, pointerOf } from "../FieldFaults.ts"
-import { bodies } from "./Bodies.ts"
-import type { Body, Label } from "./Bodies.ts"
+import { decodeDescribed } from "../jobs/DescribedBody.ts"
+import { bodies, Label, sourceOf } from "./Bodies.ts"
+import type { Body, BodySource } from "./Bodies.ts"
 
 /** A body that breaks rules of its model, with all faults. Reported as 400, code 2001. */
 export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", {
@@ -36,17 +37,27 @@ export const sizeFaults = (input: unknown): ReadonlyArray<FieldFault> => {
 }
 
 /**
- * Decodes a request body by the rules of its label and fills in the defaults. Fails with all faults.
+ * Decodes a request body by the rules of its label or schema and fills in the defaults. Fails with all faults.
  * Inline media are not inspected: `acceptBody` does both.
  */
 export const decodeBody = Effect.fnUntraced(function* (
-  label: Label,
+  source: BodySource,
   input: unknown
 ): Effect.fn.Return<Body, InvalidBody> {
+  const { described, label } = sourceOf(source)
   const tooLarge = sizeFaults(input)
   if (Arr.isReadonlyArrayNonEmpty(tooLarge)) return yield* new InvalidBody({ errors: tooLarge })
+  if (described !== undefined) {
+    return yield* Effect.mapError(
+      Effect.fromResult(decodeDescribed(described.body, input)),
+      (errors) => new InvalidBody({ errors })
+    )
+  }
+  if (!isLabel(label)) return yield* Effect.die(`the body of ${label} is not described`)
   return yield* Schema.decodeUnknownEffect(
     bodies[label],
     bodyParseOptions
   )(input).pipe(Effect.mapError((error) => new InvalidBody({ errors: faultsOf(error.issue) })))
 })
+
+const isLabel = Schema.is(Label)

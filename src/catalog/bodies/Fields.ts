@@ -29,16 +29,14 @@ const exceeds = (text: string, maximum: number): boolean =>
   text.length > 2 * maximum || (text.length > maximum && codePoints(text) > maximum)
 
 /** Postgres stores neither half of a surrogate pair nor U+0000 (ADR 0110). */
-const storable = Schema.makeFilter<string>(
-  (text) =>
-    !text.isWellFormed()
-      ? "Contains half of a surrogate pair, which is not a Unicode character"
-      : text.includes("\u0000")
-        ? "Contains the character U+0000, which is not allowed"
-        : undefined,
-  { toJsonSchema: () => [{}, true] },
-  true
-)
+export const storableFault = (text: string): string | undefined => {
+  if (!text.isWellFormed()) {
+    return "Contains half of a surrogate pair, which is not a Unicode character"
+  }
+  return text.includes("\u0000") ? "Contains the character U+0000, which is not allowed" : undefined
+}
+
+const storable = Schema.makeFilter<string>(storableFault, { toJsonSchema: () => [{}, true] }, true)
 
 const atMost = (maximum: number) =>
   Schema.makeFilter<string>(

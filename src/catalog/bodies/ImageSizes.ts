@@ -92,7 +92,7 @@ const within =
   }
 
 /** The candidate sizes for a requested size, by label. */
-const choices: Partial<Record<Label, (wanted: Pixels) => ReadonlyArray<ImageSize>>> = {
+const byLabel: Partial<Record<Label, (wanted: Pixels) => ReadonlyArray<ImageSize>>> = {
   "text-to-image-max": () =>
     textToImageMaxSizes.flatMap((size) => {
       const pixels = pixelsOf(size)
@@ -104,7 +104,9 @@ const choices: Partial<Record<Label, (wanted: Pixels) => ReadonlyArray<ImageSize
   "image-edit-pro": () => presets
 }
 
-const defaultOf = (label: Label, field: string): unknown => {
+const choices = new Map(Object.entries(byLabel))
+
+const defaultOf = (label: string, field: string): unknown => {
   const property = Object.entries(jsonSchemaOf(label)["properties"] ?? {}).find(
     ([name]) => name === field
   )
@@ -112,7 +114,7 @@ const defaultOf = (label: Label, field: string): unknown => {
 }
 
 /** The model's default size, if its body defines one. */
-export const defaultSize = (label: Label): Pixels | undefined => {
+export const defaultSize = (label: string): Pixels | undefined => {
   const size = defaultOf(label, "size")
   if (typeof size === "string") return pixelsOf(size)
   const fields = ["aspect_ratio", "resolution"].map((field) => [field, defaultOf(label, field)])
@@ -123,11 +125,11 @@ const distance = (a: number, b: number): number => Math.abs(Math.log(a / b))
 
 /** The nearest supported size, by aspect ratio, then by area. docs/reference/shapes.md#sizes */
 export const nearestSize = (
-  label: Label,
+  label: string,
   wanted: Pixels,
   isTaken: (fields: ImageSize["fields"]) => boolean
 ): ImageSize | undefined => {
-  const ranked = (choices[label]?.(wanted) ?? []).map((size) => ({
+  const ranked = (choices.get(label)?.(wanted) ?? []).map((size) => ({
     size,
     shape: distance(size.width / size.height, wanted.width / wanted.height),
     area: distance(size.width * size.height, wanted.width * wanted.height)

@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Option } from "effect"
 import { LongText } from "../../domain/LongText.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
-import type { Body, Label } from "../bodies/Bodies.ts"
+import type { Body, BodySource } from "../bodies/Bodies.ts"
 import { sizeFaults, decodeBody, InvalidBody } from "../bodies/Decode.ts"
 import { isUrlCandidate } from "../bodies/Fields.ts"
 import { capFaults, pointerOf, describeValue } from "../FieldFaults.ts"
@@ -12,7 +12,7 @@ import type { Characters } from "./Base64.ts"
 import { mimesOf } from "./Formats.ts"
 import { inspectImage } from "./Image.ts"
 import type { ImageInfo } from "./Image.ts"
-import { mediaFields } from "./MediaFields.ts"
+import { mediaFieldsOf } from "./MediaFields.ts"
 import { bytesFault, MediaFault } from "./MediaRules.ts"
 import type { MediaRules } from "./MediaRules.ts"
 import { inSlices } from "./Slices.ts"
@@ -152,8 +152,8 @@ const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
   typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : []
 
 /** All values in the media fields of a body, in order. */
-const mediaValuesIn = (label: Label, input: unknown): ReadonlyArray<MediaValue> => {
-  const fields = new Map(Object.entries(mediaFields[label]))
+const mediaValuesIn = (source: BodySource, input: unknown): ReadonlyArray<MediaValue> => {
+  const fields = new Map(Object.entries(mediaFieldsOf(source)))
   return entriesOf(input).flatMap(([field, value]) => {
     const rules = fields.get(field)
     return rules === undefined ? [] : valuesOf(field, value, rules)
@@ -161,18 +161,18 @@ const mediaValuesIn = (label: Label, input: unknown): ReadonlyArray<MediaValue> 
 }
 
 /** All texts in the media fields of a stored body, in order. */
-export const mediaIn = (label: Label, input: unknown): ReadonlyArray<MediaText> =>
-  mediaValuesIn(label, input).flatMap(({ value, ...rest }) =>
+export const mediaIn = (source: BodySource, input: unknown): ReadonlyArray<MediaText> =>
+  mediaValuesIn(source, input).flatMap(({ value, ...rest }) =>
     typeof value === "string" ? [{ ...rest, text: value }] : []
   )
 
 /** The body with its media texts replaced. */
 const replace = (
-  label: Label,
+  source: BodySource,
   input: unknown,
   by: (pointer: string, value: Inline) => unknown
 ): unknown => {
-  const fields = mediaFields[label]
+  const fields = mediaFieldsOf(source)
   if (entriesOf(input).length === 0) return input
   return Object.fromEntries(
     entriesOf(input).map(([field, value]) => {
@@ -196,8 +196,8 @@ const isInline = ({ rules, value }: MediaValue): boolean => {
 }
 
 /** Extracts and checks the inline media of a body. */
-const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
-  const found = mediaValuesIn(label, input)
+const extract = Effect.fnUntraced(function* (source: BodySource, input: unknown) {
+  const found = mediaValuesIn(source, input)
   const [media, faults] = yield* Effect.partition(found.filter(isInline), (it) =>
     Effect.yieldNow.pipe(
       Effect.andThen(readInline(it.value, it.rules)),
@@ -212,13 +212,13 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
   )
   const indexOf = new Map(media.map(({ pointer }, index) => [pointer, index]))
   const refused = new Set(faults.map(({ pointer }) => pointer))
-  const body = replace(label, input, (pointer, value) => {
+  const body = replace(source, input, (pointer, value) => {
     const index = indexOf.get(pointer)
     if (index !== undefined) return placeholderOf(index)
     // Its fault is already known, so it gets no second one for not being a string
     return typeof value !== "string" && refused.has(pointer) ? placeholderOf(0) : value
   })
-  const urls = mediaIn(label, input)
+  const urls = mediaIn(source, input)
     .filter(({ text }) => isUrlCandidate(text))
     .map(({ pointer, rules, text }): UrlMedium => ({ pointer, url: text, rules }))
   return { body, media, urls, faults }
@@ -229,13 +229,13 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
  * task row), and lists the URLs to fetch. Fails with the faults of fields and media together.
  */
 export const acceptBody = Effect.fn("Media.acceptBody")(function* (
-  label: Label,
+  source: BodySource,
   input: unknown
 ): Effect.fn.Return<AcceptedBody, InvalidBody> {
   const tooLarge = sizeFaults(input)
   if (Arr.isReadonlyArrayNonEmpty(tooLarge)) return yield* new InvalidBody({ errors: tooLarge })
-  const { body, faults, media, urls } = yield* extract(label, input)
-  const decoded = yield* Effect.result(decodeBody(label, body))
+  const { body, faults, media, urls } = yield* extract(source, input)
+  const decoded = yield* Effect.result(decodeBody(source, body))
   const all = decoded._tag === "Failure" ? [...decoded.failure.errors, ...faults] : faults
   if (Arr.isReadonlyArrayNonEmpty(all)) return yield* new InvalidBody({ errors: capFaults(all) })
   return { body: yield* Effect.fromResult(decoded), media, urls }
@@ -243,13 +243,13 @@ export const acceptBody = Effect.fn("Media.acceptBody")(function* (
 
 /** A decoded body with its media texts replaced: placeholders by artifacts, or artifacts by data URIs. */
 export const mapMedia = (
-  label: Label,
+  source: BodySource,
   body: Body,
   by: (pointer: string, text: string) => string
 ): Effect.Effect<Body, InvalidBody> =>
   decodeBody(
-    label,
-    replace(label, body, (pointer, value) =>
+    source,
+    replace(source, body, (pointer, value) =>
       typeof value === "string" ? by(pointer, value) : value
     )
   )

@@ -1,3 +1,4 @@
+import { Record } from "effect"
 import {
   audioBytesMax,
   audioSecondsMax,
@@ -11,7 +12,10 @@ import {
   keyframeSidePixelsMin,
   videoBytesMax
 } from "../../domain/Limits.ts"
-import type { Label } from "../bodies/Bodies.ts"
+import { sourceOf } from "../bodies/Bodies.ts"
+import type { BodySource, Label } from "../bodies/Bodies.ts"
+import { rulesOf } from "../jobs/JobModel.ts"
+import type { Described } from "../jobs/JobModel.ts"
 import type { AudioRules, ImageRules, MediaRules, VideoRules } from "./MediaRules.ts"
 
 const image = (
@@ -66,4 +70,18 @@ export const mediaFields: Record<Label, Readonly<Record<string, MediaRules>>> = 
     first_clip_url: clip,
     last_clip_url: clip
   }
+}
+
+const ofLabels = new Map<string, Readonly<Record<string, MediaRules>>>(Object.entries(mediaFields))
+const byDescription = new WeakMap<Described, Readonly<Record<string, MediaRules>>>()
+
+/** The media fields of a body and their rules. */
+export const mediaFieldsOf = (source: BodySource): Readonly<Record<string, MediaRules>> => {
+  const { described, label } = sourceOf(source)
+  if (described === undefined) return ofLabels.get(label) ?? {}
+  const known = byDescription.get(described)
+  if (known !== undefined) return known
+  const rules = Record.map(described.media ?? {}, rulesOf)
+  byDescription.set(described, rules)
+  return rules
 }

@@ -5,6 +5,7 @@ import type { Answer } from "../Management.ts"
 import { failed } from "../terminal/Fault.ts"
 import { print } from "../terminal/Output.ts"
 import { details, table } from "../terminal/Table.ts"
+import { check } from "./checkModel.ts"
 import { readList } from "./Lists.ts"
 
 /** A model at the price of one period. */
@@ -125,6 +126,9 @@ const typeOf = (type: Schema.Json | undefined): string =>
 /** docs/reference/models.md */
 export const models = Command.make("models").pipe(
   Command.withDescription("Models and their prices"),
-  Command.withSubcommands([list, show]),
-  Command.provide(Management.layer)
+  Command.withSubcommands([
+    Command.provide(list, Management.layer),
+    Command.provide(show, Management.layer),
+    check
+  ])
 )

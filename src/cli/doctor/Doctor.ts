@@ -79,11 +79,11 @@ const accountFindings = Effect.gen(function* () {
 
 const modelFindings = Effect.gen(function* () {
   const { accounts } = yield* AppConfig
-  const { all } = (yield* Catalog).current()
+  const catalog = (yield* Catalog).current()
   const say = finding("models")
-  const unserved = missingAt(all, accounts)
+  const unserved = missingAt(catalog, accounts)
   const partly = accounts.flatMap((account) => {
-    const missing = missingAt(all, [account])
+    const missing = missingAt(catalog, [account])
     return missing === ""
       ? []
       : [
@@ -97,7 +97,7 @@ const modelFindings = Effect.gen(function* () {
   if (unserved !== "") {
     return [...partly, say("broken", `no account has ${unserved}: creates of them get 503`, remedy)]
   }
-  return [...partly, say("ok", `${all.length} media models are served`)]
+  return [...partly, say("ok", `${catalog.all.length} media models are served`)]
 })
 
 /** The layers for checks of vendors, without a store. */

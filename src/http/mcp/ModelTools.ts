@@ -1,5 +1,6 @@
 import { Clock, Effect, Option, Schema } from "effect"
-import type { Action, CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { Action } from "../../catalog/PathSegment.ts"
 import type { PriceRule } from "../../catalog/Price.ts"
 import { priceAt } from "../../catalog/PriceRow.ts"
 import { listModels } from "../../contract/McpTools.ts"
@@ -37,7 +38,7 @@ const show = ({ bodySchema, entry, sandbox }: RoutedModel, price: PriceRule) =>
     sunset: entry.sunset ?? null,
     replacement: entry.replacement ?? null,
     input_schema,
-    media: showMediaFields(entry.label, input_schema)
+    media: showMediaFields(entry, input_schema)
   }))
 
 /** The current offers, sorted by name, so that a cursor stays valid when the catalog changes. */

@@ -58,7 +58,7 @@ export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
         ...(kind === "generations" && image !== undefined ? { image } : {}),
         ...(kind === "generations" && images !== undefined ? { images } : {}),
         ...sized.fields,
-        ...(fieldNames(entry.label).all.has("n") ? { n: 1 } : {})
+        ...(fieldNames(entry).all.has("n") ? { n: 1 } : {})
       },
       count: counted.count,
       format: isFormat(response_format) ? response_format : undefined,
@@ -76,7 +76,7 @@ export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
     } satisfies ImageRequest
   })
 
-const takesImages = ({ entry }: ShapedModel): boolean => fieldNames(entry.label).all.has("images")
+const takesImages = ({ entry }: ShapedModel): boolean => fieldNames(entry).all.has("images")
 
 const findImageModel = (models: ReadonlyArray<ShapedModel>, kind: ImageKind, name: unknown) => {
   const all = models.filter(({ entry }) => entry.result === "images")
@@ -136,13 +136,16 @@ interface Sized {
 
 /** The nearest size of the model; for `auto` its default, and without a size what the model does without one. */
 const sizeFor = (
-  { label }: CatalogEntry,
+  { described, label }: CatalogEntry,
   size: unknown,
   own: Readonly<Record<string, unknown>>,
   isTaken: (fields: ImageSize["fields"]) => boolean
 ): Sized => {
   if (size === undefined) return { faults: [] }
   const isAuto = size === "auto"
+  if (described !== undefined && typeof size === "string") {
+    return isAuto ? { faults: [] } : { fields: { size }, name: size, faults: [] }
+  }
   const asked = typeof size === "string" ? pixelsOf(size) : undefined
   if (!isAuto && asked === undefined) {
     const detail = `Expected a size such as 1024x1024, or auto, got ${describeValue(size)}`

@@ -20,7 +20,7 @@ export const videoRequestOf = Effect.fnUntraced(function* (
     models.filter(({ entry }) => entry.result === "videos"),
     fields["model"]
   )
-  const names = fieldNames(found.entry.label).all
+  const names = fieldNames(found.entry).all
   const { input_reference, model: _, seconds, size, ...rest } = fields
   const sized = sizeOf(names, size)
   const pictured = pictureOf(names, input_reference)

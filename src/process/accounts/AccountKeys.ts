@@ -1,5 +1,6 @@
 import { Clock, Context, DateTime, Effect, Layer, Redacted, Schema, Struct } from "effect"
 import { createHash } from "node:crypto"
+import { Catalog } from "../../catalog/Catalog.ts"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
 import {
   accountForgottenSeconds,
@@ -10,7 +11,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { keySchemes, regions } from "../../domain/Provider.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import { Accounts } from "../../vendors/accounts/Accounts.ts"
-import { taskProviders } from "../../vendors/Adapters.ts"
+import { runsTasks } from "../../vendors/Adapters.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
@@ -18,7 +19,7 @@ import * as Duty from "../heartbeat/Duty.ts"
 import { Process } from "../heartbeat/Process.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { AccountKeyStore } from "./AccountKeyStore.ts"
-import type { StoredAccount } from "./AccountKeyStore.ts"
+import type { SealedAccount, StoredAccount } from "./AccountKeyStore.ts"
 
 /**
  * Keeps the encrypted keys of the accounts that run tasks, so that a job is finished with the key that
@@ -45,17 +46,20 @@ export class AccountKeys extends Context.Service<
       const { changed, publishChange } = yield* Process
       const accountsChanged = yield* changed("accounts")
       const open = makeOpen(secrets)
-      const own = accounts.configured().filter(({ provider }) => taskProviders.has(provider))
-      const ids = accounts.configured().map(({ id }) => id)
-      const sealed = own.map((account) => ({
-        id: account.id,
-        sealed: secrets.encrypt(encode(account))
-      }))
+      const catalog = yield* Catalog
+      const seal = makeSeal(secrets)
+      const ids = () => accounts.configured().map(({ id }) => id)
+      /** Of now: a reload may open vendors that run tasks. */
+      const sealedNow = () =>
+        accounts
+          .configured()
+          .filter(({ provider }) => runsTasks(catalog.current(), provider))
+          .map(seal)
 
       let seen: string | undefined
       /** A process that finds different accounts notifies the others. */
       const look = Effect.gen(function* () {
-        const others = yield* store.others(ids)
+        const others = yield* store.others(ids())
         accounts.setDeparted((yield* Effect.forEach(others, open)).flat())
         const names = others.map(({ id }) => id).join()
         if (seen !== undefined && names !== seen) publishChange("accounts")
@@ -71,6 +75,7 @@ export class AccountKeys extends Context.Service<
         if (isIdle && millis - tendedAt < idleMillis) return
         tendedAt = millis
         const now = yield* clock.now
+        const sealed = sealedNow()
         if (sealed.length > 0) yield* store.keep(sealed, false, now)
         const known = yield* look
         isIdle = sealed.length === 0 && known.size === 0
@@ -86,13 +91,14 @@ export class AccountKeys extends Context.Service<
         yield* store.forget(DateTime.subtract(now, { seconds: accountForgottenSeconds }))
       })
 
-      if (sealed.length > 0) {
-        yield* store.keep(sealed, true, yield* clock.now)
+      const atStart = sealedNow()
+      if (atStart.length > 0) {
+        yield* store.keep(atStart, true, yield* clock.now)
         publishChange("accounts")
       }
       yield* look
       // One of the processes with these accounts records them for all
-      const name = `vendor accounts ${createHash("sha256").update(ids.toSorted().join()).digest("hex").slice(0, 16)}`
+      const name = `vendor accounts ${createHash("sha256").update(ids().toSorted().join()).digest("hex").slice(0, 16)}`
       yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
       yield* accountsChanged.pipe(
         Effect.andThen(look),
@@ -138,6 +144,18 @@ const decode = Schema.decodeUnknownEffect(Sealed)
 
 const encode = ({ key, ...account }: AccountSetting): string =>
   JSON.stringify({ purpose, ...account, key: Redacted.value(key) })
+
+/** Encrypts each account once: the same text is written again and again. */
+const makeSeal = (secrets: Secrets["Service"]) => {
+  const known = new WeakMap<AccountSetting, SealedAccount>()
+  return (account: AccountSetting): SealedAccount => {
+    const found = known.get(account)
+    if (found !== undefined) return found
+    const made = { id: account.id, sealed: secrets.encrypt(encode(account)) }
+    known.set(account, made)
+    return made
+  }
+}
 
 /** Reads a stored account, once per write; `[]` if it cannot be read, which is logged once. */
 const makeOpen = (secrets: Secrets["Service"]) => {

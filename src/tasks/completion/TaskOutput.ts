@@ -13,8 +13,8 @@ import {
 import type { Scope } from "effect"
 import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import { chargeHeld, chargeTokens, requestedOf } from "../../catalog/Price.ts"
-import { priceAt as tokenPriceAt } from "../../catalog/PriceRow.ts"
+import { capturedBy, chargeHeld, chargeTokens } from "../../catalog/Price.ts"
+import { priceAt as priceRowAt } from "../../catalog/PriceRow.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
 import { isCredible } from "../../catalog/Usage.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
@@ -41,6 +41,8 @@ import type {
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 import { lost, resultStream } from "./ResultStream.ts"
+import { pricingWith } from "./TaskPricing.ts"
+import type { Pricing } from "./TaskPricing.ts"
 
 /** The result URLs of a completed task, and its price. */
 export interface PersistedOutput {
@@ -91,6 +93,7 @@ export class TaskOutput extends Context.Service<
       const artifacts = yield* Artifacts
       const versions = yield* CatalogVersions
       const isCopied = isCopiedWith(versions)
+      const pricingOf = pricingWith(versions)
       const chargeResponse = chargeResponseWith(versions)
       const open = openWith(yield* MediaFetch)
 
@@ -131,7 +134,8 @@ export class TaskOutput extends Context.Service<
 
       return TaskOutput.of({
         persistInline: Effect.fnUntraced(function* (task, result, until) {
-          return yield* Effect.forEach(yield* quotedItems(task, result), (item) =>
+          const { requested } = yield* pricingOf(task)
+          return yield* Effect.forEach(yield* quotedItems(task, result, requested), (item) =>
             item._tag === "Bytes"
               ? Effect.map(put(task, item.bytes, item.mime, until), (url) => ({
                   _tag: "Kept" as const,
@@ -145,10 +149,13 @@ export class TaskOutput extends Context.Service<
           { account, result },
           deadlineAt
         ) {
-          const items = yield* quotedItems(task, result)
+          const pricing = yield* pricingOf(task)
+          const items = yield* quotedItems(task, result, pricing.requested)
           const until = yield* lastTry(deadlineAt)
           const copied = Effect.partition(items, (item) => urlOf(task, account, item, until))
-          if (result.tokens === undefined) return yield* outputOf(task, ...(yield* copied))
+          if (result.tokens === undefined) {
+            return yield* outputOf(task, pricing, result, ...(yield* copied))
+          }
           // A cancelled response has no result
           const [urls, [failure]] = yield* copied
           if (failure !== undefined) return yield* failure
@@ -174,7 +181,7 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
     const catalog = Option.getOrUndefined(version)?.upstream
     const model = catalog?.priced(vendor, name)
     const nowMillis = DateTime.toEpochMillis(createdAt)
-    const price = model && tokenPriceAt(model, nowMillis)
+    const price = model && priceRowAt(model, nowMillis)
     // The same catalog priced it when it was accepted
     if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
     const isReported = usage !== undefined && isCredible(usage, model)
@@ -200,12 +207,19 @@ const noPrice = new VendorError({
 /** The output from the results that could be copied; fails if none could. ADR 0259. */
 const outputOf = (
   task: TaskRow,
+  { price, requested }: Pricing,
+  { items, usage = {} }: VendorResult,
   urls: ReadonlyArray<string>,
   failures: ReadonlyArray<VendorError>
 ): Effect.Effect<PersistedOutput, VendorError> => {
   const [failure = noResult] = failures
   if (urls.length === 0) return Effect.fail(failure)
-  const captured = chargeHeld(priceAt(task), requestedOf(task.body), urls.length)
+  const held = priceAt(task)
+  const produced = { body: task.body, usage, results: urls.length }
+  // Figures count what the vendor made: of a result that is lost nothing is charged
+  const byFigures =
+    price === undefined || failures.length > 0 ? undefined : capturedBy(price, held, produced)
+  const captured = byFigures ?? chargeHeld(held, requested ?? items.length, urls.length)
   const lostOnes = `Task ${task.id} lost ${failures.length} results: ${failure.message}`
   return Effect.as(failures.length === 0 ? Effect.void : Effect.logWarning(lostOnes), {
     urls,
@@ -237,9 +251,9 @@ const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
 /** Keeps as many results as the price covers. Further results are dropped and counted. */
 const quotedItems = (
   task: TaskRow,
-  { items }: VendorResult
+  { items }: VendorResult,
+  requested = items.length
 ): Effect.Effect<ReadonlyArray<ResultItem>> => {
-  const requested = requestedOf(task.body)
   const surplus = items.length - requested
   const { vendor } = modelAt(task)
   return surplus <= 0

@@ -9,6 +9,8 @@ import { quote } from "../../catalog/Price.ts"
 import type { PriceRule } from "../../catalog/Price.ts"
 import type { Candidate, SkipReason } from "../../domain/Candidate.ts"
 import type { Credits } from "../../domain/Credits.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 import { decodeRequest } from "./RequestBody.ts"
 
@@ -67,9 +69,14 @@ export const priceRequest = Effect.fnUntraced(function* (
 ) {
   const entries = Arr.map(offer.models, ({ entry }) => entry)
   const { body, media, metadata, takes, webhook } = yield* decodeRequest(entries, given, checkUrl)
-  const [first, ...rest] = offer.models
-    .filter(({ entry }) => takes.includes(entry))
-    .map((model) => ({ entry: model.entry, weight: model.weight, amount: quote(model, body) }))
+  const taking = offer.models.filter(({ entry }) => takes.includes(entry))
+  const [first, ...rest] = yield* Effect.forEach(taking, (model) =>
+    Effect.map(amountOf(model, body), (amount) => ({
+      entry: model.entry,
+      weight: model.weight,
+      amount
+    }))
+  )
   if (first === undefined) return yield* Effect.die("a body was decoded that no model takes")
   const others = offer.models.filter(({ entry }) => !takes.includes(entry))
   return {
@@ -85,6 +92,20 @@ export const priceRequest = Effect.fnUntraced(function* (
     most: rest.reduce((most, { amount }) => (amount > most ? amount : most), first.amount)
   } satisfies PricedRequest
 })
+
+/** Fails with 5003 where the expression of the price has no value for this body: the operator has to correct it. */
+const amountOf = (model: OfferedModel, body: Body): Effect.Effect<Credits, Problem> =>
+  Effect.fromResult(quote(model, body)).pipe(
+    Effect.tapError((why) =>
+      Effect.logError(
+        `The price of ${model.entry.vendor}/${model.entry.model} cannot be computed: ${why}. ` +
+          "Remedy: correct its expression in CATALOG_FILE"
+      )
+    ),
+    Effect.mapError(() =>
+      problem(5003, "The price of this model cannot be computed for this request")
+    )
+  )
 
 /**
  * The models of an alias as stored with a task: the candidates in the order in which they are tried, then the models

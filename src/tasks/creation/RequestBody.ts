@@ -21,7 +21,7 @@ export const decodeRequest = Effect.fnUntraced(function* (
   checkUrl: CheckUrl
 ) {
   const { faults: attachedFaults, input, metadata, webhook } = splitAttachments(given)
-  const accepted = yield* Effect.result(acceptBody(entries[0].label, input))
+  const accepted = yield* Effect.result(acceptBody(entries[0], input))
   const judged = entries.map((entry) => ({
     entry,
     faults: [

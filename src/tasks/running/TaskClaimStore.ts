@@ -135,18 +135,20 @@ const claimedColumns = [
 export const makeClaims = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const jobs = yield* Batcher.make({
     ...groupCommit,
-    run: (ids: ReadonlyArray<TaskId>) =>
+    run: (asked: ReadonlyArray<{ readonly id: TaskId; readonly isWhole: boolean }>) =>
       sql`
-        SELECT ${sql.literal(taskColumns)}, t.trace_id, jsonb_build_object('n', t.body -> 'n') AS body
-        FROM unnest(${ids}::uuid[]) c (id) CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.id OFFSET 0) t`.pipe(
+        SELECT ${sql.literal(taskColumns)}, t.trace_id,
+          CASE WHEN c.whole THEN t.body ELSE jsonb_build_object('n', t.body -> 'n') END AS body
+        FROM unnest(${asked.map(({ id }) => id)}::uuid[], ${asked.map(({ isWhole }) => isWhole)}::boolean[]) c (id, whole)
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.id OFFSET 0) t`.pipe(
         Effect.flatMap(readableRows),
         Effect.map((rows) => new Map(rows.map((row) => [row.id, row]))),
-        Effect.map((byId) => ids.map((id) => Option.fromUndefinedOr(byId.get(id)))),
+        Effect.map((byId) => asked.map(({ id }) => Option.fromUndefinedOr(byId.get(id)))),
         storeFailures
       )
   })
   return {
-    ofJob: jobs.call,
+    ofJob: (id, isWhole = false) => jobs.call({ id, isWhole }),
     queues: (now: DateTime.Utc) =>
       sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
     // Forces an index lookup for each, whatever the statistics say

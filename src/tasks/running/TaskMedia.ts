@@ -75,7 +75,7 @@ export class TaskMedia extends Context.Service<
           if (entry.label === "response") {
             return { media: [yield* readRequest(owned.task)], inputs: {} }
           }
-          const media = mediaIn(entry.label, owned.task.body)
+          const media = mediaIn(entry, owned.task.body)
           const isFetched = media.some((medium) => isToFetch(owned, medium))
           if (isFetched && !mayWait(owned.task.userId, taskDownloadsMax)) {
             return yield* new ShareExhausted()

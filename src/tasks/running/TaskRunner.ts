@@ -107,10 +107,10 @@ const makeAdvance = Effect.gen(function* () {
   const work = yield* VendorWork
 
   /** A task that no longer exists, or that this program cannot read, counts as fenced. */
-  const rowOf = (owned: Owned): Effect.Effect<TaskRow, Fenced> =>
+  const rowOf = (owned: Owned, isWhole = false): Effect.Effect<TaskRow, Fenced> =>
     owned.job === undefined
       ? Effect.succeed(owned.task)
-      : Effect.flatMap(retryStore(store.ofJob(owned.task.id)), (row) =>
+      : Effect.flatMap(retryStore(store.ofJob(owned.task.id, isWhole)), (row) =>
           Effect.mapError(Effect.fromOption(row), () => new Fenced())
         )
 
@@ -119,8 +119,9 @@ const makeAdvance = Effect.gen(function* () {
       retryStore(completion.fail(row, Option.some(owned.epoch), error))
     ).pipe(Effect.catchTag("Fenced", () => Effect.succeed(false)))
 
+  // A price by figures reads the body, too
   const complete = (owned: Owned, job: JobResult) =>
-    Effect.flatMap(rowOf(owned), (row) =>
+    Effect.flatMap(rowOf(owned, job.result.usage !== undefined), (row) =>
       Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), (persisted) =>
         retryStore(
           job.result.tokens?.end === "cancelled"

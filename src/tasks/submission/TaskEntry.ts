@@ -41,5 +41,6 @@ export const requestOf = (
   media,
   result: entry.result,
   ...(entry.input === undefined ? {} : { input: entry.input }),
-  ...(entry.output === undefined ? {} : { output: entry.output })
+  ...(entry.output === undefined ? {} : { output: entry.output }),
+  ...(entry.described === undefined ? {} : { described: entry.described })
 })

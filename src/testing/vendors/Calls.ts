@@ -17,19 +17,21 @@ const callPaths: { readonly [provider in VendorName]?: RegExp } = {
     /^\/v1(?:beta)?\/models(?:\/[^/:]+(?::(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))?)?$/u
 }
 
-export const isCall = (provider: VendorName, { method, path }: VendorRequest): boolean =>
+const pathsOf = new Map<string, RegExp>(Object.entries(callPaths))
+
+export const isCall = (provider: string, { method, path }: VendorRequest): boolean =>
   (method === "POST" || (method === "GET" && path.includes("/models"))) &&
-  callPaths[provider]?.test(path) === true
+  pathsOf.get(provider)?.test(path) === true
 
 /** Lists of models and counts of tokens cost nothing. */
-export const isPaidCall = (provider: VendorName, request: VendorRequest): boolean =>
+export const isPaidCall = (provider: string, request: VendorRequest): boolean =>
   isCall(provider, request) && request.method === "POST" && !/count_?tokens$/iu.test(request.path)
 
 const catalog = makeUpstreamCatalog()
 
 /** Responds to a call in the vendor's format, complete or as a stream. */
 export const answerCall = (
-  provider: VendorName,
+  provider: string,
   received: VendorRequest,
   model: string,
   answerOf?: AnswerOf

@@ -1,12 +1,15 @@
+import { Schema } from "effect"
 import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
+import { Vendor } from "../../catalog/Vendors.ts"
 import { variableOf } from "../../domain/Provider.ts"
 import type { builtInProviders } from "../../domain/Provider.ts"
 import type { MockRefusal } from "../../vendors/mock/MockScript.ts"
 import { anthropic } from "./AnthropicProtocol.ts"
 import { answerCall, isCall, isPaidCall } from "./Calls.ts"
 import { dashscope } from "./DashScopeProtocol.ts"
+import { describedProtocol } from "./DescribedProtocol.ts"
 import { fal } from "./FalProtocol.ts"
 import { gemini } from "./GeminiProtocol.ts"
 import { openai } from "./OpenAiProtocol.ts"
@@ -28,7 +31,7 @@ export type RequestKind = "submit" | "query" | "download"
 
 /** A vendor on a port of 127.0.0.1, in its own wire format. */
 export interface VendorServer extends AsyncDisposable {
-  readonly vendor: VendorName
+  readonly vendor: string
   /** `http://127.0.0.1:‹port›`, without a path. */
   readonly url: string
   /** The accepted key. */
@@ -64,16 +67,34 @@ const basePaths: { readonly [name in VendorName]: string } = {
   replicate: "/v1"
 }
 
+/** An entry of `vendors` in a catalog file, with `jobs`. docs/vendors-as-files.md#job-vendors */
+export type DescribedVendor = typeof Vendor.Encoded
+
+const decodeVendor = Schema.decodeUnknownSync(Vendor)
+
+const isBuiltIn = (name: string): name is VendorName => Object.hasOwn(protocols, name)
+
+const servedBy = (which: VendorName | DescribedVendor) => {
+  if (typeof which !== "string") {
+    const vendor = decodeVendor(which)
+    return { name: vendor.name, protocol: describedProtocol(vendor), basePath: "" }
+  }
+  if (!isBuiltIn(which)) throw new RangeError(`There is no vendor ${String(which)}`)
+  return { name: which, protocol: protocols[which], basePath: basePaths[which] }
+}
+
 /**
  * Starts a vendor that follows a script, for programs that call one over HTTP: a gateway in another process,
- * or a vendor's client. Rejects a script that this vendor's format cannot express.
+ * or a vendor's client. A vendor that a catalog file describes is given as its entry. Rejects a script that this
+ * vendor's format cannot express.
  * docs/developing.md#vendor-servers, ADR 0234
  */
 export const startVendorServer = async (
-  vendor: VendorName,
+  which: VendorName | DescribedVendor,
   options: VendorServerOptions = {}
 ): Promise<VendorServer> => {
-  const server = new Listening(vendor, options)
+  const { basePath, name: vendor, protocol } = servedBy(which)
+  const server = new Listening(vendor, protocol, options)
   await server.listen(options.port ?? 0)
   const { key, url } = server.state
   const variable = variableOf(vendor)
@@ -85,7 +106,7 @@ export const startVendorServer = async (
     key,
     env: {
       [`${variable}_API_KEY`]: `${key}${jwks}`,
-      [`${variable}_BASE_URL`]: `${url}${basePaths[vendor]}`
+      [`${variable}_BASE_URL`]: `${url}${basePath}`
     },
     requests: server.requests,
     get sold() {
@@ -101,16 +122,16 @@ class Listening {
   readonly requests: Array<VendorRequest> = []
   calls = 0
   readonly state: ScriptedVendor
-  readonly #name: VendorName
+  readonly #name: string
   readonly #protocol: Protocol
   readonly #options: VendorServerOptions
   readonly #server: Server
   readonly #failures: Array<readonly [RequestKind, MockRefusal]> = []
 
-  constructor(name: VendorName, options: VendorServerOptions) {
+  constructor(name: string, protocol: Protocol, options: VendorServerOptions) {
     this.#name = name
     this.#options = options
-    this.#protocol = protocols[name]
+    this.#protocol = protocol
     this.state = new ScriptedVendor(name, this.#protocol, options)
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => request.socket.destroy())

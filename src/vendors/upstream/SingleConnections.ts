@@ -9,6 +9,8 @@ export interface SingleConnectionsOptions {
   /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
   readonly names?: NameCache
+  /** Opens the connections, in place of one that resolves names itself. */
+  readonly connector?: buildConnector.connector | undefined
 }
 
 /** A TLS session belongs to its origin. */
@@ -75,7 +77,8 @@ export class SingleConnections {
   }
 
   #connector(session: Buffer | undefined): buildConnector.connector {
-    const { ca, connectMillis: timeout } = this.#options
+    const { ca, connectMillis: timeout, connector } = this.#options
+    if (connector !== undefined) return connector
     return buildConnector({
       allowH2: false,
       timeout,

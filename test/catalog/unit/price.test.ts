@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
@@ -8,7 +8,7 @@ import {
   chargeTokens,
   holdTokens,
   PriceRule,
-  quote,
+  quote as quoted,
   requestedOf
 } from "../../../src/catalog/Price.ts"
 import { priceAt } from "../../../src/catalog/PriceRow.ts"
@@ -16,6 +16,8 @@ import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
 import { mergeUsage, responderOf, usageOf } from "../../../src/catalog/Usage.ts"
 import { format, make } from "../../../src/domain/Credits.ts"
 import { accept } from "../../support/bodies.ts"
+
+const quote = (...of: Parameters<typeof quoted>) => Result.getOrThrow(quoted(...of))
 
 const entryOf = (label: Label) => builtInEntries.find((entry) => entry.label === label)!
 

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
+import type { Adapter } from "../../../src/vendors/Adapter.ts"
 import type { ResultItem, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import type { VendorError } from "../../../src/vendors/VendorError.ts"
 import { accountAt } from "../../support/upstreams/accounts.ts"
@@ -7,7 +8,7 @@ import type { Seen, Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** The gateway's own adapter at a mock. */
 export interface Account {
-  readonly adapter: AdapterName
+  readonly adapter: AdapterName | Adapter
   readonly upstream: Upstream
   /** Behind the address of the mock. */
   readonly base: string

@@ -1,6 +1,7 @@
 import { Effect, Redacted } from "effect"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
+import type { Adapter } from "../../../src/vendors/Adapter.ts"
 import type { AdapterContext } from "../../../src/vendors/AdapterContext.ts"
 import { adapters } from "../../../src/vendors/Adapters.ts"
 import * as Download from "../../../src/vendors/Download.ts"
@@ -14,12 +15,13 @@ import { pixel } from "./Upstream.ts"
 
 /** One family's account at an upstream, as `LiveVendors` creates it. */
 export const accountAt = Effect.fnUntraced(function* (
-  name: AdapterName,
+  which: AdapterName | Adapter,
   baseUrl: string,
   key: string,
   more: Partial<AdapterContext> = {}
 ) {
-  const adapter = adapters[name]
+  const adapter = typeof which === "string" ? adapters[which] : which
+  const name = typeof which === "string" ? which : `jobs/${which.provider}`
   const account: AccountSetting = {
     id: `${adapter.provider}:test`,
     provider: adapter.provider,

@@ -10,15 +10,19 @@ import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { gemini } from "../../../src/testing/vendors/GeminiProtocol.ts"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
+import type { Adapter } from "../../../src/vendors/Adapter.ts"
 import { Handle } from "../../../src/vendors/VendorClient.ts"
 import type { Progress, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import type { VendorError, VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
+import { falAdapter, falDescribed } from "../../support/upstreams/describedFal.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Ending, Fault, Protocol } from "../../support/upstreams/Upstream.ts"
 
 interface Subject {
-  readonly adapter: AdapterName
+  readonly adapter: AdapterName | "described-fal"
+  /** Of a vendor that is described. */
+  readonly described?: Adapter
   readonly protocol: Protocol
   /** Path after the upstream's address. */
   readonly base: string
@@ -95,6 +99,21 @@ const subjects: ReadonlyArray<Subject> = [
       "fal-ai/flux/dev",
       { prompt: "p", n: 2, size: "1280*1280", safety_filter: true },
       { input: { fields: { n: "num_images", size: { to: "image_size", as: "size-object" } } } }
+    ),
+    count: 2,
+    isBlocking: false,
+    canCancel: true
+  },
+  {
+    adapter: "described-fal",
+    described: falAdapter,
+    protocol: fal,
+    base: "",
+    request: request(
+      "described-fal/flux",
+      "fal-ai/flux/dev",
+      { prompt: "p", num_images: 2 },
+      { described: falDescribed }
     ),
     count: 2,
     isBlocking: false,
@@ -264,9 +283,9 @@ for (const subject of subjects) {
     beforeEach(() => upstream.reset())
     afterAll(() => upstream.close())
 
-    const connect = Effect.suspend(() =>
-      accountAt(subject.adapter, `${upstream.url}${subject.base}`, upstream.key)
-    )
+    const accountOf = (base: string, key: string) =>
+      accountAt(subject.described ?? (subject.adapter as AdapterName), base, key)
+    const connect = Effect.suspend(() => accountOf(`${upstream.url}${subject.base}`, upstream.key))
 
     const bench: Bench = {
       count: subject.count,
@@ -304,7 +323,7 @@ for (const subject of subjects) {
 
     it.effect("a refused connection is RETRYABLE: no byte was sent", () =>
       Effect.gen(function* () {
-        const account = yield* accountAt(subject.adapter, "http://127.0.0.1:9", upstream.key)
+        const account = yield* accountOf("http://127.0.0.1:9", upstream.key)
         const error = yield* Effect.flip(account.submit(subject.request))
         assert.strictEqual(error.class, "RETRYABLE", error.message)
       })
@@ -313,7 +332,7 @@ for (const subject of subjects) {
     it.effect("a wrong key is OPERATOR", () =>
       Effect.gen(function* () {
         const base = `${upstream.url}${subject.base}`
-        const account = yield* accountAt(subject.adapter, base, "wrong-key")
+        const account = yield* accountOf(base, "wrong-key")
         const error = yield* Effect.flip(account.submit(subject.request))
         assert.strictEqual(error.class, "OPERATOR", error.message)
       })

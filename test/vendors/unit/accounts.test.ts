@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
+import { Catalog } from "../../../src/catalog/Catalog.ts"
 import type { Provider } from "../../../src/domain/Provider.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
@@ -149,7 +150,10 @@ describe("the account of a new job", () => {
       assert.strictEqual(yield* chosen("gpt-image-2"), "openai-image@openai:a")
     }).pipe(
       Effect.provide(
-        liveVendors({ simulator: makeSimulator() }).pipe(Layer.provideMerge(withAccounts))
+        liveVendors({ simulator: makeSimulator() }).pipe(
+          Layer.provide(Catalog.layer),
+          Layer.provideMerge(withAccounts)
+        )
       ),
       Effect.scoped
     )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Redacted } from "effect"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
+import { Catalog } from "../../../src/catalog/Catalog.ts"
 import { builtInProviders } from "../../../src/domain/Provider.ts"
 import type { AccountSetting, Region } from "../../../src/domain/Provider.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
@@ -134,6 +135,7 @@ describe("the account of a new job", () => {
   const sg = named("sg", singapore)
   const job = { adapter: "dashscope-async", upstreamModel: "wan2.5-t2v-preview" }
   const vendors = LiveVendors.layer({ simulator: makeSimulator() }).pipe(
+    Layer.provide(Catalog.layer),
     Layer.provideMerge(Accounts.layer([us, sg]))
   )
 
@@ -166,6 +168,7 @@ describe("the account of a new job", () => {
     }).pipe(
       Effect.provide(
         LiveVendors.layer({ simulator: makeSimulator() }).pipe(
+          Layer.provide(Catalog.layer),
           Layer.provideMerge(Accounts.layer([us]))
         )
       )

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Redacted } from "effect"
+import { Catalog } from "../../../src/catalog/Catalog.ts"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
@@ -28,6 +29,7 @@ const pollRate = (adapter: AdapterName, more?: Partial<AccountSetting>) =>
   }).pipe(
     Effect.provide(
       LiveVendors.layer({ simulator: makeSimulator() }).pipe(
+        Layer.provide(Catalog.layer),
         Layer.provideMerge(Accounts.layer([accountOf(adapter, more)]))
       )
     )

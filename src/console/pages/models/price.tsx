@@ -44,6 +44,8 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
       }))
     ]
   }
+  // Its amount depends on the request; the playground shows it
+  if (price.per === "expression") return []
   const tiers = price.per === "second" ? Object.entries(price.tiers ?? {}) : []
   return [
     { name: words.per[price.per], amount: price.amount },
@@ -56,6 +58,7 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
 /** The price in a line. */
 export const Price = ({ of }: { readonly of: Pick<AnyModel, "price"> }) => {
   const { price } = of
+  if (price.per === "expression") return <span class="faint">{words.byRequest}</span>
   return price.per === "million_tokens" ? (
     <>
       <Credits amount={price.input} /> {words.in} · <Credits amount={price.output} /> {words.out}{" "}
@@ -70,6 +73,8 @@ export const Price = ({ of }: { readonly of: Pick<AnyModel, "price"> }) => {
 
 /** The same as text, for a list of choices. */
 export const priceText = ({ price }: Pick<AnyModel, "price">): string =>
-  price.per === "million_tokens"
-    ? `${showCredits(price.input)} ${words.in}, ${showCredits(price.output)} ${words.out}`
-    : `${showCredits(price.amount)} ${words.per[price.per]}`
+  price.per === "expression"
+    ? words.byRequest
+    : price.per === "million_tokens"
+      ? `${showCredits(price.input)} ${words.in}, ${showCredits(price.output)} ${words.out}`
+      : `${showCredits(price.amount)} ${words.per[price.per]}`

@@ -8,6 +8,7 @@ export const modelTexts = {
   kinds: { images: "Image", videos: "Video", audios: "Audio", token: "Text (tokens)" },
   noMatch: "No models match these filters",
   price: "Price",
+  byRequest: "Depends on the request",
   per: { image: "/ image", second: "/ second", call: "/ request" },
   tier: (name: string) => `/ second at ${name}`,
   in: "in",

@@ -1,11 +1,11 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { namesIn, shownTokenModel } from "../../../catalog/AliasTargets.ts"
-import type { Label } from "../../../catalog/bodies/Bodies.ts"
 import { Catalog } from "../../../catalog/Catalog.ts"
 import { modelPath, pathKey } from "../../../catalog/CatalogContent.ts"
+import type { CatalogEntry } from "../../../catalog/CatalogEntry.ts"
 import { mimesOf } from "../../../catalog/media/Formats.ts"
-import { mediaFields } from "../../../catalog/media/MediaFields.ts"
+import { mediaFieldsOf } from "../../../catalog/media/MediaFields.ts"
 import type { MediaRules } from "../../../catalog/media/MediaRules.ts"
 import type { OpenRoute, TokenModel } from "../../../catalog/OpenRoutes.ts"
 import { pricePeriods } from "../../../catalog/PriceRow.ts"
@@ -76,9 +76,12 @@ export const layer = HttpApiBuilder.group(
 )
 
 /** Of the fields that the body has: an upstream model may not take all of its label. */
-export const showMediaFields = (label: Label, { properties }: { readonly properties?: unknown }) =>
+export const showMediaFields = (
+  entry: Pick<CatalogEntry, "label" | "described">,
+  { properties }: { readonly properties?: unknown }
+) =>
   Object.fromEntries(
-    Object.entries(mediaFields[label]).flatMap(([field, rules]) =>
+    Object.entries(mediaFieldsOf(entry)).flatMap(([field, rules]) =>
       typeof properties === "object" && properties !== null && field in properties
         ? [[field, showMediaRules(rules)]]
         : []
@@ -113,7 +116,7 @@ const showMedia = ({ bodySchema, candidates, entry, sandbox }: RoutedModel) =>
         price: period.price,
         ...showRow(entry, period),
         body_schema,
-        media: showMediaFields(entry.label, body_schema)
+        media: showMediaFields(entry, body_schema)
       }
     }))
   )

@@ -1,0 +1,128 @@
+import { Array as Arr, Result, Schema, SchemaRepresentation } from "effect"
+import type { JsonSchema } from "effect"
+import { metadataJsonSchema } from "../../domain/Metadata.ts"
+import type { FieldFault } from "../../domain/Problem.ts"
+import { webhookJsonSchema } from "../../domain/TaskWebhook.ts"
+import { storableFault } from "../bodies/Fields.ts"
+import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "../FieldFaults.ts"
+
+/** A decoded body of a described model, with the defaults of its schema. */
+export type DescribedBody = Readonly<Record<string, unknown>>
+
+const charactersMax = 64 * 1024
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Attached by the gateway to each body. */
+const reserved: ReadonlySet<string> = new Set(["metadata", "webhook"])
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message.replaceAll(/\s+/gu, " ") : "It is no JSON Schema"
+
+/**
+ * The keywords of draft 2020-12 that Effect can check, without patterns and without references: a schema that refers to
+ * itself could make the work of a body exponential.
+ */
+const imported = (schema: JsonSchema.JsonSchema): Schema.Codec<unknown> => {
+  return Schema.make(
+    SchemaRepresentation.fromJsonSchemaDocument({
+      dialect: "draft-2020-12",
+      schema,
+      definitions: {}
+    }).ast
+  )
+}
+
+const issueOf = (schema: Readonly<Record<string, Schema.Json>>) => {
+  if (JSON.stringify(schema).length > charactersMax) {
+    return `Expected at most ${charactersMax} characters`
+  }
+  const { properties, type } = schema
+  if (type !== "object" || !isObject(properties)) {
+    return "Expected the schema of an object with properties"
+  }
+  const own = Object.keys(properties).filter((name) => reserved.has(name))
+  if (own.length > 0) {
+    return own.map((name) => ({ path: ["properties", name], issue: "Every model has this field" }))
+  }
+  if (schema["additionalProperties"] !== false) {
+    return { path: ["additionalProperties"], issue: "Expected false: unknown fields are refused" }
+  }
+  try {
+    imported(schema)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+/** The body of a model as JSON Schema, draft 2020-12. docs/vendors-as-files.md#bodies */
+export const BodySchema = Schema.Record(Schema.String, Schema.Json).check(
+  Schema.makeFilter<Readonly<Record<string, Schema.Json>>>(issueOf)
+)
+export type BodySchema = typeof BodySchema.Type
+
+interface Prepared {
+  readonly decode: (input: unknown) => Result.Result<unknown, Schema.SchemaError>
+  readonly defaults: ReadonlyArray<readonly [string, unknown]>
+}
+
+const prepared = new WeakMap<BodySchema, Prepared>()
+
+/** Once for each schema of a catalog. */
+const prepare = (schema: BodySchema): Prepared => {
+  const known = prepared.get(schema)
+  if (known !== undefined) return known
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {}
+  const made = {
+    decode: Schema.decodeUnknownResult(imported(schema), bodyParseOptions),
+    defaults: Object.entries(properties).flatMap(([name, property]) =>
+      isObject(property) && "default" in property ? [[name, property["default"]] as const] : []
+    )
+  }
+  prepared.set(schema, made)
+  return made
+}
+
+const storableFaults = (value: unknown, path: ReadonlyArray<PropertyKey>): Array<FieldFault> => {
+  if (typeof value === "string") {
+    const detail = storableFault(value)
+    return detail === undefined ? [] : [{ pointer: pointerOf(path), detail }]
+  }
+  if (Array.isArray(value)) {
+    return value.flatMap((item: unknown, index) => storableFaults(item, [...path, index]))
+  }
+  return isObject(value)
+    ? Object.entries(value).flatMap(([name, member]) =>
+        storableFaults(name, path).concat(storableFaults(member, [...path, name]))
+      )
+    : []
+}
+
+/** Decodes a body by a schema, with the defaults of its members; or all faults. */
+export const decodeDescribed = (
+  schema: BodySchema,
+  input: unknown
+): Result.Result<DescribedBody, Arr.NonEmptyReadonlyArray<FieldFault>> => {
+  const { decode, defaults } = prepare(schema)
+  const decoded = decode(input)
+  if (Result.isFailure(decoded)) return Result.fail(faultsOf(decoded.failure.issue))
+  const faults = storableFaults(decoded.success, [])
+  if (Arr.isReadonlyArrayNonEmpty(faults)) return Result.fail(capFaults(faults))
+  return Result.succeed({
+    ...Object.fromEntries(defaults),
+    ...(isObject(decoded.success) ? decoded.success : {})
+  })
+}
+
+/** The schema of a request for the OpenAPI document: the body with what a client attaches. */
+export const requestSchemaOf = (schema: BodySchema) =>
+  imported({
+    ...schema,
+    properties: {
+      ...(isObject(schema["properties"]) ? schema["properties"] : {}),
+      metadata: metadataJsonSchema,
+      webhook: webhookJsonSchema
+    }
+  })

@@ -1,0 +1,110 @@
+import { Schema } from "effect"
+import { imageBytesMax, videoBytesMax, audioBytesMax } from "../../domain/Limits.ts"
+import { MediaKind } from "../../domain/Task.ts"
+import type { MediaRules } from "../media/MediaRules.ts"
+import { Action, PathSegment } from "../PathSegment.ts"
+import { CallPrice, ExpressionPrice } from "../Price.ts"
+import { priceRowFields } from "../PriceRow.ts"
+import { BodySchema } from "./DescribedBody.ts"
+import { Expression } from "./Expression.ts"
+import { SubmitBody } from "./JobProtocol.ts"
+
+/**
+ * How a medium is sent: the client's https URL or else a data URI (`auto`, the default), always a data URI, bare
+ * Base64, or a URL that the vendor can fetch, which needs a public `BASE_URL`.
+ */
+const SentAs = Schema.optionalKey(Schema.Literals(["auto", "data-uri", "base64", "url"]))
+
+const formatsOf = <const F extends ReadonlyArray<string>>(formats: F) =>
+  Schema.optionalKey(
+    Schema.Array(Schema.Literals(formats)).check(
+      Schema.isMinLength(1, { message: "Expected at least one" })
+    )
+  )
+
+const bytes = (maximum: number) =>
+  Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })))
+
+const pixels = Schema.optionalKey(
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))
+)
+
+const seconds = Schema.optionalKey(
+  Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 3600 }))
+)
+
+/** What a field of a body takes, or each item of its list. */
+const MediaField = Schema.Union([
+  Schema.Struct({
+    kind: Schema.Literal("image"),
+    formats: formatsOf(["JPEG", "PNG", "BMP", "WEBP"]),
+    bytesMax: bytes(imageBytesMax),
+    sideMin: pixels,
+    sideMax: pixels,
+    sentAs: SentAs
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("audio"),
+    formats: formatsOf(["WAV", "MP3"]),
+    bytesMax: bytes(audioBytesMax),
+    secondsMin: seconds,
+    secondsMax: seconds,
+    sentAs: SentAs
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("video"),
+    bytesMax: bytes(videoBytesMax),
+    sentAs: SentAs
+  })
+])
+export type MediaField = typeof MediaField.Type
+
+/** What an entry has of a model whose body is described. */
+export const Described = Schema.Struct({
+  body: BodySchema,
+  /** By field of the body. */
+  media: Schema.optionalKey(Schema.Record(Schema.String, MediaField)),
+  /** Ordered results; absent: as many as the vendor makes. */
+  count: Schema.optionalKey(Expression("price")),
+  submit: Schema.optionalKey(Schema.Struct(SubmitBody))
+})
+export type Described = typeof Described.Type
+
+/** A model of a job vendor. docs/vendors-as-files.md#job-vendors */
+export const JobModel = Schema.Struct({
+  model: PathSegment,
+  /** The vendor's id, where it is another. */
+  upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
+  action: Schema.optionalKey(Action),
+  result: MediaKind,
+  ...Described.fields,
+  price: Schema.Union([CallPrice, ExpressionPrice]),
+  ...priceRowFields(Schema.Union([CallPrice, ExpressionPrice])),
+  artifacts: Schema.optionalKey(Schema.Literals(["copy", "vendor-url"]))
+})
+export type JobModel = typeof JobModel.Type
+
+/** The rules by which a medium of a field is checked. */
+export const rulesOf = (field: MediaField): MediaRules => {
+  switch (field.kind) {
+    case "image":
+      return {
+        kind: "image",
+        formats: field.formats ?? ["JPEG", "PNG", "BMP", "WEBP"],
+        bytesMax: field.bytesMax ?? imageBytesMax,
+        sideMin: field.sideMin ?? 1,
+        ...(field.sideMax === undefined ? {} : { sideMax: field.sideMax }),
+        pngTransparency: "allowed"
+      }
+    case "audio":
+      return {
+        kind: "audio",
+        formats: field.formats ?? ["WAV", "MP3"],
+        bytesMax: field.bytesMax ?? audioBytesMax,
+        secondsMin: field.secondsMin ?? 0,
+        secondsMax: field.secondsMax ?? 3600
+      }
+    case "video":
+      return { kind: "video", formats: ["MP4"], bytesMax: field.bytesMax ?? videoBytesMax }
+  }
+}

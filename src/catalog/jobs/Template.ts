@@ -1,0 +1,159 @@
+import { Result, Schema } from "effect"
+import { bodyItemsMax } from "../../domain/Limits.ts"
+import { evaluate, expressionFault } from "./Expression.ts"
+import { JsonPath, select } from "./JsonPath.ts"
+
+/**
+ * A JSON template. `{"$": path}` is the value at a path, `{"$cel": expression}` a computed one,
+ * `{"$if": expression, "$then": …, "$else": …}` one of two, and `{"$each": path, "$as": …}` a list. A member or an item
+ * without a value is left out. docs/vendors-as-files.md#templates
+ */
+export type Template = Schema.Json
+
+/** What paths and expressions of a template read. */
+export interface TemplateScope {
+  /** Decoded, with media as they are sent. */
+  readonly body: unknown
+  /** The upstream model. */
+  readonly model: string
+  /** The id of the task. */
+  readonly task: string
+  readonly item?: unknown
+}
+
+const charactersMax = 20_000
+const depthMax = 16
+
+const isObject = (value: unknown): value is Readonly<Record<string, Schema.Json>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+interface Issue {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly issue: string
+}
+
+const isPath = Schema.is(JsonPath)
+
+const pathIssues = (value: unknown, path: ReadonlyArray<PropertyKey>): ReadonlyArray<Issue> =>
+  isPath(value) ? [] : [{ path, issue: "Expected a JSONPath such as $.body.prompt" }]
+
+const expressionIssues = (
+  value: unknown,
+  path: ReadonlyArray<PropertyKey>
+): ReadonlyArray<Issue> => {
+  const issue =
+    typeof value === "string" ? expressionFault(value, "value") : "Expected an expression"
+  return issue === undefined ? [] : [{ path, issue }]
+}
+
+/** The sets of members that make an object a directive. */
+const directives: ReadonlyArray<ReadonlyArray<string>> = [
+  ["$"],
+  ["$cel"],
+  ["$if", "$then"],
+  ["$if", "$then", "$else"],
+  ["$each", "$as"],
+  ["$file"]
+]
+
+const isDirective = (names: ReadonlyArray<string>): boolean =>
+  directives.some((of) => of.length === names.length && of.every((name) => names.includes(name)))
+
+const issuesIn = (value: Schema.Json, path: ReadonlyArray<PropertyKey>): ReadonlyArray<Issue> => {
+  if (path.length > depthMax) return [{ path, issue: `Expected at most ${depthMax} levels` }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => issuesIn(item, [...path, index]))
+  if (!isObject(value)) return []
+  const names = Object.keys(value)
+  if (!names.some((name) => name.startsWith("$"))) {
+    return names.flatMap((name) => issuesIn(value[name] ?? null, [...path, name]))
+  }
+  if (!isDirective(names)) {
+    return [{ path, issue: "Expected $, or $cel, or $if with $then and $else, or $each with $as" }]
+  }
+  return names.flatMap((name) => {
+    const at = [...path, name]
+    if (name === "$" || name === "$each") return pathIssues(value[name], at)
+    if (name === "$cel" || name === "$if") return expressionIssues(value[name], at)
+    return issuesIn(value[name] ?? null, at)
+  })
+}
+
+export const Template = Schema.Json.check(
+  Schema.makeFilter<Schema.Json>((template) => {
+    if (JSON.stringify(template).length > charactersMax) {
+      return `Expected at most ${charactersMax} characters`
+    }
+    return issuesIn(template, []).map(({ issue, path }) => ({ path: [...path], issue }))
+  })
+)
+
+/** Without a value. */
+const nothing = Symbol("nothing")
+
+/** A number of CEL as one of JSON. */
+const jsonOf = (value: unknown): unknown => {
+  if (typeof value === "bigint") {
+    const number = Number(value)
+    if (!Number.isSafeInteger(number)) throw new TemplateFault(`${value} is too large a number`)
+    return number
+  }
+  if (Array.isArray(value)) return value.map(jsonOf)
+  return value === null || ["string", "number", "boolean"].includes(typeof value) ? value : nothing
+}
+
+class TemplateFault extends Error {}
+
+const computed = (text: unknown, scope: TemplateScope): unknown => {
+  const found = evaluate(String(text), "value", { ...scope })
+  if (Result.isFailure(found)) throw new TemplateFault(found.failure)
+  return found.success
+}
+
+const renderObject = (
+  value: Readonly<Record<string, Schema.Json>>,
+  scope: TemplateScope
+): unknown => {
+  if ("$" in value) {
+    const found = select(String(value["$"]), scope)
+    return found.length === 0 || found[0] === undefined ? nothing : found[0]
+  }
+  if ("$cel" in value) return jsonOf(computed(value["$cel"], scope))
+  if ("$if" in value) {
+    const branch = computed(value["$if"], scope) === true ? value["$then"] : value["$else"]
+    return branch === undefined ? nothing : renderAny(branch, scope)
+  }
+  if ("$each" in value) {
+    const found = select(String(value["$each"]), scope)
+    return found
+      .slice(0, bodyItemsMax)
+      .map((item) => renderAny(value["$as"] ?? null, { ...scope, item }))
+      .filter((item) => item !== nothing)
+  }
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => {
+      const rendered = renderAny(member, scope)
+      return rendered === nothing ? [] : [[name, rendered]]
+    })
+  )
+}
+
+const renderAny = (template: Schema.Json, scope: TemplateScope): unknown => {
+  if (Array.isArray(template)) {
+    return template.map((item) => renderAny(item, scope)).filter((item) => item !== nothing)
+  }
+  return isObject(template) ? renderObject(template, scope) : template
+}
+
+/** The value of a template, `undefined` when it has none; fails when an expression of it fails. */
+export const render = (
+  template: Template,
+  scope: TemplateScope
+): Result.Result<unknown, string> => {
+  try {
+    const value = renderAny(template, scope)
+    return Result.succeed(value === nothing ? undefined : value)
+  } catch (error) {
+    if (error instanceof TemplateFault) return Result.fail(error.message)
+    throw error
+  }
+}

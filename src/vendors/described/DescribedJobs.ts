@@ -1,0 +1,202 @@
+import { Clock, Duration, Effect, Schema } from "effect"
+import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import { textAt } from "../../catalog/jobs/JsonPath.ts"
+import type { Adapter } from "../Adapter.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
+import { unsupportedModel } from "../BodyFields.ts"
+import { emptyResult, unreadableError } from "../Faults.ts"
+import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
+import type {
+  CancelOutcome,
+  Handle,
+  Progress,
+  SubmitRequest,
+  Submitted,
+  VendorAccount
+} from "../VendorClient.ts"
+import { VendorError } from "../VendorError.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
+import { credentialOf } from "./JobAuth.ts"
+import { contentOf } from "./JobBody.ts"
+import { jobFailure, queryFailure, resultFailure, submitFailure } from "./JobFailures.ts"
+import { makeList } from "./JobListing.ts"
+import { isOk, jsonIn, makeSend } from "./JobRequests.ts"
+import type { JobSend } from "./JobRequests.ts"
+import { itemsIn, usageIn } from "./JobResults.ts"
+import { urlOf } from "./JobUrl.ts"
+
+/** A handle, with the values of the description beside these. */
+const Job = Schema.StructWithRest(
+  Schema.Struct({
+    id: Schema.NonEmptyString,
+    model: Schema.String,
+    submittedAtMillis: Schema.Finite
+  }),
+  [Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite]))]
+)
+type Job = typeof Job.Type
+const decodeJob = Schema.decodeUnknownOption(Job)
+
+const lost = (message: string) => new VendorError({ class: "LOST", message })
+
+const jobOf = (handle: Handle) =>
+  Effect.mapError(Effect.fromOption(decodeJob(handle)), () =>
+    lost("The job's handle is not of this vendor's description")
+  )
+
+/**
+ * The adapter of a vendor whose jobs are described. The description in force is used for each request, so that a
+ * corrected one serves jobs that run. docs/vendors-as-files.md#job-vendors, ADR 0298
+ */
+export const describedAdapter = (provider: string, protocol: JobProtocol): Adapter => ({
+  provider,
+  auth: (key) => {
+    const { auth = { scheme: "bearer" } } = protocol
+    return credentialOf(auth, key, 0).headers
+  },
+  make: (context) => make(protocol, context),
+  pollsPerSecond: protocol.pollsPerSecond ?? defaultPollsPerSecond
+})
+
+const defaultPollsPerSecond = 20
+
+const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => {
+  const { account, accountId } = context
+  const base = account.baseUrl
+  const send = makeSend(protocol, context)
+  const { cancel, concurrent, list, submits } = protocol
+  return {
+    accountId,
+    submit: submitWith(protocol, base, send),
+    poll: pollWith(protocol, base, send),
+    cancel:
+      cancel === undefined
+        ? () => Effect.succeed("Unsupported")
+        : cancelWith(protocol, cancel, base, send),
+    ...(list === undefined ? {} : { list: makeList(protocol, list, base, send) }),
+    ...(concurrent === undefined ? {} : { slotsOf: () => ({ line: account.id, max: concurrent }) }),
+    ...(submits === undefined
+      ? {}
+      : {
+          rateOf: (_act, upstreamModel) => ({
+            key: `${account.id}/${upstreamModel}`,
+            calls: submits.calls,
+            perMillis: submits.seconds * 1000
+          })
+        })
+  }
+}
+
+const intervalOf = ({ poll: { seconds = 0 } }: JobProtocol, ageMillis: number) =>
+  Duration.max(Duration.seconds(seconds), pollIntervalAtAge(ageMillis))
+
+const submitWith = (protocol: JobProtocol, base: string, send: JobSend) => {
+  const { idempotencyHeader, method = "POST", path: commonPath = "" } = protocol.submit
+  return Effect.fn("DescribedJobs.submit")(function* (
+    request: SubmitRequest
+  ): Effect.fn.Return<Submitted, VendorError> {
+    const { described, taskId, upstreamModel: model } = request
+    const url = urlOf(base, described?.submit?.path ?? commonPath, { model })
+    if (described === undefined || url === undefined) return yield* unsupportedModel(request)
+    const response = yield* send({
+      purpose: "submit",
+      model,
+      method,
+      url,
+      ...(yield* contentOf(protocol, described, request)),
+      ...(idempotencyHeader === undefined ? {} : { headers: { [idempotencyHeader]: taskId } }),
+      timeout: submitTimeout
+    })
+    const handle = isOk(response) ? handleIn(protocol, response) : undefined
+    if (handle === undefined) return yield* submitFailure(protocol, response)
+    const submittedAtMillis = yield* Clock.currentTimeMillis
+    return {
+      _tag: "Accepted",
+      handle: { ...handle, model, submittedAtMillis },
+      pollAfter: intervalOf(protocol, 0)
+    }
+  })
+}
+
+/** The values that the polls need; `undefined` without an id. */
+const handleIn = ({ submit }: JobProtocol, response: VendorResponse) => {
+  const json = jsonIn(response)
+  const values = Object.entries(submit.handle).flatMap(([name, path]) => {
+    const text = textAt([path], json)
+    return text === undefined || text === "" ? [] : [[name, text] as const]
+  })
+  const handle = Object.fromEntries(values)
+  return handle["id"] === undefined ? undefined : handle
+}
+
+/** The URL of a request about a job: a handle that does not have it is not of this description. */
+const jobUrl = (base: string, path: string, job: Job) => {
+  const url = urlOf(base, path, job)
+  return url === undefined
+    ? Effect.fail(lost("The job's handle does not have what its path needs"))
+    : Effect.succeed(url)
+}
+
+const pollWith = (protocol: JobProtocol, base: string, send: JobSend) =>
+  Effect.fn("DescribedJobs.poll")(function* (
+    handle: Handle
+  ): Effect.fn.Return<Progress, VendorError> {
+    const job = yield* jobOf(handle)
+    const url = yield* jobUrl(base, protocol.poll.path, job)
+    const response = yield* send({ purpose: "query", url })
+    if (!isOk(response)) return yield* queryFailure(protocol, response)
+    const json = jsonIn(response)
+    const { at, done, failed } = protocol.state
+    const state = textAt([at], json)
+    if (state === undefined) return yield* unreadableError("query", response)
+    if (failed.includes(state)) return yield* jobFailure(protocol, json, job.id)
+    if (done.includes(state)) return yield* doneWith(protocol, base, send, job, json)
+    const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
+    return { _tag: "Running", pollAfter: intervalOf(protocol, age) }
+  })
+
+const doneWith = Effect.fnUntraced(function* (
+  protocol: JobProtocol,
+  base: string,
+  send: JobSend,
+  job: Job,
+  polled: unknown
+): Effect.fn.Return<Progress, VendorError> {
+  const { results, usage = {} } = protocol
+  const shown =
+    results.path === undefined ? polled : yield* resultsOf(protocol, base, send, job, results.path)
+  const items = itemsIn(results, shown)
+  if (items.length === 0) return yield* emptyResult({ requestId: job.id })
+  return {
+    _tag: "Done",
+    result: { items, usage: { ...usageIn(usage, polled), ...usageIn(usage, shown) } }
+  }
+})
+
+const resultsOf = Effect.fnUntraced(function* (
+  protocol: JobProtocol,
+  base: string,
+  send: JobSend,
+  job: Job,
+  path: string
+) {
+  const response = yield* send({ purpose: "query", url: yield* jobUrl(base, path, job) })
+  if (!isOk(response)) return yield* resultFailure(protocol, response, job.id)
+  const json = jsonIn(response)
+  return json === undefined ? yield* unreadableError("query", response) : json
+})
+
+const cancelWith = (
+  protocol: JobProtocol,
+  { method, path, tooLate = [] }: NonNullable<JobProtocol["cancel"]>,
+  base: string,
+  send: JobSend
+) =>
+  Effect.fn("DescribedJobs.cancel")(function* (
+    handle: Handle
+  ): Effect.fn.Return<CancelOutcome, VendorError> {
+    const job = yield* jobOf(handle)
+    const response = yield* send({ purpose: "query", method, url: yield* jobUrl(base, path, job) })
+    if (tooLate.includes(response.status)) return "TooLate"
+    return isOk(response) ? "Canceled" : yield* queryFailure(protocol, response)
+  })

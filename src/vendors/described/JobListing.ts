@@ -1,0 +1,76 @@
+import { Effect } from "effect"
+import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import { first, select, textAt } from "../../catalog/jobs/JsonPath.ts"
+import { unreadableError } from "../Faults.ts"
+import { longList } from "../JobList.ts"
+import type { Likeness, ListedJob, ListQuery, SubmitRequest } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
+import { isShown, plainScope } from "./JobBody.ts"
+import { queryFailure } from "./JobFailures.ts"
+import { isOk, jsonIn } from "./JobRequests.ts"
+import type { JobSend } from "./JobRequests.ts"
+import { urlOf, withParameter } from "./JobUrl.ts"
+
+type List = NonNullable<JobProtocol["list"]>
+
+/** Pages that are read, newest first. */
+const pagesMax = 20
+
+/** Below this a number of Unix time is in seconds: as milliseconds it would be a day of 1973. */
+const secondsMax = 100_000_000_000
+
+const millisOf = (text: string | undefined): number => {
+  if (text === undefined) return Number.NaN
+  const number = Number(text)
+  if (Number.isNaN(number)) return Date.parse(text)
+  return number < secondsMax ? number * 1000 : number
+}
+
+/** A list may show whole seconds only. */
+const graceMillis = 1000
+
+const likeness = ({ shows }: List, request: SubmitRequest, job: unknown): Likeness => {
+  const scope = plainScope(request)
+  const compared = new Set(
+    shows.map(({ listed, sent }) => isShown(first(listed, job), first(sent, scope)))
+  )
+  if (compared.has(false)) return "other"
+  return compared.has(true) ? "same" : "open"
+}
+
+/** The jobs that the vendor lists, newest first. ADR 0194 */
+export const makeList = (protocol: JobProtocol, list: List, base: string, send: JobSend) =>
+  Effect.fn("DescribedJobs.list")(function* ({
+    from,
+    until
+  }: ListQuery): Effect.fn.Return<ReadonlyArray<ListedJob>, VendorError> {
+    const found: Array<ListedJob> = []
+    const start = urlOf(base, list.path, {}) ?? `${base}${list.path}`
+    let url = start
+    for (let page = 1; page <= pagesMax; page += 1) {
+      const response = yield* send({ purpose: "query", url })
+      if (!isOk(response)) return yield* queryFailure(protocol, response)
+      const json = jsonIn(response)
+      if (json === undefined) return yield* unreadableError("query", response)
+      const jobs = select(list.jobs, json).flatMap((job) => {
+        const jobId = textAt([list.id], job)
+        const at = millisOf(textAt([list.createdAt], job))
+        return jobId === undefined || Number.isNaN(at) ? [] : [{ at, job, jobId }]
+      })
+      for (const { at, job, jobId } of jobs) {
+        if (at < from - graceMillis || at > until) continue
+        found.push({
+          jobId,
+          createdAtMillis: at,
+          compare: (request) => likeness(list, request, job),
+          handle: ({ upstreamModel: model }) => ({ id: jobId, model, submittedAtMillis: at })
+        })
+      }
+      const cursor = list.next === undefined ? undefined : textAt([list.next.at], json)
+      const oldest = jobs.at(-1)?.at
+      if (cursor === undefined || list.next === undefined) return found
+      if (oldest === undefined || oldest < from - graceMillis) return found
+      url = withParameter(start, list.next.parameter, cursor)
+    }
+    return yield* longList
+  })

@@ -1,0 +1,100 @@
+import type { FailureRule, JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import { written } from "../../catalog/jobs/JsonPath.ts"
+import type { VendorErrorClass } from "../VendorError.ts"
+
+/** What a vendor would respond, as its description says. */
+export interface Played {
+  readonly status: number
+  readonly json: unknown
+}
+
+/** The handle of a job, with URLs of the vendor's own origin where a path is one of its values. */
+export const playHandle = ({ submit }: JobProtocol, id: string, base: string): Played => ({
+  status: 200,
+  json: Object.entries(submit.handle).reduce<unknown>(
+    (json, [name, path]) =>
+      written(json, path, [name === "id" ? id : `${base}/jobs/${id}/${name}`]),
+    {}
+  )
+})
+
+/** A job that runs. */
+export const playRunning = ({ state }: JobProtocol): Played => ({
+  status: 200,
+  json: written({}, state.at, [state.running[0]])
+})
+
+/** A job that has ended, with its results: their URLs, or their bytes in Base64. */
+export const playDone = (
+  { results, state }: JobProtocol,
+  urls: ReadonlyArray<string>,
+  encoded: () => ReadonlyArray<string>
+): Played => {
+  const [path] = results.urls ?? results.base64 ?? []
+  const json = written({}, state.at, [state.done[0]])
+  if (path === undefined) return { status: 200, json }
+  return { status: 200, json: written(json, path, results.urls === undefined ? encoded() : urls) }
+}
+
+type Report = JobProtocol["error"]
+
+const reported = (
+  json: unknown,
+  { code, message: [messagePath] }: Report,
+  rule: FailureRule | undefined,
+  message: string
+): unknown => {
+  const word = rule?.codes?.[0].replace(/\*$/u, "PLAYED")
+  const withMessage = written(json, messagePath, [message])
+  return word === undefined || code === undefined
+    ? withMessage
+    : written(withMessage, code[0], [word])
+}
+
+/** Rules with a condition are not played: what satisfies it is not known. Nor is a code that is read nowhere. */
+const ruleOf = (
+  failures: ReadonlyArray<FailureRule>,
+  kind: VendorErrorClass,
+  report: Report,
+  isOfJob: boolean
+): FailureRule | undefined =>
+  failures.find(
+    (rule) =>
+      rule.class === kind &&
+      rule.when === undefined &&
+      (rule.codes === undefined || report.code !== undefined) &&
+      !(isOfJob && rule.status !== undefined)
+  )
+
+/** A job that has failed for this reason, if the description knows it, else for none. */
+export const playFailed = (
+  { error, failures, jobError = error, state }: JobProtocol,
+  kind: VendorErrorClass,
+  message: string
+): Played => ({
+  status: 200,
+  json: reported(
+    written({}, state.at, [state.failed[0]]),
+    jobError,
+    ruleOf(failures, kind, jobError, true),
+    message
+  )
+})
+
+/** The refusal of a request; `undefined` if the description has none of this class. */
+export const playRefusal = (
+  { error, failures }: JobProtocol,
+  kind: VendorErrorClass,
+  message: string
+): Played | undefined => {
+  const rule = ruleOf(failures, kind, error, false)
+  return rule === undefined
+    ? undefined
+    : { status: rule.status ?? 400, json: reported({}, error, rule, message) }
+}
+
+/** A job that the vendor does not know. */
+export const playUnknown = ({ error }: JobProtocol): Played => ({
+  status: 404,
+  json: reported({}, error, undefined, "There is no such job")
+})

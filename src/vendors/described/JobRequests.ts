@@ -1,0 +1,43 @@
+import { Clock, Option, Redacted, Schema } from "effect"
+import type { Effect } from "effect"
+import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
+import { readAs } from "../Faults.ts"
+import { send } from "../VendorCall.ts"
+import type { VendorCall } from "../VendorCall.ts"
+import type { VendorError } from "../VendorError.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
+import { credentialOf } from "./JobAuth.ts"
+import { withParameter } from "./JobUrl.ts"
+
+/** Sends one request of a description, with its headers and the key. */
+export type JobSend = (
+  call: Omit<VendorCall<unknown>, "schema">
+) => Effect.Effect<VendorResponse, VendorError>
+
+export const makeSend = (
+  { auth = { scheme: "bearer" }, headers: own = {} }: JobProtocol,
+  { account, http, observeResponse }: AdapterContext
+): JobSend => {
+  const api = { http, headers: own, rules: [], reportedError: () => undefined, observeResponse }
+  return (call) =>
+    Clock.clockWith((clock) => {
+      const now = clock.currentTimeMillisUnsafe()
+      const { headers, query } = credentialOf(auth, Redacted.value(account.key), now)
+      const url = query === undefined ? call.url : withParameter(call.url, ...query)
+      return send(api, {
+        ...call,
+        url,
+        headers: { ...headers, ...call.headers },
+        schema: Schema.Unknown
+      })
+    })
+}
+
+const readAnything = readAs(Schema.Unknown)
+
+/** The JSON of a response; `undefined` if it is none. */
+export const jsonIn = (response: VendorResponse): unknown =>
+  Option.getOrUndefined(readAnything(response))
+
+export const isOk = ({ status }: VendorResponse): boolean => status >= 200 && status < 300

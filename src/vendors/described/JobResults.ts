@@ -1,0 +1,56 @@
+import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import { select, textAt } from "../../catalog/jobs/JsonPath.ts"
+import { mimeOf, sniff } from "../../catalog/media/Formats.ts"
+import { filesIn } from "../OutputMedia.ts"
+import type { ResultItem } from "../VendorClient.ts"
+
+const unknownMime = "application/octet-stream"
+
+/** The nodes of the first path that selects any. */
+const nodesAt = (paths: ReadonlyArray<string>, json: unknown): ReadonlyArray<unknown> => {
+  for (const path of paths) {
+    const nodes = select(path, json).filter((node) => node !== null)
+    if (nodes.length > 0) return nodes
+  }
+  return []
+}
+
+const encodedBytes = (node: unknown, mime: string | undefined): ReadonlyArray<ResultItem> => {
+  if (typeof node !== "string" || node === "") return []
+  const [, declared, text = node] = /^data:([^;,]{0,60})[^,]{0,60},(.*)$/su.exec(node) ?? []
+  const bytes = Buffer.from(text, "base64")
+  const format = sniff(bytes)
+  const known = format === undefined ? undefined : mimeOf(format)
+  return bytes.length === 0
+    ? []
+    : [{ _tag: "Bytes", bytes, mime: known ?? declared ?? mime ?? unknownMime }]
+}
+
+const withMime = (item: ResultItem, mime = unknownMime): ResultItem =>
+  item._tag === "Url" && item.mime === unknownMime ? { ...item, mime } : item
+
+/** The results in the response of a job that has ended, in their order. */
+export const itemsIn = (
+  { base64, mime, shortLived = false, urls }: JobProtocol["results"],
+  json: unknown
+): ReadonlyArray<ResultItem> => {
+  const files = nodesAt(urls ?? [], json).flatMap((node) => filesIn(node, shortLived))
+  if (files.length > 0) {
+    return files.map((item) => withMime(item, mime))
+  }
+  return nodesAt(base64 ?? [], json).flatMap((node) => encodedBytes(node, mime))
+}
+
+/** The figures for the price of a job, by name; one that the vendor does not report is left out. */
+export const usageIn = (
+  usage: NonNullable<JobProtocol["usage"]>,
+  json: unknown
+): Readonly<Record<string, string | number>> =>
+  Object.fromEntries(
+    Object.entries(usage).flatMap(([name, path]) => {
+      const text = textAt([path], json)
+      if (text === undefined) return []
+      const number = Number(text)
+      return [[name, Number.isFinite(number) && String(number) === text ? number : text]]
+    })
+  )

@@ -1,0 +1,145 @@
+import RunwayML, { AuthenticationError, BadRequestError } from "@runwayml/sdk"
+import { Struct } from "effect"
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { runway } from "../../../src/catalog/jobs/Runway.ts"
+import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
+import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
+import { picture, request } from "../../support/upstreams/accounts.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+import { cancelBy, differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
+import type { Account } from "../support/requests.ts"
+
+// The shipped description of Runway against its official client: both send the same, and read the same.
+
+const { jobs } = runway
+const adapter = describedAdapter("runway", Struct.omit(jobs!, ["models"]))
+const address = "https://example.com/harbour.png"
+
+let upstream: Upstream
+let account: Account
+let client: RunwayML
+beforeEach(async () => {
+  upstream = await Upstream.start(describedProtocol(runway))
+  upstream.runningPolls = 1
+  account = { adapter, upstream, base: "" }
+  client = new RunwayML({ apiKey: upstream.key, baseURL: upstream.url, maxRetries: 0 })
+})
+afterEach(() => upstream.close())
+
+const jobOf = (model: string, body: object, result: "images" | "videos") => {
+  const { body: schema, count, media, submit } = jobs!.models.find((it) => it.model === model)!
+  const described = { body: schema, count: count!, submit: submit!, ...(media && { media }) }
+  const pictures = Object.entries(body).flatMap(([field, value]) => {
+    if (field === "image") return [picture("#/image", String(value))]
+    return field === "images"
+      ? (value as ReadonlyArray<string>).map((url, n) => picture(`#/images/${n}`, url))
+      : []
+  })
+  return request(`runway/${model}`, model, body, { described, result, media: pictures })
+}
+
+/** Headers that name the client's program, and that it sends with every request. */
+const programs = /^header\.x-stainless-/u
+const apartFromPrograms = (found: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(found).filter(([name]) => !programs.test(name)))
+
+describe("Runway", () => {
+  it("text to image: the same request as @runwayml/sdk, with and without pictures", async () => {
+    const images = [address, `${address}?2`]
+    const job = jobOf(
+      "gen4_image",
+      { prompt: "a harbour", ratio: "1280:720", images, seed: 7 },
+      "images"
+    )
+    const ours = await submitBy(account, job)
+    await client.textToImage.create({
+      model: "gen4_image",
+      promptText: "a harbour",
+      ratio: "1280:720",
+      referenceImages: images.map((uri) => ({ uri })),
+      seed: 7
+    })
+    assert.deepEqual(apartFromPrograms(differences(ours, upstream.lastSubmit)), {})
+    const plain = await submitBy(
+      account,
+      jobOf("gen4_image", { prompt: "p", ratio: "1920:1080" }, "images")
+    )
+    await client.textToImage.create({ model: "gen4_image", promptText: "p", ratio: "1920:1080" })
+    assert.deepEqual(apartFromPrograms(differences(plain, upstream.lastSubmit)), {})
+  })
+
+  it("text to video and image to video: the same requests", async () => {
+    const text = jobOf("gen4.5", { prompt: "p", ratio: "1280:720", duration: 5 }, "videos")
+    const ours = await submitBy(account, text)
+    await client.textToVideo.create({
+      model: "gen4.5",
+      promptText: "p",
+      ratio: "1280:720",
+      duration: 5
+    })
+    assert.deepEqual(apartFromPrograms(differences(ours, upstream.lastSubmit)), {})
+    const still = jobOf(
+      "gen4_turbo",
+      { prompt: "p", image: address, ratio: "1280:720", duration: 5 },
+      "videos"
+    )
+    const second = await submitBy(account, still)
+    await client.imageToVideo.create({
+      model: "gen4_turbo",
+      promptText: "p",
+      promptImage: address,
+      ratio: "1280:720",
+      duration: 5
+    })
+    assert.deepEqual(apartFromPrograms(differences(second, upstream.lastSubmit)), {})
+  })
+
+  it("polls and cancels as the client does, and reads the results that it names", async () => {
+    const job = jobOf("gen4_image", { prompt: "p", ratio: "1280:720" }, "images")
+    const items = await finishBy(account, job)
+    const ours = upstream.seen.at(-1)!
+    const id = [...upstream.jobs.keys()][0]!
+    const task = await client.tasks.retrieve(id)
+    assert.deepEqual(apartFromPrograms(differences(ours, upstream.seen.at(-1)!)), {})
+    assert.strictEqual(task.status, "SUCCEEDED")
+    assert.deepEqual(urlsOf(items), task.status === "SUCCEEDED" ? task.output : [])
+    assert.strictEqual(await cancelBy(account, job), "Canceled")
+    const cancel = upstream.seen.at(-1)!
+    await client.tasks.delete(cancel.path.split("/").at(-1)!)
+    assert.deepEqual(apartFromPrograms(differences(cancel, upstream.seen.at(-1)!)), {})
+  })
+
+  it("the client waits for a job of the description, and reads its failure", async () => {
+    upstream.runningPolls = 0
+    const made = await client.textToImage
+      .create({ model: "gen4_image", promptText: "p", ratio: "1280:720" })
+      .waitForTaskOutput()
+    assert.lengthOf(made.output, 1)
+    upstream.ending = "content"
+    const failed = await client.textToImage
+      .create({ model: "gen4_image", promptText: "p", ratio: "1280:720" })
+      .waitForTaskOutput()
+      .then(
+        () => undefined,
+        (error: unknown) => error
+      )
+    assert.strictEqual((failed as Error).name, "TaskFailedError")
+  }, 60_000)
+
+  it("the client gets the errors of the description as its own", async () => {
+    upstream.submitFaults = ["client"]
+    const refused = await client.textToImage
+      .create({ model: "gen4_image", promptText: "p", ratio: "1280:720" })
+      .then(
+        () => undefined,
+        (error: unknown) => error
+      )
+    assert.instanceOf(refused, BadRequestError)
+    const stranger = new RunwayML({ apiKey: "other", baseURL: upstream.url, maxRetries: 0 })
+    const unknown = await stranger.tasks.retrieve("00000000-0000-4000-8000-000000000000").then(
+      () => undefined,
+      (error: unknown) => error
+    )
+    assert.instanceOf(unknown, AuthenticationError)
+  })
+})

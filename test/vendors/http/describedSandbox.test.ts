@@ -1,0 +1,95 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll } from "vitest"
+import { sniff } from "../../../src/catalog/media/Formats.ts"
+import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pixel } from "../../support/upstreams/Upstream.ts"
+
+/** docs/vendors-as-files.md: without a key a description plays its vendor, here the shipped one of Runway. */
+
+const folder = temporaryFolder("described-sandbox")
+const catalog = join(folder, "catalog.json")
+writeFileSync(catalog, JSON.stringify({ vendors: ["runway"] }))
+
+const pathOf = (model: string) => `/vendors/runway/v1/${model}/generation`
+const image = `data:image/png;base64,${pixel.toString("base64")}`
+
+const formatAt = (url: string | undefined) =>
+  Effect.promise(async () => sniff(new Uint8Array(await (await fetch(url ?? "")).arrayBuffer())))
+
+describe("a described vendor without a key", () => {
+  afterAll(() => rmSync(folder, { recursive: true }))
+  layer(runningGateway({ CATALOG_FILE: catalog }), {
+    excludeTestServices: true,
+    timeout: "60 seconds"
+  })((it) => {
+    it.effect("makes pictures and videos, is marked as sandbox, and charges what is quoted", () =>
+      Effect.gen(function* () {
+        const orders: ReadonlyArray<readonly [string, object, string, "images" | "videos"]> = [
+          ["gen4_image", { prompt: "A lighthouse", ratio: "1280:720" }, "5.00", "images"],
+          ["gen4_image", { prompt: "A lighthouse", images: [image, image] }, "8.00", "images"],
+          ["gen4.5", { prompt: "A lighthouse", duration: 2 }, "24.00", "videos"],
+          ["gen4_turbo", { image, duration: 2 }, "10.00", "videos"]
+        ]
+        for (const [model, body, price, kind] of orders) {
+          const path = pathOf(model)
+          const task = yield* finishedTask(path, body)
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          const format = yield* formatAt(task[kind]?.[0])
+          assert.strictEqual(format, kind === "images" ? "PNG" : "MP4")
+          const shown = yield* call(`${path}/${task.task_info.id}`)
+          assert.strictEqual(shown.headers.get("x-service-cost"), price)
+          assert.strictEqual(shown.headers.get("x-service-sandbox"), "true")
+        }
+      })
+    )
+
+    it.effect("its refusals and failures are those of the description", () =>
+      Effect.gen(function* () {
+        const codeOf = (prompt: string) =>
+          Effect.map(
+            finishedTask(pathOf("gen4_image"), { prompt }),
+            ({ task_info: { error, status } }) => (error === undefined ? status : error.code)
+          )
+        assert.strictEqual(yield* codeOf("[[sim:429=1]] p"), "completed")
+        assert.strictEqual(yield* codeOf("[[sim:503=1]] p"), "completed")
+        assert.strictEqual(yield* codeOf("[[sim:fail]] p"), 3005)
+        assert.strictEqual(yield* codeOf("[[sim:lost-submit]] p"), 3004)
+        assert.strictEqual(yield* codeOf("[[sim:refuse]] p"), 3001)
+      })
+    )
+
+    it.effect("can be cancelled", () =>
+      Effect.gen(function* () {
+        const path = pathOf("gen4.5")
+        const created = yield* call(path, json({ prompt: "[[sim:hang]] p" }))
+        const { task_info } = yield* Effect.promise(
+          () => created.json() as Promise<{ task_info: { id: string } }>
+        )
+        const cancelled = yield* call(`${path}/${task_info.id}`, { method: "DELETE" })
+        assert.strictEqual(cancelled.status, 200)
+        assert.include(yield* Effect.promise(() => cancelled.text()), "4004")
+      })
+    )
+
+    it.effect(
+      "media that break a rule of its file are refused at create, with their pointers",
+      () =>
+        Effect.gen(function* () {
+          const gif = `data:image/gif;base64,${Buffer.from("GIF89a______").toString("base64")}`
+          const refused = yield* call(pathOf("gen4_turbo"), json({ image: gif, duration: 99 }))
+          assert.strictEqual(refused.status, 400)
+          const { errors } = yield* Effect.promise(
+            () => refused.json() as Promise<{ errors: ReadonlyArray<{ pointer: string }> }>
+          )
+          assert.sameMembers(
+            errors.map(({ pointer }) => pointer),
+            ["#/image", "#/duration"]
+          )
+        })
+    )
+  })
+})

@@ -1,0 +1,238 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { describedFal } from "../../support/upstreams/describedFal.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+import type { Reply } from "../../support/upstreams/Upstream.ts"
+
+/** docs/vendors-as-files.md: a vendor of jobs that a catalog file describes, behind the whole service. */
+
+const folder = temporaryFolder("described")
+const catalog = join(folder, "catalog.json")
+const path = "/vendors/described-fal/v1/flux/generation"
+const write = (file: unknown) => writeFileSync(catalog, JSON.stringify(file))
+write({ vendors: [describedFal] })
+
+const bodyOf = (answer: Response) =>
+  Effect.promise(() => answer.json() as Promise<Record<string, never>>)
+
+const operator = (method: string, at: string) =>
+  Effect.flatMap(call(at, { method, headers: { authorization: `Bearer ${adminToken}` } }), bodyOf)
+
+describe("a vendor of jobs that a file describes", () => {
+  let upstream: Upstream
+  beforeAll(async () => {
+    upstream = await Upstream.start(fal)
+  })
+  beforeEach(() => {
+    upstream.reset()
+    upstream.runningPolls = 0
+    write({ vendors: [describedFal] })
+  })
+  afterAll(async () => {
+    await upstream.close()
+    rmSync(folder, { recursive: true })
+  })
+  const gateway = Layer.unwrap(
+    Effect.sync(() =>
+      runningGateway({
+        CATALOG_FILE: catalog,
+        DESCRIBED_FAL_API_KEY: upstream.key,
+        DESCRIBED_FAL_BASE_URL: upstream.url
+      })
+    )
+  )
+
+  layer(gateway, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    it.effect("is listed with its body and price, quoted, bought once and charged its hold", () =>
+      Effect.gen(function* () {
+        const listed = yield* Effect.flatMap(call("/manage/v1/models?limit=100"), bodyOf)
+        const models = listed["data"] as unknown as ReadonlyArray<Record<string, unknown>>
+        const model = models.find((it) => it["vendor"] === "described-fal")
+        assert.strictEqual(model?.["path"], path)
+        assert.deepStrictEqual(model?.["price"], {
+          per: "expression",
+          hold: "body.num_images * 3000000"
+        })
+        assert.strictEqual(model?.["sandbox"], false)
+        const schema = model?.["body_schema"] as { properties: Record<string, unknown> }
+        assert.sameMembers(Object.keys(schema.properties), [
+          "prompt",
+          "num_images",
+          "metadata",
+          "webhook"
+        ])
+        const quoted = yield* Effect.flatMap(
+          call(`${path}?dry_run=true`, json({ prompt: "p", num_images: 2 })),
+          bodyOf
+        )
+        assert.deepStrictEqual(quoted["quote"], { amount: "6.00", currency: "credits" })
+        const task = yield* finishedTask(path, { prompt: "p", num_images: 2 })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        assert.strictEqual(task.images?.length, 2)
+        assert.strictEqual(upstream.paidSubmits, 1)
+        const [submit] = upstream.seen
+        assert.deepStrictEqual(submit?.json, { prompt: "p", num_images: 2 })
+        assert.strictEqual(submit?.headers["authorization"], `Key ${upstream.key}`)
+        const shown = yield* call(`${path}/${task.task_info.id}`)
+        assert.strictEqual(shown.headers.get("x-service-cost"), "6.00")
+      })
+    )
+
+    it.effect("its document has the body, so that clients are generated with it", () =>
+      Effect.gen(function* () {
+        const document = yield* Effect.flatMap(call("/openapi.json"), bodyOf)
+        const { schemas } = document["components"] as unknown as {
+          schemas: Record<string, { properties: Record<string, unknown> }>
+        }
+        assert.containsAllKeys(schemas["DescribedFalFlux"]?.properties, ["num_images", "webhook"])
+        const paths = document["paths"] as unknown as Record<string, { post: object }>
+        assert.include(JSON.stringify(paths[path]?.post), "schemas/DescribedFalFlux")
+      })
+    )
+
+    it.effect("faults of a body have their pointers, as those of other models have", () =>
+      Effect.gen(function* () {
+        const answer = yield* call(
+          path,
+          json({ prompt: "", num_images: 9, seed: 1, metadata: { k: 1 } })
+        )
+        assert.strictEqual(answer.status, 400)
+        const problem = yield* bodyOf(answer)
+        const errors = problem["errors"] as unknown as ReadonlyArray<{ pointer: string }>
+        assert.strictEqual(problem["code"], 2001)
+        assert.sameMembers(
+          errors.map(({ pointer }) => pointer),
+          ["#/seed", "#/prompt", "#/num_images", "#/metadata/k"]
+        )
+        const storable = yield* call(path, json({ prompt: "a\u0000b" }))
+        assert.strictEqual(storable.status, 400)
+      })
+    )
+
+    it.effect("some of several results are charged in proportion", () =>
+      Effect.gen(function* () {
+        upstream.ending = "partial"
+        const task = yield* finishedTask(path, { prompt: "p", num_images: 3 })
+        assert.strictEqual(task.images?.length, 2)
+        const shown = yield* call(`${path}/${task.task_info.id}`)
+        assert.strictEqual(shown.headers.get("x-service-cost"), "6.00")
+      })
+    )
+
+    it.effect("results beyond the ordered ones are neither passed on nor charged", () =>
+      Effect.gen(function* () {
+        upstream.ending = "surplus"
+        const task = yield* finishedTask(path, { prompt: "p", num_images: 2 })
+        assert.strictEqual(task.images?.length, 2)
+      })
+    )
+
+    it.effect(
+      "a refusal of which nothing is said is in doubt: 3004, and never submitted again",
+      () =>
+        Effect.gen(function* () {
+          const unexplained: ReadonlyArray<Reply> = [
+            { status: 409, json: { detail: "Conflict" } },
+            { status: 500, json: { detail: "Internal server error" } },
+            { status: 429, bytes: Buffer.from("<html>Too many requests</html>") },
+            { status: 200, json: { detail: "accepted, but no id" } }
+          ]
+          for (const reply of unexplained) {
+            upstream.reset()
+            upstream.submitFaults = [reply]
+            const task = yield* finishedTask(path, { prompt: "p" })
+            assert.strictEqual(task.task_info.error?.code, 3004, JSON.stringify(task))
+            const submits = upstream.seen.filter(({ method }) => method === "POST")
+            assert.strictEqual(submits.length, 1)
+          }
+        })
+    )
+
+    it.effect("a refusal that is said to have bought nothing is submitted again", () =>
+      Effect.gen(function* () {
+        upstream.submitFaults = [{ status: 429, json: { detail: "Too many" } }, "unavailable"]
+        const task = yield* finishedTask(path, { prompt: "p" })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        assert.strictEqual(upstream.paidSubmits, 1)
+      })
+    )
+
+    it.effect("the key goes to no other host that a response names", () =>
+      Effect.gen(function* () {
+        const other = yield* Effect.promise(() => Upstream.start(fal))
+        const named = { request_id: "r1", status_url: `${other.url}/status` }
+        upstream.submitFaults = [{ status: 200, json: named }]
+        const task = yield* finishedTask(path, { prompt: "p" })
+        assert.strictEqual(task.task_info.status, "failed", JSON.stringify(task))
+        assert.strictEqual(other.requests, 0)
+        yield* Effect.promise(() => other.close())
+      })
+    )
+
+    it.effect("a description that is corrected serves the jobs that run", () =>
+      Effect.gen(function* () {
+        const { jobs } = describedFal
+        const wrong = { ...jobs, state: { ...jobs!.state, done: ["READY"] } }
+        write({ vendors: [{ ...describedFal, jobs: wrong }] })
+        yield* operator("POST", "/manage/v1/catalog/reload")
+        const created = yield* Effect.flatMap(call(path, json({ prompt: "p" })), bodyOf)
+        const { id } = created["task_info"] as unknown as { id: string }
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 3000)))
+        const waits = yield* Effect.flatMap(call(`${path}/${id}`), bodyOf)
+        assert.notInclude(JSON.stringify(waits), "completed")
+        write({ vendors: [describedFal] })
+        const reloaded = yield* operator("POST", "/manage/v1/catalog/reload")
+        assert.include(JSON.stringify(reloaded["difference"]), "#/jobs/state/done/0")
+        const waited = yield* call(`${path}/${id}`, { headers: { prefer: "wait=20" } })
+        assert.include(yield* Effect.promise(() => waited.text()), "completed")
+        assert.strictEqual(upstream.paidSubmits, 1)
+      })
+    )
+
+    it.effect("faults of a description are named with their pointers, and change nothing", () =>
+      Effect.gen(function* () {
+        const { jobs } = describedFal
+        const [model] = jobs!.models
+        write({
+          vendors: [
+            {
+              ...describedFal,
+              jobs: {
+                ...jobs,
+                poll: { path: "/requests/{request}" },
+                failures: [{ status: 429, when: "message.matches('a+')", class: "RATE_LIMITED" }],
+                models: [
+                  {
+                    ...model,
+                    body: {
+                      ...model.body,
+                      properties: { prompt: { type: "string", pattern: "(a+)+" } }
+                    },
+                    price: { per: "expression", hold: "body.num_images * 1.5" }
+                  }
+                ]
+              }
+            }
+          ]
+        })
+        const refused = yield* operator("POST", "/manage/v1/catalog/reload")
+        const errors = refused["errors"] as unknown as ReadonlyArray<{ pointer: string }>
+        assert.sameMembers(
+          errors.map(({ pointer }) => pointer),
+          [
+            "#/vendors/0/jobs/failures/0/when",
+            "#/vendors/0/jobs/models/0/body",
+            "#/vendors/0/jobs/models/0/price/hold"
+          ]
+        )
+      })
+    )
+  })
+})

@@ -1,0 +1,260 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Schema, Struct } from "effect"
+import { TestClock } from "effect/testing"
+import { createHmac } from "node:crypto"
+import { Vendor } from "../../../src/catalog/Vendors.ts"
+import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
+import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import type { VendorHttp, VendorRequest } from "../../../src/vendors/VendorHttp.ts"
+import { picture, request } from "../../support/upstreams/accounts.ts"
+import { pixel } from "../../support/upstreams/Upstream.ts"
+
+/** docs/vendors-as-files.md#job-vendors: what a description says, and what is sent and read. */
+
+type Jobs = NonNullable<(typeof Vendor.Encoded)["jobs"]>
+
+const jobs: Jobs = {
+  submit: {
+    path: "/jobs",
+    json: { prompt: { $: "$.body.prompt" }, image: { $: "$.body.image" } },
+    idempotencyHeader: "X-Once",
+    handle: { id: "$.id" }
+  },
+  poll: { path: "/jobs/{id}", seconds: 10 },
+  state: { at: "$.state", running: ["run"], done: ["ok"], failed: ["bad"] },
+  results: { urls: ["$.files[*]"], base64: ["$.data[*]"], mime: "video/mp4" },
+  error: { code: ["$.code"], message: ["$.message"] },
+  failures: [{ status: 409, when: "response.kind == 'busy'", class: "RETRYABLE" }],
+  models: [
+    {
+      model: "m",
+      result: "images",
+      body: {
+        type: "object",
+        properties: { prompt: { type: "string" }, image: { type: "string" } },
+        additionalProperties: false
+      },
+      price: { per: "call", amount: "1.00" }
+    }
+  ]
+}
+
+interface Sent {
+  readonly account: ReturnType<ReturnType<typeof describedAdapter>["make"]>
+  readonly sent: Array<VendorRequest>
+}
+
+/** The account of a description, whose vendor gives these responses. */
+const accountOf = (
+  change: Partial<Jobs>,
+  responses: ReadonlyArray<{ readonly status?: number; readonly json: unknown }>,
+  key = "access:secret"
+): Sent => {
+  const sent: Array<VendorRequest> = []
+  const http: VendorHttp = (call) =>
+    Effect.sync(() => {
+      const { json, status = 200 } = responses[sent.length] ?? { json: {} }
+      sent.push(call)
+      return { status, headers: {}, body: Buffer.from(JSON.stringify(json)) }
+    })
+  const vendor = Schema.decodeSync(Vendor)({ name: "acme", jobs: { ...jobs, ...change } })
+  const adapter = describedAdapter("acme", Struct.omit(vendor.jobs!, ["models"]))
+  const account = adapter.make({
+    account: {
+      id: "acme:a",
+      provider: "acme",
+      key: Redacted.make(key),
+      baseUrl: "https://acme.example/v2",
+      weight: 1
+    },
+    accountId: "jobs/acme@acme:a",
+    auth: {},
+    http,
+    toNamed: http,
+    mayDisableInspection: false,
+    observeResponse: () => Effect.void
+  })
+  return { account, sent }
+}
+
+const order = (body: object, more: Partial<SubmitRequest> = {}) =>
+  request("acme/m", "m", body, { described: { body: jobs.models[0].body }, ...more })
+
+const bodyOf = (sent: Sent) => JSON.parse(String(sent.sent[0]?.body))
+
+describe("a described account", () => {
+  it.effect("sends its key as its scheme says, and the id of the task where it is asked for", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(1_800_000_000_000)
+      const submitted = { json: { id: "j" } }
+      const sentWith = Effect.fnUntraced(function* (auth?: Jobs["auth"]) {
+        const made = accountOf(auth === undefined ? {} : { auth }, [submitted])
+        yield* made.account.submit(order({ prompt: "p" }))
+        return made.sent[0]!
+      })
+      const bearer = yield* sentWith()
+      assert.strictEqual(bearer.headers["authorization"], "Bearer access:secret")
+      assert.strictEqual(bearer.headers["X-Once"], order({}).taskId)
+      const header = yield* sentWith({ scheme: "header", name: "X-Key", prefix: "Key " })
+      assert.strictEqual(header.headers["x-key"], "Key access:secret")
+      assert.isUndefined(header.headers["authorization"])
+      const query = yield* sentWith({ scheme: "query", name: "key" })
+      assert.strictEqual(query.url, "https://acme.example/v2/jobs?key=access%3Asecret")
+      const jwt = yield* sentWith({ scheme: "jwt" })
+      const [head = "", claims = "", signature] = String(jwt.headers["authorization"])
+        .slice("Bearer ".length)
+        .split(".")
+      assert.deepStrictEqual(JSON.parse(Buffer.from(claims, "base64url").toString()), {
+        iss: "access",
+        exp: 1_800_001_800,
+        nbf: 1_799_999_995
+      })
+      const expected = createHmac("sha256", "secret")
+        .update(`${head}.${claims}`)
+        .digest("base64url")
+      assert.strictEqual(signature, expected)
+    })
+  )
+
+  it.effect("sends media as a URL, a data URI, Base64 or a file of a form", () =>
+    Effect.gen(function* () {
+      const body = { prompt: "p", image: "artifact:1" }
+      const sentAs = (sentAs: "auto" | "data-uri" | "base64" | "url", url?: string) =>
+        Effect.gen(function* () {
+          const made = accountOf({}, [{ json: { id: "j" } }])
+          const described = {
+            body: jobs.models[0].body,
+            media: { image: { kind: "image", sentAs } as const }
+          }
+          yield* made.account.submit(order(body, { described, media: [picture("#/image", url)] }))
+          return bodyOf(made).image
+        })
+      const encoded = pixel.toString("base64")
+      const url = "https://client.example/a.png"
+      assert.strictEqual(yield* sentAs("auto"), `data:image/png;base64,${encoded}`)
+      assert.strictEqual(yield* sentAs("auto", url), url)
+      assert.strictEqual(yield* sentAs("data-uri", url), `data:image/png;base64,${encoded}`)
+      assert.strictEqual(yield* sentAs("base64", url), encoded)
+      assert.match(yield* sentAs("url"), /^http:\/\/gateway.test\/artifacts\//u)
+      const { json: _, ...submit } = jobs.submit
+      const form = accountOf(
+        {
+          submit: {
+            ...submit,
+            form: {
+              text: { $: "$.body.prompt" },
+              none: { $: "$.body.x" },
+              file: { $file: "$.body.image" }
+            }
+          }
+        },
+        [{ json: { id: "j" } }]
+      )
+      yield* form.account.submit(order(body, { media: [picture("#/image")] }))
+      const text = Buffer.from(form.sent[0]?.body as Uint8Array).toString("latin1")
+      assert.match(form.sent[0]?.headers["content-type"] ?? "", /^multipart\/form-data/u)
+      assert.include(text, 'name="text"\r\n\r\np\r\n')
+      assert.include(text, 'name="file"; filename="file.png"')
+      assert.notInclude(text, 'name="none"')
+    })
+  )
+
+  it.effect("reads URLs or Base64, and figures for its price", () =>
+    Effect.gen(function* () {
+      const handle = { id: "j", model: "m", submittedAtMillis: 0 }
+      const poll = (json: unknown, change: Partial<Jobs> = {}) =>
+        accountOf(change, [{ json }]).account.poll(handle)
+      const usage = { seconds: "$.billed.seconds", plan: "$.billed.plan", none: "$.none" }
+      const urls = yield* poll(
+        { state: "ok", files: ["https://a.example/1"], billed: { seconds: 2.5, plan: "x" } },
+        { usage }
+      )
+      assert(urls._tag === "Done")
+      const [item] = urls.result.items
+      assert.deepInclude(item, { _tag: "Url", url: "https://a.example/1", mime: "video/mp4" })
+      assert.deepStrictEqual(urls.result.usage, { seconds: 2.5, plan: "x" })
+      const inline = yield* poll({ state: "ok", data: [pixel.toString("base64")] })
+      assert(inline._tag === "Done")
+      assert.deepInclude(inline.result.items[0], { _tag: "Bytes", mime: "image/png" })
+      const words = yield* Effect.flip(poll({ state: "ok", files: ["file:///etc/passwd"] }))
+      assert.strictEqual(words.class, "FAILED")
+      const unknown = yield* poll({ state: "a new state" })
+      assert.strictEqual(unknown._tag, "Running")
+    })
+  )
+
+  it.effect("a condition reads the response", () =>
+    Effect.gen(function* () {
+      const refused = (json: object) =>
+        Effect.flip(accountOf({}, [{ status: 409, json }]).account.submit(order({ prompt: "p" })))
+      assert.strictEqual((yield* refused({ message: "m", kind: "busy" })).class, "RETRYABLE")
+      assert.strictEqual((yield* refused({ message: "m", kind: "other" })).class, "AMBIGUOUS")
+    })
+  )
+
+  it.effect("finds a job in a list of several pages, by what it shows of the request", () =>
+    Effect.gen(function* () {
+      const list = {
+        path: "/jobs",
+        jobs: "$.items[*]",
+        id: "$.id",
+        createdAt: "$.at",
+        shows: [{ listed: "$.input.prompt", sent: "$.body.prompt" }],
+        next: { at: "$.cursor", parameter: "after" }
+      } as const
+      const job = (id: string, at: number | string, prompt?: string) => ({
+        id,
+        at,
+        ...(prompt === undefined ? {} : { input: { prompt } })
+      })
+      const made = accountOf({ list }, [
+        {
+          json: {
+            items: [job("j3", 1_700_000_300, "p"), job("j2", 1_700_000_200, "q")],
+            cursor: "c1"
+          }
+        },
+        { json: { items: [job("j1", "2023-11-14T22:15:00Z"), job("j0", 1_600_000_000)] } }
+      ])
+      const wanted = order({ prompt: "p" })
+      const found = yield* made.account.list!({
+        requests: [wanted],
+        from: 1_700_000_000_000,
+        until: 1_700_000_400_000
+      })
+      assert.deepStrictEqual(
+        found.map((it) => [it.jobId, it.compare(wanted)]),
+        [
+          ["j3", "same"],
+          ["j2", "other"],
+          ["j1", "open"]
+        ]
+      )
+      assert.strictEqual(made.sent[1]?.url, "https://acme.example/v2/jobs?after=c1")
+      assert.deepInclude(found[0]?.handle(wanted), { id: "j3", model: "m" })
+    })
+  )
+
+  it.effect("has the limits of its description", () =>
+    Effect.gen(function* () {
+      const limits = { concurrent: 3, submits: { calls: 60, seconds: 30 } }
+      const { account } = accountOf(limits, [{ json: { id: "j" } }])
+      assert.deepStrictEqual(account.slotsOf?.("m"), { line: "acme:a", max: 3 })
+      const rate = { key: "acme:a/m", calls: 60, perMillis: 30_000 }
+      assert.deepStrictEqual(account.rateOf?.("submit", "m"), rate)
+      const submitted = yield* account.submit(order({ prompt: "p" }))
+      assert(submitted._tag === "Accepted")
+      assert.strictEqual(String(submitted.pollAfter), "10000 millis")
+    })
+  )
+
+  it.effect("a request that its template cannot write fails before anything is sent", () =>
+    Effect.gen(function* () {
+      const submit = { ...jobs.submit, json: { n: { $cel: "body.missing * 2" } } }
+      const made = accountOf({ submit }, [])
+      const error = yield* Effect.flip(made.account.submit(order({ prompt: "p" })))
+      assert.strictEqual(error.class, "FATAL_CLIENT")
+      assert.lengthOf(made.sent, 0)
+    })
+  )
+})
