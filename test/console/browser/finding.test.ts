@@ -50,7 +50,7 @@ const searchFinds = async (it: ConsolePage, id: string) => {
   await titles.getByText("Dawn over the harbor").waitFor()
 }
 
-const galleryShows = async (it: ConsolePage) => {
+const galleryShows = async (it: ConsolePage, create: () => Promise<unknown>) => {
   const { page } = it
   await goTo(it, "Gallery")
   const pictures = page.locator(".gallery li")
@@ -70,14 +70,18 @@ const galleryShows = async (it: ConsolePage) => {
   await opened(it, "Dawn over the harbor")
   await page.goBack()
   await pictures.nth(1).waitFor()
+  // A new result waits behind a button
+  await create()
+  await page.getByRole("button", { name: "Show 1 new entry" }).click()
+  await pictures.nth(2).waitFor()
 }
 
 const usersAreFound = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Users")
   const rows = page.getByRole("row")
-  await rows.filter({ hasText: "user@localhost" }).getByText("985.00").waitFor()
-  await rows.filter({ hasText: "user@localhost" }).getByText("15.00").waitFor()
+  await rows.filter({ hasText: "user@localhost" }).getByText("977.50").waitFor()
+  await rows.filter({ hasText: "user@localhost" }).getByText("22.50").waitFor()
   await page.getByRole("searchbox", { name: "Search users…" }).fill("ADA@")
   await page.waitForURL(/q=ADA/u)
   await rows.filter({ hasText: "user@localhost" }).waitFor({ state: "detached" })
@@ -177,7 +181,7 @@ describe("what is looked for in the console", () => {
           yield* Effect.promise(async () => {
             await resultsAreShown(screen)
             await searchFinds(screen, id)
-            await galleryShows(screen)
+            await galleryShows(screen, () => post(path, { prompt: "A third one" }))
           })
           const phone = yield* consolePage({ width: 390, colorScheme: "dark" })
           yield* signInOnPage(phone, adminToken, userId)

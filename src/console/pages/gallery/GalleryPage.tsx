@@ -1,5 +1,6 @@
 import { isShown } from "../../api/address.ts"
 import { api, dataOf } from "../../api/client.ts"
+import { useFresh } from "../../api/fresh.ts"
 import { pageAfter, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -70,10 +71,12 @@ export default function GalleryPage() {
     },
     ({ id }) => id
   )
+  const fresh = useFresh(key, pages.reload)
   useLive((event) => {
-    const isNew = event.type === "task" && event.data.preview !== undefined
-    if (isNew && !pages.isLoading && !pages.update(event.data) && pages.rows.length === 0) {
-      pages.reload()
+    if (event.type !== "task" || event.data.preview === undefined || pages.isLoading) return
+    const isNewer = event.data.created_at > (pages.rows[0]?.created_at ?? "")
+    if (!pages.update(event.data) && isNewer && matches(event.data, search)) {
+      fresh.add(event.data.id)
     }
   })
   return (
@@ -86,6 +89,8 @@ export default function GalleryPage() {
       <Filters filters={useFilters()} />
       <PagedView
         pages={pages}
+        fresh={fresh.count}
+        onFresh={fresh.show}
         empty={
           Object.keys(search).length > 0 ? (
             <Empty title={words.noMatch} />
@@ -106,3 +111,12 @@ export default function GalleryPage() {
     </>
   )
 }
+
+/** What a new result can tell of the filters without asking the gateway. */
+const matches = (
+  { model, preview }: Task,
+  search: { readonly q?: string; readonly model?: string; readonly result_kind?: string }
+): boolean =>
+  search.q === undefined &&
+  (search.model === undefined || search.model === model) &&
+  (search.result_kind === undefined || search.result_kind === preview?.kind)

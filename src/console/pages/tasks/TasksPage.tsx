@@ -1,5 +1,5 @@
-import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
+import { useFresh } from "../../api/fresh.ts"
 import { useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -85,21 +85,14 @@ const OwnTasks = () => {
       ),
     ({ id }) => id
   )
-  const [fresh, setFresh] = useState<{ key: string; ids: ReadonlySet<string> }>({
-    key,
-    ids: new Set()
-  })
+  const fresh = useFresh(key, pages.reload)
   useLive((event) => {
     if (event.type === "poll" && !pages.isLoading && pages.rows.length <= pageSize) pages.reload()
     if (event.type !== "task" || pages.isLoading) return
     const task = event.data
     if (pages.update(task) || !isNewer(task, pages.rows[0]) || !matches(task, search)) return
-    setFresh((it) => ({ key, ids: new Set([...(it.key === key ? it.ids : []), task.id]) }))
+    fresh.add(task.id)
   })
-  const showFresh = () => {
-    setFresh({ key, ids: new Set() })
-    pages.reload()
-  }
   const isSearch = Object.keys(search).length > 0
   return (
     <>
@@ -110,8 +103,8 @@ const OwnTasks = () => {
         columns={taskColumns}
         pages={pages}
         idOf={({ id }) => id}
-        fresh={fresh.key === key ? fresh.ids.size : 0}
-        onFresh={showFresh}
+        fresh={fresh.count}
+        onFresh={fresh.show}
         empty={
           isSearch ? (
             <Empty title={texts.tasks.noMatch} />
