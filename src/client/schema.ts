@@ -52,6 +52,7 @@ export interface Service {
   readonly name: string
   readonly sandbox: boolean
   readonly oidc: boolean
+  readonly top_up_url: string | null
 }
 
 export interface Session {
@@ -1346,7 +1347,7 @@ export interface Operations {
   }
   /** List usage */
   readonly "GET /manage/v1/usage": {
-    readonly query?: { readonly from?: string; readonly to?: string; readonly group_by?: string; readonly user_id?: string; readonly api_key_id?: string; readonly vendor?: string; readonly model?: string; readonly sandbox?: "true" | "false"; readonly cursor?: string; readonly limit?: number }
+    readonly query?: { readonly from?: string; readonly to?: string; readonly group_by?: string; readonly user_id?: string; readonly api_key_id?: string; readonly vendor?: string; readonly model?: string; readonly sandbox?: "true" | "false"; readonly sort?: "group" | "amount"; readonly cursor?: string; readonly limit?: number }
     readonly response: Page<Usage>
   }
   /** Rebuild usage */
@@ -1524,6 +1525,11 @@ export interface Operations {
   /** Sign out */
   readonly "DELETE /manage/v1/session": {
     readonly response: undefined
+  }
+  /** Change password */
+  readonly "POST /manage/v1/session/password": {
+    readonly body: { readonly current_password?: string; readonly password: string }
+    readonly response: Session
   }
   /** List sessions */
   readonly "GET /manage/v1/sessions": {

@@ -107,6 +107,8 @@ export class AppConfig extends Context.Service<
     readonly consoleCreditsPerMonth: number
     readonly signIn: SignInSettings
     readonly serviceName: string
+    /** Where users of the console buy credits: a page or an address. */
+    readonly topUpUrl: Option.Option<string>
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
     /** The OpenTelemetry collector (OTLP over HTTP) that receives traces, metrics and logs. */
@@ -166,6 +168,13 @@ const load = Effect.gen(function* () {
   })
 })
 
+const Link = Schema.String.check(
+  Schema.isMaxLength(500),
+  Schema.makeFilter<string>((text) =>
+    ["https:", "http:", "mailto:"].includes(URL.parse(text)?.protocol ?? "")
+  )
+)
+
 const addresses = (port: number) =>
   Effect.gen(function* () {
     return {
@@ -183,6 +192,11 @@ const addresses = (port: number) =>
           "SERVICE_NAME"
         ).pipe(Config.withDefault("Service")),
         "set 1 to 32 letters, digits or hyphens, starting with a letter"
+      ),
+      topUpUrl: yield* read(
+        "TOP_UP_URL",
+        Config.option(Config.schema(Link, "TOP_UP_URL")),
+        "set an https, http or mailto URL of at most 500 characters"
       ),
       egressAllow: yield* read(
         "EGRESS_ALLOW",

@@ -65,6 +65,14 @@ export const routes: ReadonlyArray<Route> = [
     load: () => import("./pages/catalog/CatalogPage.tsx")
   },
   {
+    path: "/bills",
+    title: texts.pages.bills,
+    role: "operator",
+    group: "operate",
+    icon: "page",
+    load: () => import("./pages/bills/BillsPage.tsx")
+  },
+  {
     path: "/playground",
     title: texts.pages.playground,
     role: "user",
@@ -133,7 +141,7 @@ export const routes: ReadonlyArray<Route> = [
   {
     path: "/usage",
     title: texts.pages.usage,
-    role: "user",
+    role: "both",
     group: "observe",
     icon: "bars",
     load: () => import("./pages/usage/UsagePage.tsx")

@@ -6,6 +6,7 @@ import { Timestamp } from "../domain/Task.ts"
 import { ChangesAccess } from "./Access.ts"
 import { ofUser, pageOf, pageQuery } from "./Lists.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
+import { Password } from "./UsersApi.ts"
 
 export const SessionView = Schema.Struct({
   id: SessionId,
@@ -29,6 +30,14 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.get("getSession", "/session", { success: SessionView, error }),
     HttpApiEndpoint.delete("signOut", "/session", { success: HttpApiSchema.NoContent, error }),
+    HttpApiEndpoint.post("changePassword", "/session/password", {
+      payload: Schema.Struct({
+        current_password: Schema.optionalKey(Password),
+        password: Password
+      }),
+      success: SessionView,
+      error
+    }).annotate(ChangesAccess, "sessions"),
     HttpApiEndpoint.get("listSessions", "/sessions", {
       query: { ...pageQuery(SessionId), ...ofUser },
       success: pageOf(SessionView),

@@ -15,7 +15,9 @@ const ServiceView = Schema.Struct({
   /** No vendor has a key: everything is simulated. */
   sandbox: Schema.Boolean,
   /** Whether an OpenID provider signs in. */
-  oidc: Schema.Boolean
+  oidc: Schema.Boolean,
+  /** Where credits are bought, `TOP_UP_URL`; null: from the operator. */
+  top_up_url: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "Service" })
 
 /** docs/reference/sessions.md#sign-in */

@@ -33,7 +33,7 @@ const GroupBy = Schema.String.check(
   examples: ["day,key,model"]
 })
 
-/** The values of the groups of a row. */
+/** The values of the groups of a row; before them its amount, if rows are sorted by it. */
 export const UsageKey = Schema.fromJsonString(Schema.Array(Text))
 
 const UsageQuery = Schema.Struct({
@@ -45,6 +45,12 @@ const UsageQuery = Schema.Struct({
   vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
   model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
   sandbox: Schema.optionalKey(Schema.Literals(["true", "false"])),
+  sort: Schema.optionalKey(
+    Schema.Literals(["group", "amount"]).annotate({
+      description:
+        "group (default): in ascending order of the groups; amount: the most expensive first"
+    })
+  ),
   ...formatQuery("rows"),
   ...pageQuery(UsageKey)
 })

@@ -18,7 +18,7 @@ const Email = Text.check(
 
 /** The texts of its faults never contain the password. */
 const passwordFault = { message: "Expected a text of 8 to 1000 characters" }
-const Password = Schema.String.annotate(passwordFault).check(
+export const Password = Schema.String.annotate(passwordFault).check(
   Schema.isMinLength(8, passwordFault),
   Schema.isMaxLength(1000, passwordFault)
 )

@@ -100,6 +100,14 @@ export class SessionStore extends Context.Service<
       tokenHash: Uint8Array,
       standing: Standing
     ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
+    /**
+     * Sets the user's password, if it is unchanged: all sessions end, and this one goes on under the new token. False
+     * if it has changed, or if the user is disabled.
+     */
+    readonly changePassword: (
+      session: SessionRow,
+      change: { readonly from: string | null; readonly to: string; readonly tokenHash: Uint8Array }
+    ) => Effect.Effect<boolean, StoreUnavailable>
     readonly end: (tokenHash: Uint8Array) => Effect.Effect<void, StoreUnavailable>
     readonly touch: (id: SessionId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /** Of a user, or of the operator. */
@@ -239,6 +247,31 @@ function sessionChanges(sql: PgClient.PgClient) {
         storeFailures
       )
     },
+    changePassword: (
+      { id, userId }: SessionRow,
+      {
+        from,
+        to,
+        tokenHash
+      }: { readonly from: string | null; readonly to: string; readonly tokenHash: Uint8Array }
+    ) =>
+      sql`
+        WITH changed AS (
+          UPDATE users SET password_hash = ${to}, session_epoch = session_epoch + 1
+          WHERE id = ${userId} AND password_hash IS NOT DISTINCT FROM ${from}::text AND disabled_at IS NULL
+          RETURNING id, session_epoch
+        ), kept AS (
+          UPDATE sessions s SET token_hash = ${tokenHash}, epoch = c.session_epoch
+          FROM changed c WHERE s.id = ${id} AND s.user_id = c.id
+        )
+        SELECT id AS user_id FROM changed`.pipe(
+        rowsOf(Removed),
+        audited(sql, ([row]) =>
+          Option.map(Option.fromUndefinedOr(row), () => ({ resourceId: id }))
+        ),
+        Effect.map((rows) => rows.length > 0),
+        storeFailures
+      ),
     end: (tokenHash: Uint8Array) =>
       sql`DELETE FROM sessions WHERE token_hash = ${tokenHash}`.pipe(Effect.asVoid, storeFailures),
     touch: (id: SessionId, now: DateTime.Utc) =>

@@ -17,6 +17,7 @@ import {
   signInLinkMinutes
 } from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
+import { Passwords } from "./Passwords.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"
 import { SessionStore } from "./SessionStore.ts"
 import type { SessionRow, Standing } from "./SessionStore.ts"
@@ -37,6 +38,11 @@ export interface SignInLink {
   readonly expiresAt: DateTime.Utc
 }
 
+export interface PasswordChange {
+  readonly current: Option.Option<string>
+  readonly next: string
+}
+
 type Failure = Problem | StoreUnavailable
 
 /** Sessions of people. docs/reference/sessions.md */
@@ -54,6 +60,16 @@ export class Sessions extends Context.Service<
     readonly signInBySubject: (
       subject: string,
       email: string,
+      address: Option.Option<string>
+    ) => Effect.Effect<OpenedSession, Failure>
+    /**
+     * Sets the password of the session's user and ends all other sessions. The current password proves who asks, or, if
+     * there is none, a session that a link or a provider has just opened. Counts as an attempt from the address. Fails
+     * with 1004, 1005 or 1201.
+     */
+    readonly changePassword: (
+      session: SessionRow,
+      passwords: PasswordChange,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
     /** The session of a cookie; `None` if it has ended. Unless `isUse`, it stays idle. */
@@ -96,6 +112,12 @@ export class Sessions extends Context.Service<
       const standing = Effect.map(DateTime.now, (now) => standingAt(now, mac))
       const prove = yield* makeProve(operator)
       const open = opener(store)
+      const passwords = yield* Passwords
+      const ownPassword = Effect.fnUntraced(function* ({ method, userId }: SessionRow) {
+        if (userId === null || method === "api_key") return yield* notOwn
+        const user = yield* store.userById(userId)
+        return yield* Effect.mapError(Effect.fromOption(user), () => changed)
+      })
 
       return Sessions.of({
         signIn: Effect.fn("Sessions.signIn")(function* (credential, address) {
@@ -111,6 +133,24 @@ export class Sessions extends Context.Service<
           const user = yield* store.userBySubject(subject, email)
           if (Option.isNone(user)) return yield* nobody
           return yield* open({ owner: ownerOf(user.value), method: "oidc", key: null }, address)
+        }),
+        changePassword: Effect.fn("Sessions.changePassword")(function* (session, change, address) {
+          const user = yield* ownPassword(session)
+          yield* quotas.takeSignIn(address, session.email ?? undefined)
+          const at = yield* standing
+          if (user.passwordHash !== null) {
+            const given = Option.getOrElse(change.current, () => "")
+            const { isRight } = yield* passwords.verify(Option.some(user.passwordHash), given)
+            if (!isRight) return yield* wrongPassword
+          } else if (!isFresh(session, at.now)) return yield* notFresh
+          const token = newToken()
+          const to = yield* passwords.hash(change.next)
+          const tokenHash = hashToken(token)
+          const from = user.passwordHash
+          if (!(yield* store.changePassword(session, { from, to, tokenHash })))
+            return yield* changed
+          const row = yield* store.find(tokenHash, at)
+          return { token, row: yield* Effect.mapError(Effect.fromOption(row), () => changed) }
         }),
         find: Effect.fnUntraced(function* (token, isUse = true) {
           const at = yield* standing
@@ -161,6 +201,16 @@ const isTouchDue = ({ lastSeenAt }: SessionRow, now: DateTime.Utc): boolean =>
 
 /** 256 random bits. */
 const newToken = (): string => randomBytes(32).toString("base64url")
+
+/** A user without a password has just shown that the address is theirs. */
+const isFresh = ({ createdAt, method }: SessionRow, now: DateTime.Utc): boolean =>
+  (method === "link" || method === "oidc") &&
+  DateTime.toEpochMillis(now) - DateTime.toEpochMillis(createdAt) < signInLinkMinutes * 60_000
+
+const notOwn = problem(1004, "A password is changed by a user who signed in without an API key")
+const notFresh = problem(1004, "Sign in by a link or the provider again to set a first password")
+const wrongPassword = problem(1005, "The current password is wrong")
+const changed = problem(1006, "The password or the user has changed: sign in again")
 
 const nobody = problem(1005, "There is no user for this identity: ask the operator")
 

@@ -41,10 +41,10 @@ export class UsageReport extends Context.Service<
       UsageReport.of({
         sums: store.sums,
         all: (query) =>
-          Stream.paginate(Option.none<ReadonlyArray<string>>(), (after) =>
+          Stream.paginate(Option.none<UsageRow>(), (after) =>
             Effect.map(store.sums(query, { after, limit: usageExportRowsMax }), (rows) => {
               const last = rows.length < usageExportRowsMax ? undefined : rows.at(-1)
-              return [rows, Option.fromUndefinedOr(last && Option.some(last.group))] as const
+              return [rows, Option.fromUndefinedOr(last && Option.some(last))] as const
             })
           ),
         rebuild: rebuild(store),

@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import type { Statement } from "effect/sql"
 import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
@@ -23,6 +24,8 @@ export interface UsageQuery {
   readonly from: string
   readonly to: string
   readonly groups: ReadonlyArray<UsageGroup>
+  /** The most expensive first; otherwise in ascending order of the groups. */
+  readonly byAmount?: boolean
   readonly user?: UserId | undefined
   readonly key?: string | undefined
   readonly vendor?: string | undefined
@@ -31,8 +34,8 @@ export interface UsageQuery {
 }
 
 export interface UsagePage {
-  /** The values of the groups in the last row of the previous page. */
-  readonly after: Option.Option<ReadonlyArray<string>>
+  /** The last row of the previous page. */
+  readonly after: Option.Option<Pick<UsageRow, "group" | "credits">>
   readonly limit: number
 }
 
@@ -64,7 +67,6 @@ const User = Schema.Struct({ userId: UserId })
 export class UsageStore extends Context.Service<
   UsageStore,
   {
-    /** In ascending order of the groups. */
     readonly sums: (
       query: UsageQuery,
       page: UsagePage
@@ -144,13 +146,32 @@ function sums(sql: PgClient.PgClient) {
         ...(query.vendor === undefined ? [] : [sql`d.vendor = ${query.vendor}`]),
         ...(query.model === undefined ? [] : [sql`d.model = ${query.model}`]),
         ...(query.sandbox === undefined ? [] : [sql`d.sandbox = ${query.sandbox}`]),
-        ...Option.toArray(
-          Option.map(after, (last) => sql`ARRAY[${columns}] > ${[...last]}::text[]`)
-        )
+        ...(query.byAmount === true
+          ? []
+          : behind(after, ({ group }) => sql`ARRAY[${columns}] > ${[...group]}::text[]`))
       ])}
-      GROUP BY ${columns} ORDER BY ${columns} LIMIT ${limit}`.pipe(rowsOf(UsageRow), storeFailures)
+      GROUP BY ${columns}
+      HAVING ${sql.and([
+        sql`true`,
+        ...(query.byAmount === true
+          ? behind(
+              after,
+              ({ credits, group }) =>
+                sql`(sum(d.credits) < ${credits} OR sum(d.credits) = ${credits} AND ARRAY[${columns}] > ${[...group]}::text[])`
+            )
+          : [])
+      ])}
+      ORDER BY ${sql.literal(query.byAmount === true ? "sum(d.credits) DESC, " : "")}${columns} LIMIT ${limit}`.pipe(
+      rowsOf(UsageRow),
+      storeFailures
+    )
   }
 }
+
+const behind = (
+  after: UsagePage["after"],
+  condition: (last: Pick<UsageRow, "group" | "credits">) => Statement.Fragment
+) => Option.toArray(Option.map(after, condition))
 
 /** The rows of the days, or of all hours of them. */
 const days = (sql: PgClient.PgClient, { from, to }: UsageQuery) =>

@@ -37,6 +37,7 @@ const defaults: { readonly [name: string]: (it: Settings) => readonly [unknown, 
   AUDIT_RETENTION: (it) => [Duration.toDays(it.retention.audit), 365],
   MAX_BODY_BYTES: (it) => [it.maxBodyBytes, 128 * 1024 * 1024],
   SERVICE_NAME: (it) => [it.serviceName, "Service"],
+  TOP_UP_URL: (it) => [it.topUpUrl, Option.none()],
   RATE_LIMIT_PER_MINUTE: (it) => [it.rateLimitPerMinute, 0],
   CONCURRENT_TASKS_PER_KEY: (it) => [it.concurrentTasksPerKey, 0],
   USER_RATE_LIMIT_PER_MINUTE: (it) => [it.userRateLimitPerMinute, 0],
@@ -85,6 +86,16 @@ const given: ReadonlyArray<
   [{ MAX_BODY_BYTES: "4096" }, (it) => it.maxBodyBytes, 4096],
   [{ MAX_BODY_BYTES: "1 MiB" }, (it) => it.maxBodyBytes, 1024 * 1024],
   [{ SERVICE_NAME: "Acme-2" }, (it) => it.serviceName, "Acme-2"],
+  [
+    { TOP_UP_URL: "https://shop.example.com/credits" },
+    (it) => it.topUpUrl,
+    Option.some("https://shop.example.com/credits")
+  ],
+  [
+    { TOP_UP_URL: "mailto:billing@example.com" },
+    (it) => it.topUpUrl,
+    Option.some("mailto:billing@example.com")
+  ],
   [{ RATE_LIMIT_PER_MINUTE: "60" }, (it) => it.rateLimitPerMinute, 60],
   [{ CONCURRENT_TASKS_PER_KEY: "3" }, (it) => it.concurrentTasksPerKey, 3],
   [{ USER_RATE_LIMIT_PER_MINUTE: "60" }, (it) => it.userRateLimitPerMinute, 60],
@@ -136,6 +147,8 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ["MAX_BODY_BYTES", "many", /^MAX_BODY_BYTES: .+; set a size/u],
   ["SERVICE_NAME", "two words", /^SERVICE_NAME: .+; set 1 to 32 letters/u],
   ["SERVICE_NAME", "x".repeat(33), /^SERVICE_NAME: .+; set 1 to 32 letters/u],
+  ["TOP_UP_URL", "javascript:alert(1)", /^TOP_UP_URL: .+; set an https, http or mailto URL/u],
+  ["TOP_UP_URL", "the shop", /^TOP_UP_URL: .+; set an https, http or mailto URL/u],
   ["RATE_LIMIT_PER_MINUTE", "-1", /^RATE_LIMIT_PER_MINUTE: .+; set a whole number up to/u],
   ["RATE_LIMIT_PER_MINUTE", "1.5", /^RATE_LIMIT_PER_MINUTE: .+; set a whole number up to/u],
   ["CONCURRENT_TASKS_PER_KEY", "all", /^CONCURRENT_TASKS_PER_KEY: .+; set a whole number up to/u],

@@ -11,7 +11,12 @@ const catalog = "9f86d081884c7d65"
 const at = (time: string) => `2026-11-22T${time}.000Z`
 const page = <T>(data: ReadonlyArray<T>) => ({ data, next_cursor: null })
 
-export const service: Schemas["Service"] = { name: "Service", sandbox: false, oidc: true }
+export const service: Schemas["Service"] = {
+  name: "Service",
+  sandbox: false,
+  oidc: true,
+  top_up_url: null
+}
 
 export const sessionOf = (role: "user" | "operator"): Schemas["Session"] => ({
   id: "ses_1",

@@ -45,12 +45,14 @@ export const useModelNames = (): { readonly models: Options; readonly vendors: O
   }
 }
 
-/** The keys of the user by id, to be named in what they were used for. */
-export const useKeys = (user: string): ReadonlyMap<string, Schemas["ApiKey"]> => {
-  const keys = useResource(`keys ${user}`, () =>
-    readAll((cursor) =>
-      dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } }))
-    )
+/** The keys of the user by id, to be named in what they were used for; of all users none. */
+export const useKeys = (user: string | undefined): ReadonlyMap<string, Schemas["ApiKey"]> => {
+  const keys = useResource(`keys ${user}`, async () =>
+    user === undefined
+      ? []
+      : await readAll((cursor) =>
+          dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } }))
+        )
   )
   return new Map(keys.data?.map((key) => [key.id, key]))
 }

@@ -136,6 +136,7 @@ export const texts = {
     user: "User",
     accounts: "Accounts",
     catalog: "Catalog",
+    bills: "Bills",
     playground: "Playground",
     webhooks: "Webhooks",
     deliveries: "Deliveries",
@@ -187,6 +188,7 @@ export const texts = {
     againDetail: "Your session has ended. Sign in to continue; what you typed is still there.",
     discard: "Discard it and sign out"
   },
+  buy: "Buy credits",
   home: {
     title: "Home",
     balance: "Available",

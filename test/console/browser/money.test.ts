@@ -243,6 +243,14 @@ describe("keys, usage, wallet, models and calls in the console", () => {
             assert.deepStrictEqual(await screen.axeFindings(), [])
             await dialog.getByRole("button", { name: "Top up" }).click()
             await dialog.waitFor({ state: "detached" })
+            // What all users were charged, the most expensive first
+            await open("/usage?sandbox=true")
+            await opened(screen, "Usage")
+            await page.getByRole("cell", { name: "user@localhost" }).waitFor()
+            await page.getByRole("cell", { name: "15.00" }).waitFor()
+            await looks(screen)
+            await page.getByRole("button", { name: "Real", exact: true }).click()
+            await page.getByText("No usage in this period").waitFor()
             // Who only looks changes nothing
             await open(`/wallet?user_id=${userId}`)
             await opened(screen, "Wallet")

@@ -20,6 +20,7 @@ const write = (content: unknown) => writeFileSync(file, JSON.stringify(content))
 write({})
 
 const env = {
+  TOP_UP_URL: "https://shop.example.com/credits",
   CATALOG_FILE: file,
   OPENAI_API_KEY: "sk-secret-aaaa;name=a;concurrent=3,sk-secret-bbbb;name=b,sk-secret-cccc;name=c",
   OPENAI_BASE_URL: `${vendor.origin}/v1`
@@ -135,6 +136,53 @@ const accounts = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Drain openai:a" }).waitFor()
 }
 
+/** A first password, right after the link, and where credits are bought. */
+const ownAccount = async (it: ConsolePage) => {
+  const { page } = it
+  await it.open("/sessions")
+  await opened(it, "Sessions")
+  await page.getByRole("button", { name: "Change password" }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("New password").fill("short")
+  await dialog.getByRole("button", { name: "Change password" }).click()
+  await dialog.getByText("Enter 8 characters or more").waitFor()
+  await looks(it)
+  await dialog.getByLabel("New password").fill("correct horse")
+  await dialog.getByRole("button", { name: "Change password" }).click()
+  await page.getByText("Your password was changed").waitFor()
+  await page.getByText("This session").waitFor()
+  await it.open("/wallet")
+  await opened(it, "Wallet")
+  const buy = page.getByRole("link", { name: "Buy credits" })
+  assert.strictEqual(await buy.getAttribute("href"), "https://shop.example.com/credits")
+  await looks(it)
+  await it.open("/")
+  await opened(it, "Home")
+}
+
+const bills = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Bills")
+  await page.getByRole("button", { name: "Compare" }).click()
+  await page.getByText("Choose the file of the bill").waitFor()
+  await looks(it)
+  const upload = async (csv: string) => {
+    await page
+      .getByLabel("Bill", { exact: true })
+      .setInputFiles({ name: "bill.csv", mimeType: "text/csv", buffer: Buffer.from(csv) })
+    await page.getByRole("button", { name: "Compare" }).click()
+  }
+  await page.getByLabel("Vendor").selectOption("replicate")
+  await upload("not a bill")
+  await page.getByRole("alert").waitFor()
+  await upload(`id,model,date,amount\n${hostile("job")},flux,2026-11-20,0.05\n`)
+  await page.getByRole("heading", { name: "Replicate, 2026-11-20 to 2026-11-20" }).waitFor()
+  const table = page.getByRole("table", { name: "Billed, not charged" })
+  await table.getByRole("cell", { name: hostile("job") }).waitFor()
+  await table.getByRole("cell", { name: "5.00" }).waitFor()
+  await looks(it)
+}
+
 const catalog = async (it: ConsolePage) => {
   const { page } = it
   const region = page.getByRole("region", { name: "What the file changes" })
@@ -176,6 +224,7 @@ describe("the operator's pages of the console", () => {
             await owner.page.goto(link)
             await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
             await opened(owner, "Home")
+            await ownAccount(owner)
             await viewAs(screen, userId)
             // Another limit; then the user is disabled, and signed out
             await act(screen, "owner@example.com", "Change")
@@ -195,6 +244,7 @@ describe("the operator's pages of the console", () => {
             await page.getByText("Active").waitFor()
             await accounts(screen)
             await catalog(screen)
+            await bills(screen)
             await goTo(screen, "Audit", "Audit log")
             await page.getByText("Filters").click()
             await page.getByLabel("User id").fill(userId)
@@ -237,6 +287,8 @@ describe("the operator's pages of the console", () => {
               [`/users/${userId}`, "user@localhost"],
               ["/accounts", "Accounts"],
               ["/catalog", "Catalog"],
+              ["/usage", "Usage"],
+              ["/bills", "Bills"],
               ["/audit-log", "Audit log"],
               ["/sessions", "Sessions"]
             ] as const) {

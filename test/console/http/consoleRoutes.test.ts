@@ -119,7 +119,12 @@ describe("the console", () => {
       Effect.gen(function* () {
         const { answer, text } = yield* textAt("/manage/v1/service")
         assert.strictEqual(answer.status, 200)
-        assert.deepStrictEqual(JSON.parse(text), { name: "Service", sandbox: true, oidc: false })
+        assert.deepStrictEqual(JSON.parse(text), {
+          name: "Service",
+          sandbox: true,
+          oidc: false,
+          top_up_url: null
+        })
         const { text: refused } = yield* textAt("/manage/v1/service?x=1")
         assert.strictEqual(JSON.parse(refused).code, 2001)
       })

@@ -64,7 +64,8 @@ const makeWorld = Effect.gen(function* () {
   // Attempts to sign in are limited
   yield* sql`DELETE FROM request_buckets`
   yield* TestClock.adjust("10 millis")
-  const browser = yield* signedIn({ api_key: owner.key })
+  const { json: made } = yield* operator("POST", `/users/${owner.id}/sign-in-links`)
+  const browser = yield* signedIn({ link: made.url })
   return { owner, call, endpoint, delivery, otherKey, browser }
 })
 type World = Effect.Success<typeof makeWorld>
@@ -165,6 +166,13 @@ const writes: Readonly<Record<string, Write>> = {
     resource: made
   },
   signOut: { as: "page", path: () => "/session", resource: (world) => world.browser.json.id },
+  changePassword: {
+    as: "page",
+    path: () => "/session/password",
+    body: () => ({ password: "secret-password" }),
+    changes: () => ({ password: "[hidden]" }),
+    resource: (world) => world.browser.json.id
+  },
   revokeSession: {
     as: "user",
     path: (world) => `/sessions/${world.browser.json.id}`,
@@ -548,6 +556,7 @@ describeStores("the audit log", (database) => {
         assert.deepStrictEqual(types, [
           "topUp",
           "signIn",
+          "createSignInLink",
           "createApiKey",
           "testWebhookEndpoint",
           "createWebhookEndpoint"

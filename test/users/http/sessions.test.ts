@@ -72,6 +72,66 @@ describeStores("sessions", (database) => {
       })
     )
 
+    it.effect("a user changes the password, which ends all other sessions", () =>
+      Effect.gen(function* () {
+        const person = yield* makePerson
+        const [browser, other] = [yield* signedIn(person.secret), yield* signedIn(person.secret)]
+        const change = (body: unknown, by = browser) =>
+          by.call("POST", `${manage}/session/password`, body)
+        const next = "another horse"
+        for (const [body, status, code] of [
+          [{ current_password: "wrong password", password: next }, 401, 1005],
+          [{ password: next }, 401, 1005],
+          [{ current_password: password, password: "short" }, 400, 2001],
+          [{ current_password: password }, 400, 2001]
+        ] as const) {
+          const { headers, json, status: found } = yield* change(body)
+          assert.deepStrictEqual([found, json.code], [status, code], JSON.stringify(body))
+          assert.deepStrictEqual(headers.getSetCookie(), [])
+        }
+        const changed = yield* change({ current_password: password, password: next })
+        assert.strictEqual(changed.status, 200, changed.text)
+        assert.deepInclude(changed.json, { id: browser.json.id, current: true })
+        const again = browserWith(cookieOf(changed))
+        assert.strictEqual((yield* again.call("GET", `${manage}/session`)).status, 200)
+        for (const ended of [browser, other]) {
+          const { json, status } = yield* ended.call("GET", `${manage}/session`)
+          assert.deepStrictEqual([status, json.code], [401, 1006])
+        }
+        assert.strictEqual((yield* signIn(person.secret)).status, 401)
+        assert.strictEqual((yield* signIn({ ...person.secret, password: next })).status, 200)
+        // Neither the operator nor a key has a password
+        for (const secret of [{ operator_token: adminToken }, { api_key: person.key }]) {
+          const by = yield* signedIn(secret)
+          const { json, status } = yield* change({ current_password: next, password }, by)
+          assert.deepStrictEqual([status, json.code], [403, 1004], JSON.stringify(secret))
+        }
+        const { status } = yield* callWith(person.key)("POST", `${manage}/session/password`, {
+          current_password: next,
+          password
+        })
+        assert.strictEqual(status, 404)
+      })
+    )
+
+    it.effect("a first password is set right after a link, and not later", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const byLink = Effect.gen(function* () {
+          const made = yield* operator("POST", `${manage}/users/${user.id}/sign-in-links`)
+          return yield* signedIn({ link: made.json.url })
+        })
+        const late = yield* byLink
+        yield* TestClock.adjust("10 minutes")
+        const refused = yield* late.call("POST", `${manage}/session/password`, { password })
+        assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+        const fresh = yield* byLink
+        const { status } = yield* fresh.call("POST", `${manage}/session/password`, { password })
+        assert.strictEqual(status, 200)
+        assert.strictEqual((yield* late.call("GET", `${manage}/session`)).status, 401)
+      })
+    )
+
     it.effect("a sign-in that is refused tells nothing about the account", () =>
       Effect.gen(function* () {
         const person = yield* makePerson

@@ -7,6 +7,7 @@ import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { UsageReport } from "../../../src/wallet/UsageReport.ts"
 import type { UsageQuery } from "../../../src/wallet/UsageReport.ts"
+import type { UsagePage } from "../../../src/wallet/UsageStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -220,13 +221,19 @@ describeStores("usage", (database) => {
         const user = yield* used
         const usage = yield* UsageReport
         const query = { from: day, to: next, groups: ["day", "key", "model"] as const, user }
-        let last = Option.none<ReadonlyArray<string>>()
-        for (const row of expected(user)) {
-          const page = yield* usage.sums(query, { after: last, limit: 1 })
-          assert.deepStrictEqual(plain(page), [row] as never)
-          last = Option.some(row.group)
+        const dear = expected(user).toSorted((one, other) => Number(other.credits - one.credits))
+        for (const [byAmount, rows] of [
+          [false, expected(user)],
+          [true, dear]
+        ] as const) {
+          let last: UsagePage["after"] = Option.none()
+          for (const row of rows) {
+            const page = yield* usage.sums({ ...query, byAmount }, { after: last, limit: 1 })
+            assert.deepStrictEqual(plain(page), [row] as never)
+            last = Option.fromUndefinedOr(page[0])
+          }
+          assert.isEmpty(yield* usage.sums({ ...query, byAmount }, { after: last, limit: 1 }))
         }
-        assert.isEmpty(yield* usage.sums(query, { after: last, limit: 1 }))
       })
     )
 

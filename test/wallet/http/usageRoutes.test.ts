@@ -106,6 +106,13 @@ for (const store of ["embedded", "postgres"] as const) {
           )
           assert.strictEqual(second.json.data[0].model, "text-to-image-max")
           assert.strictEqual(second.json.next_cursor, null)
+          const top = (query: string) =>
+            user.call("GET", `${usage}?from=1970-01-01&group_by=model&sort=amount&limit=1${query}`)
+          const dearest = yield* top("")
+          assert.strictEqual(dearest.json.data[0].model, "text-to-image-max")
+          const next = yield* top(`&cursor=${dearest.json.next_cursor}`)
+          assert.strictEqual(next.json.data[0].model, "gpt-4o")
+          assert.strictEqual(next.json.next_cursor, null)
           const one = yield* user.call("GET", `${usage}?model=gpt-4o&sandbox=true&vendor=openai`)
           assert.strictEqual(one.json.data[0].calls, 1)
           const csv = yield* user.call("GET", `${usage}?group_by=day,model&format=csv`)
@@ -208,6 +215,8 @@ for (const store of ["embedded", "postgres"] as const) {
             "group_by=day,day",
             "group_by=",
             "sandbox=1",
+            "sort=model",
+            `sort=amount&cursor=${Buffer.from('["a","b"]').toString("base64url")}`,
             `cursor=${Buffer.from('["a","b"]').toString("base64url")}`,
             "cursor=1"
           ]) {

@@ -12,6 +12,7 @@ import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { accountColumns } from "../accounts/accountColumns.tsx"
+import { Charges } from "./Charges.tsx"
 import { Invariants } from "./Invariants.tsx"
 
 const words = operatorTexts.overview
@@ -35,6 +36,8 @@ export const OperatorHome = () => {
           </>
         )}
       </Loaded>
+      <h2>{words.charges}</h2>
+      <Charges />
       <h2>{words.accounts}</h2>
       <Loaded of={accounts}>{({ data }) => <InNeed accounts={data} />}</Loaded>
       <p>

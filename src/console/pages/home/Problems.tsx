@@ -1,3 +1,4 @@
+import { BuyLink } from "../../components/BuyLink.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
@@ -25,7 +26,7 @@ export const Problems = ({ home: { balance, endpoints, keys } }: { readonly home
     <ul class="problems" aria-label={words.problems}>
       {isLow && (
         <li>
-          <Link to="/wallet">{words.lowBalance}</Link>
+          <Link to="/wallet">{words.lowBalance}</Link> <BuyLink />
         </li>
       )}
       {failing.map(({ health, id, url }) => (

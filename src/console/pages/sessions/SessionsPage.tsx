@@ -1,17 +1,38 @@
+import { useState } from "preact/hooks"
+import { session } from "../../api/session.ts"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { PasswordDialog } from "./PasswordDialog.tsx"
 import { SessionList } from "./SessionList.tsx"
 
 const words = operatorTexts.sessions
 
-/** `/sessions`: where one is signed in. */
+/** `/sessions`: where one is signed in, and by which password. */
 export default function SessionsPage() {
   const user = viewedUser()
+  const [isChanging, setChanging] = useState(false)
+  const [changes, setChanges] = useState(0)
+  const who = session.value
+  // A session of a key has no more permissions than the key
+  const hasPassword = user === undefined && who?.role === "user" && who.method !== "api_key"
   return (
     <>
-      <PageHeader title={words.title} about={user === undefined ? words.about : words.aboutUser} />
-      <SessionList key={user} user={user} isReadOnly={user !== undefined} />
+      <PageHeader title={words.title} about={user === undefined ? words.about : words.aboutUser}>
+        {hasPassword && (
+          <button type="button" onClick={() => setChanging(true)}>
+            {words.changePassword}
+          </button>
+        )}
+      </PageHeader>
+      <div role="status">{changes > 0 && <p>{words.passwordChanged}</p>}</div>
+      <SessionList key={`${user} ${changes}`} user={user} isReadOnly={user !== undefined} />
+      {isChanging && (
+        <PasswordDialog
+          onChanged={() => setChanges(changes + 1)}
+          onClose={() => setChanging(false)}
+        />
+      )}
     </>
   )
 }

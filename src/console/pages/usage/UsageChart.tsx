@@ -13,7 +13,7 @@ import { showDuration } from "../../format/time.ts"
 import { location, setQuery } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
-import { chartQuery, groupings, measures, periods, splitOf } from "./usageSearch.ts"
+import { chartQuery, measures, periods, splitOf } from "./usageSearch.ts"
 import type { UsageSearch } from "./usageSearch.ts"
 import {
   byPlace,
@@ -63,13 +63,13 @@ export const UsageChart = ({ keyName, search, user }: Props) => {
   )
 }
 
-const Choices = ({ search: { by, hasHours, measure, per } }: Pick<Props, "search">) => (
+const Choices = ({ search: { by, choices, hasHours, measure, per } }: Pick<Props, "search">) => (
   <div class="chart-head">
     <Segments
       label={words.by}
       value={by}
-      options={groupings.map((it) => [it, words.groupings[it](words.periods[per])])}
-      onValue={(it) => setQuery({ by: it === "model" ? "" : it })}
+      options={choices.map((it) => [it, words.groupings[it](words.periods[per])])}
+      onValue={(it) => setQuery({ by: it === choices[0] ? "" : it })}
     />
     {hasHours && (
       <Segments

@@ -2,8 +2,10 @@ import { api, dataOf } from "../../api/client.ts"
 import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { session } from "../../api/session.ts"
 import { CsvLink } from "../../components/CsvLink.tsx"
 import { Filters } from "../../components/Filters.tsx"
+import { Link } from "../../components/Link.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Segments } from "../../components/Segments.tsx"
@@ -19,10 +21,12 @@ import { rangesUpTo, readUsageSearch, rowsQuery, usageFilters } from "./usageSea
 type Usage = Schemas["Usage"]
 
 const words = usageTexts
-const pageSize = 100
+/** The addresses of users are read one by one. */
+const pageSize = 25
 const today = () => new Date()
 
-const idOf = ({ day, hour, key, model }: Usage): string => JSON.stringify([day, hour, key, model])
+const idOf = ({ day, hour, key, model, user }: Usage): string =>
+  JSON.stringify([day, hour, user, key, model])
 
 const timeOf = ({ day, hour }: Usage): string => hour ?? day ?? ""
 
@@ -37,9 +41,10 @@ const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
 /** `/usage`: what was charged, by day in a chart, by key, model and day in a table. */
 export default function UsagePage() {
   const user = viewedUser() ?? ""
-  const search = readUsageSearch(today())
+  const isOfAll = session.value?.role === "operator" && user === ""
+  const search = readUsageSearch(today(), isOfAll)
   const query = rowsQuery(search)
-  const keys = useKeys(user)
+  const keys = useKeys(isOfAll ? undefined : user)
   const rows = usePages<Usage>(
     "usage",
     JSON.stringify([user, query]),
@@ -59,7 +64,7 @@ export default function UsagePage() {
   )
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader title={words.title} {...(isOfAll ? { about: words.aboutAll } : {})}>
         <CsvLink path="/manage/v1/usage" query={query} />
       </PageHeader>
       <div class="filter-bar">
@@ -69,12 +74,23 @@ export default function UsagePage() {
           options={rangesUpTo(today())}
           onValue={(from) => setQuery({ from, to: "", day: "" })}
         />
+        {isOfAll && (
+          <Segments
+            label={words.work}
+            value={search.filters.sandbox ?? ""}
+            options={[
+              ["false", words.real],
+              ["true", words.simulated]
+            ]}
+            onValue={(sandbox) => setQuery({ sandbox: sandbox === "false" ? "" : sandbox })}
+          />
+        )}
         <Filters
           filters={usageFilters(
-            [...keys.values()].map(({ id, name }) => [id, name]),
+            isOfAll ? undefined : [...keys.values()].map(({ id, name }) => [id, name]),
             models,
             vendors
-          )}
+          ).filter(({ name }) => !isOfAll || name !== "sandbox")}
         />
       </div>
       <UsageChart user={user} search={search} keyName={keyName} />
@@ -100,6 +116,11 @@ export default function UsagePage() {
         }
       />
       <p class="faint">{words.dayHelp}</p>
+      {isOfAll && (
+        <p class="faint">
+          {words.margin} <Link to="/bills">{words.compare}</Link>.
+        </p>
+      )}
     </>
   )
 }

@@ -1,3 +1,5 @@
+import { api, dataOf } from "../../api/client.ts"
+import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
@@ -54,6 +56,7 @@ export const usageColumns = ({
       cell: ({ day, hour }) => (hour === null ? day : showHour(hour))
     },
     key: { title: words.key, isPlain: true, cell: ({ key }) => keyName(key) },
+    user: { title: words.user, isPlain: true, cell: ({ user }) => <UserName id={user} /> },
     model: {
       title: texts.filters.model,
       isPlain: true,
@@ -86,8 +89,27 @@ export const usageColumns = ({
     ...counts(words.measures.errors, ({ errors }) => errors),
     ...durations(words.half, (row) => row.p50_ms),
     ...durations(words.most, (row) => row.p95_ms),
-    { title: words.rows, isPlain: true, cell: (row) => <Rows row={row} search={search} /> }
+    // Tasks and calls are those of a user
+    ...(search.isOfAll && !search.by.includes("user")
+      ? []
+      : [
+          {
+            title: words.rows,
+            isPlain: true,
+            cell: (row: Usage) => <Rows row={row} search={search} />
+          }
+        ])
   ]
+}
+
+/** The address of a user, who may be deleted by now. */
+const UserName = ({ id }: { readonly id: string | null }) => {
+  const { data } = useResource(`user ${id}`, async () =>
+    id === null
+      ? undefined
+      : await dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
+  )
+  return id === null ? <>{texts.none}</> : <Link to={`/users/${id}`}>{data?.email ?? id}</Link>
 }
 
 /** From a sum to what it is made of. */
@@ -96,6 +118,7 @@ const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSear
   const from = day ?? search.from
   const to = day ?? search.to
   const query = {
+    user_id: row.user ?? undefined,
     api_key_id: row.key ?? search.filters.api_key_id,
     model: row.model ?? search.filters.model,
     vendor: search.filters.vendor,

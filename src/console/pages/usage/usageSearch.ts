@@ -9,6 +9,17 @@ const words = usageTexts
 /** What rows are sums of, as `group_by` has it. */
 export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
 
+/** Of the operator, who sees all users. */
+export const groupingsOfAll = [
+  "user",
+  "model",
+  "day",
+  "user,model",
+  "day,model",
+  "day,user"
+] as const
+type Grouping = (typeof groupings)[number] | (typeof groupingsOfAll)[number]
+
 export const measures = ["amount", "requests", "errors", "duration", "tokens", "results"] as const
 export type Measure = (typeof measures)[number]
 
@@ -37,8 +48,8 @@ export const rangesUpTo = (now: Date): ReadonlyArray<readonly [from: string, nam
   ]
 }
 
-/** Everything in the address. */
-export const readUsageSearch = (now: Date) => {
+/** Everything in the address. The operator sees real work unless the address says otherwise: simulated work has no cost. */
+export const readUsageSearch = (now: Date, isOfAll: boolean) => {
   const {
     by,
     day,
@@ -48,17 +59,21 @@ export const readUsageSearch = (now: Date) => {
     sandbox: chosen,
     to
   } = filterValues(["by", "day", "from", "measure", "per", "sandbox", "to"])
-  const sandbox = sandboxes.find((it) => it === chosen)
+  const sandbox = sandboxes.find((it) => it === chosen) ?? (isOfAll ? "false" : undefined)
+  const choices: ReadonlyArray<Grouping> = isOfAll ? groupingsOfAll : groupings
+  const [first = "model"] = choices
   const last = to !== undefined && isDay(to) ? to : dayOf(now)
-  const first = from !== undefined && isDay(from) ? from : dayAfter(last, 1 - defaultDays)
-  const count = daysBetween(first, last, hoursDaysMax + 1).length
+  const begin = from !== undefined && isDay(from) ? from : dayAfter(last, 1 - defaultDays)
+  const count = daysBetween(begin, last, hoursDaysMax + 1).length
   const period = count <= hoursDaysFirst ? "hour" : "day"
   return {
-    from: first,
+    from: begin,
     to: last,
     /** The day whose rows are shown; all days of the search when none is chosen. */
     day: day !== undefined && isDay(day) ? day : undefined,
-    by: groupings.find((it) => it === by) ?? "model",
+    isOfAll,
+    choices,
+    by: choices.find((it) => it === by) ?? first,
     measure: measures.find((it) => it === measure) ?? "amount",
     /** Hours of many days at once are too many to read. */
     hasHours: count <= hoursDaysMax,
@@ -72,12 +87,13 @@ export const readUsageSearch = (now: Date) => {
 
 export type UsageSearch = ReturnType<typeof readUsageSearch>
 
-/** The rows of the table: of the chosen day, else of all. */
+/** The rows of the table: of the chosen day, else of all. The most expensive come first, unless they are days. */
 export const rowsQuery = ({ by, day, filters, from, per, to }: UsageSearch) => ({
   ...filters,
   from: day ?? from,
   to: day ?? to,
-  group_by: by.replace("day", per)
+  group_by: by.replace("day", per),
+  ...(by.startsWith("day") ? {} : { sort: "amount" as const })
 })
 
 /** The rows of the chart, and what each of its places is divided by. */
@@ -86,7 +102,8 @@ export const chartQuery = ({ filters, from, per, to, ...search }: UsageSearch) =
   return { ...filters, from, to, group_by: split === undefined ? per : `${per},${split}` }
 }
 
-export const splitOf = (by: UsageSearch["by"]): "key" | "model" | undefined => {
+/** Users are many: the table has them. */
+export const splitOf = (by: Grouping): "key" | "model" | undefined => {
   if (by.includes("model")) return "model"
   return by.includes("key") ? "key" : undefined
 }
@@ -94,11 +111,13 @@ export const splitOf = (by: UsageSearch["by"]): "key" | "model" | undefined => {
 type Options = ReadonlyArray<readonly [value: string, label: string]>
 
 export const usageFilters = (
-  keys: Options,
+  keys: Options | undefined,
   models: Options,
   vendors: Options
 ): ReadonlyArray<Filter> => [
-  { name: "api_key_id", label: words.key, kind: "choice", options: keys },
+  ...(keys === undefined
+    ? []
+    : [{ name: "api_key_id", label: words.key, kind: "choice" as const, options: keys }]),
   { name: "model", label: texts.filters.model, kind: "choice", options: models },
   { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
   { name: "from", label: words.from, kind: "day" },

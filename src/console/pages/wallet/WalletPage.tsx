@@ -5,6 +5,8 @@ import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { service } from "../../api/session.ts"
+import { BuyLink } from "../../components/BuyLink.tsx"
 import { CsvLink } from "../../components/CsvLink.tsx"
 import { Filters, filterValues } from "../../components/Filters.tsx"
 import type { Filter } from "../../components/Filters.tsx"
@@ -60,6 +62,8 @@ export default function WalletPage() {
       ),
     ({ seq }) => String(seq)
   )
+  const isBought = (service.value?.top_up_url ?? null) !== null
+  const about = isBought ? words.about : `${words.about} ${words.askOperator}`
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const toggle = (id: string) =>
     setOpen((now) => new Set(now.has(id) ? [...now].filter((it) => it !== id) : [...now, id]))
@@ -78,7 +82,8 @@ export default function WalletPage() {
   })
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
+      <PageHeader title={words.title} about={about}>
+        {user === "" && <BuyLink />}
         {balance.data !== undefined && (
           <WalletActions wallet={balance.data} onChanged={readAgain} />
         )}

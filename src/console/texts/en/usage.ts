@@ -1,6 +1,11 @@
 /** Texts of usage. */
 export const usageTexts = {
   title: "Usage",
+  aboutAll: "What all users were charged.",
+  margin: "Vendors' prices are not known to the gateway. For what is left of the charges,",
+  compare: "compare a vendor's bill",
+  user: "User",
+  work: "Work",
   from: "From day",
   to: "To day",
   range: "Range",
@@ -14,7 +19,10 @@ export const usageTexts = {
     day: (per: string) => per,
     "key,model": () => "Key + model",
     "day,model": (per: string) => `${per} + model`,
-    "day,key": (per: string) => `${per} + key`
+    "day,key": (per: string) => `${per} + key`,
+    user: () => "User",
+    "user,model": () => "User + model",
+    "day,user": (per: string) => `${per} + user`
   },
   per: "Per",
   periods: { hour: "Hour", day: "Day" },

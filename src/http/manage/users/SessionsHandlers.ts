@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect } from "effect"
+import { DateTime, Duration, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../../../config/Config.ts"
 import { CurrentCaller } from "../../../contract/Access.ts"
@@ -10,6 +10,7 @@ import { Sessions } from "../../../users/Sessions.ts"
 import type { SessionRow } from "../../../users/Sessions.ts"
 import { requireOperator, requireReader } from "../../server/access/Authentication.ts"
 import { makeSessionCookies } from "../../server/access/SessionCookies.ts"
+import { makeClientAddress } from "../../server/listener/ClientAddress.ts"
 import { signInUrl } from "../../server/service/SignInPage.ts"
 import { readPage, toPage } from "../Paging.ts"
 
@@ -20,6 +21,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const sessions = yield* Sessions
     const cookies = yield* makeSessionCookies
+    const addressOf = yield* makeClientAddress
     const { baseUrl } = yield* AppConfig
     return handlers.handleAll({
       getSession: () => Effect.map(current, (row) => showSession(row, row.id)),
@@ -27,6 +29,14 @@ export const layer = HttpApiBuilder.group(
         const { id, userId } = yield* current
         yield* sessions.revoke(id, userId)
         yield* cookies.clear
+      }),
+      changePassword: Effect.fnUntraced(function* ({ payload, request }) {
+        const { current_password: given, password: next } = payload
+        const change = { current: Option.fromUndefinedOr(given), next }
+        const session = yield* current
+        const { row, token } = yield* sessions.changePassword(session, change, addressOf(request))
+        yield* cookies.set(token)
+        return showSession(row, row.id)
       }),
       listSessions: Effect.fnUntraced(function* ({ query }) {
         const { _tag, session } = yield* CurrentCaller

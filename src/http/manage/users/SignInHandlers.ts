@@ -22,7 +22,7 @@ export const layer = HttpApiBuilder.group(
     const sessions = yield* Sessions
     const cookies = yield* makeSessionCookies
     const addressOf = yield* makeClientAddress
-    const { serviceName, signIn } = yield* AppConfig
+    const { serviceName, signIn, topUpUrl } = yield* AppConfig
     const vendorModes = yield* makeVendorModes
     return handlers.handleAll({
       signIn: Effect.fnUntraced(function* ({ payload, request }) {
@@ -41,7 +41,8 @@ export const layer = HttpApiBuilder.group(
         Effect.sync(() => ({
           name: serviceName,
           sandbox: vendorModes().live.size === 0,
-          oidc: Option.isSome(signIn.oidc)
+          oidc: Option.isSome(signIn.oidc),
+          top_up_url: Option.getOrNull(topUpUrl)
         }))
     })
   })

@@ -33,12 +33,19 @@ export const layer = HttpApiBuilder.group(
         if (wantsCsv(query.format, request)) {
           return csvResponse("usage.csv", columns, Stream.map(usage.all(read), show), lineOf)
         }
-        const { before: after, limit } = readPage(query, UsageKey)
-        if (Option.isSome(after) && after.value.length !== read.groups.length) {
+        const { before, limit } = readPage(query, UsageKey)
+        const after = Option.map(before, lastRow(read.byAmount))
+        if (Option.exists(after, ({ group }) => group.length !== read.groups.length)) {
           return yield* fault("cursor", "Expected next_cursor of the page before")
         }
         const rows = yield* usage.sums(read, { after, limit: limit + 1 })
-        return toPage(rows, limit, (row) => JSON.stringify(row.group), show)
+        return toPage(
+          rows,
+          limit,
+          ({ credits, group }) =>
+            JSON.stringify(read.byAmount ? [String(credits), ...group] : group),
+          show
+        )
       }),
       rebuildUsage: Effect.fnUntraced(function* ({ payload }) {
         yield* requireOperator
@@ -53,6 +60,14 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
+
+/** What the cursor says of the last row; an amount that is none is no row. */
+const lastRow = (byAmount: boolean) => (key: ReadonlyArray<string>) => {
+  const [amount = "", ...group] = byAmount ? key : ["0", ...key]
+  return /^\d{1,18}$/u.test(amount)
+    ? { credits: Credits.make(BigInt(amount)), group }
+    : { credits: Credits.zero, group: [] }
+}
 
 /** How many days, both inclusive. */
 const daysOf = (from: string, to: string): number =>
@@ -84,6 +99,7 @@ const readQuery = Effect.fnUntraced(function* (query: Query) {
     from,
     to,
     groups: usageGroups.filter((group) => names.includes(group)),
+    byAmount: query.sort === "amount",
     user: own ?? query.user_id,
     key: query.api_key_id,
     vendor: query.vendor,

@@ -1,0 +1,141 @@
+import type { ComponentChildren } from "preact"
+import type { Schemas } from "../../api/schema.ts"
+import { Id } from "../../components/Id.tsx"
+import { Table } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
+import { Tile, Tiles } from "../../components/Tiles.tsx"
+import { Credits } from "../../components/Values.tsx"
+import { parseCredits, sumCredits } from "../../format/credits.ts"
+import { texts } from "../../texts/en.ts"
+import { billTexts } from "../../texts/en/bills.ts"
+
+type Report = Schemas["Reconciliation"]
+type Difference = Report["differences"][number]
+type Uncharged = Report["bought_not_charged"]["data"][number]
+type Unbilled = Report["charged_not_bought"]["data"][number]
+
+const words = billTexts
+
+const vendorNames: Readonly<Record<string, string>> = words.vendors
+
+/** What the comparison of a bill has found. */
+export const BillReport = ({ report }: { readonly report: Report }) => {
+  const { billed, bought_not_charged: uncharged, differences, from, lines, to } = report
+  const { charged_not_bought: unbilled, matched } = report
+  const difference = sumCredits(differences.map((it) => it.difference))
+  const isLoss = parseCredits(difference) < 0n
+  return (
+    <>
+      <h2>{words.result(vendorNames[report.vendor] ?? report.vendor, from, to)}</h2>
+      <Tiles>
+        <Tile name={words.billed} note={words.lines(lines)}>
+          <Credits amount={billed} />
+        </Tile>
+        <Tile name={words.matched} note={words.matchedNote}>
+          {matched.toLocaleString("en")}
+        </Tile>
+        <Tile name={words.difference} note={words.differenceNote} isBad={isLoss}>
+          <Credits amount={difference} />
+        </Tile>
+        <Tile
+          name={words.uncharged}
+          note={words.items(uncharged.count)}
+          isBad={uncharged.count > 0}
+        >
+          <Credits amount={uncharged.billed} />
+        </Tile>
+        <Tile name={words.unbilled} note={words.items(unbilled.count)} isBad={unbilled.count > 0}>
+          <Credits amount={unbilled.charged} />
+        </Tile>
+      </Tiles>
+      {differences.length + uncharged.count + unbilled.count === 0 && <p>{words.agrees}</p>}
+      <Found title={words.differences} help={words.differencesHelp} count={differences.length}>
+        <Table
+          caption={words.differences}
+          columns={differenceColumns}
+          rows={differences}
+          idOf={({ day, model }) => `${day} ${model}`}
+        />
+      </Found>
+      <Found title={words.uncharged} help={words.unchargedHelp} count={uncharged.count}>
+        <Table
+          caption={words.uncharged}
+          columns={unchargedColumns}
+          rows={uncharged.data}
+          idOf={(row) => JSON.stringify(row)}
+        />
+        <Rest all={uncharged.count} shown={uncharged.data.length} />
+      </Found>
+      <Found title={words.unbilled} help={words.unbilledHelp} count={unbilled.count}>
+        <Table
+          caption={words.unbilled}
+          columns={unbilledColumns}
+          rows={unbilled.data}
+          idOf={(row) => JSON.stringify(row)}
+        />
+        <Rest all={unbilled.count} shown={unbilled.data.length} />
+      </Found>
+    </>
+  )
+}
+
+interface FoundProps {
+  readonly title: string
+  readonly help: string
+  readonly count: number
+  readonly children: ComponentChildren
+}
+
+/** Nothing when nothing was found. */
+const Found = ({ children, count, help, title }: FoundProps) =>
+  count === 0 ? null : (
+    <section>
+      <h2>{title}</h2>
+      <p class="faint">{help}</p>
+      {children}
+    </section>
+  )
+
+const Rest = ({ all, shown }: { readonly all: number; readonly shown: number }) =>
+  all > shown ? <p class="faint">{words.shown(shown)}</p> : null
+
+const amountColumn = <Row,>(title: string, of: (row: Row) => string): Column<Row> => ({
+  title,
+  isNumber: true,
+  cell: (row) => <Credits amount={of(row)} />
+})
+
+const differenceColumns: ReadonlyArray<Column<Difference>> = [
+  { title: words.day, isPlain: true, cell: ({ day }) => day },
+  { title: words.model, isPlain: true, cell: ({ model }) => model },
+  amountColumn(words.billed, ({ billed }) => billed),
+  amountColumn(words.charged, ({ charged }) => charged),
+  amountColumn(words.difference, ({ difference }) => difference)
+]
+
+/** A task or a call, whoever has it. */
+const Work = ({ call, task }: { readonly call: string | null; readonly task: string | null }) => {
+  const id = task ?? call
+  return id === null ? <>{words.unknown}</> : <Id name={words.work} value={id} />
+}
+
+const unchargedColumns: ReadonlyArray<Column<Uncharged>> = [
+  { title: words.day, isPlain: true, cell: ({ day }) => day },
+  { title: words.model, isPlain: true, cell: ({ model }) => model },
+  { title: words.id, cell: ({ id }) => (id === null ? texts.none : <code>{id}</code>) },
+  {
+    title: words.work,
+    cell: ({ call_id: call, task_id: task }) => <Work call={call} task={task} />
+  },
+  amountColumn(words.billed, ({ billed }) => billed)
+]
+
+const unbilledColumns: ReadonlyArray<Column<Unbilled>> = [
+  { title: words.day, isPlain: true, cell: ({ day }) => day },
+  { title: words.model, isPlain: true, cell: ({ model }) => model },
+  {
+    title: words.work,
+    cell: ({ call_id: call, task_id: task }) => <Work call={call} task={task} />
+  },
+  amountColumn(words.charged, ({ charged }) => charged)
+]

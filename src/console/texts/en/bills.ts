@@ -1,0 +1,46 @@
+/** Texts of the comparison with vendors' bills. */
+export const billTexts = {
+  title: "Bills",
+  about:
+    "Compares a vendor's bill with the jobs bought there and with what users were charged. Nothing is changed or stored.",
+  vendor: "Vendor",
+  vendors: {
+    openai: "OpenAI",
+    anthropic: "Anthropic",
+    gemini: "Google Gemini",
+    dashscope: "Alibaba Cloud (DashScope)",
+    fal: "fal",
+    replicate: "Replicate"
+  },
+  file: "Bill",
+  fileHelp: "A CSV file in US dollars, of at most 62 days. 1 US dollar is 100 credits.",
+  noFile: "Choose the file of the bill",
+  columns: "Names of columns",
+  columnsHelp: "Empty: those of the vendor's own export.",
+  columnNames: { id: "Id of the job", model: "Model", date: "Date", amount: "Amount" },
+  compare: "Compare",
+  reading: "Comparing…",
+  result: (vendor: string, from: string, to: string) => `${vendor}, ${from} to ${to}`,
+  billed: "Billed",
+  lines: (count: number) => `${count.toLocaleString("en")} lines`,
+  matched: "Matched lines",
+  matchedNote: "belong to a job or a call",
+  difference: "Charged minus billed",
+  differenceNote: "where they differ",
+  uncharged: "Billed, not charged",
+  unbilled: "Charged, not billed",
+  items: (count: number) => (count === 1 ? "1 item" : `${count.toLocaleString("en")} items`),
+  agrees: "The bill agrees with the charges.",
+  differences: "Different amounts",
+  differencesHelp: "By day and model. A negative difference is a loss.",
+  unchargedHelp: "The vendor billed these, and no user was charged for them.",
+  unbilledHelp:
+    "Users were charged for these, and they are not on the bill. A job of the last day may be on the next one.",
+  shown: (count: number) => `The first ${count.toLocaleString("en")} are shown.`,
+  day: "Day",
+  model: "Model",
+  charged: "Charged",
+  id: "Vendor's id",
+  work: "Task or call",
+  unknown: "Unknown"
+}
