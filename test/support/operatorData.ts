@@ -260,5 +260,6 @@ export const operatorScreens = [
   { name: "sessions", route: "/sessions", path: "/sessions", role: "operator" },
   { name: "accounts", route: "/accounts", path: "/accounts", role: "operator" },
   { name: "catalog", route: "/catalog", path: "/catalog", role: "operator" },
+  { name: "bills", route: "/bills", path: "/bills", role: "operator" },
   { name: "audit-log", route: "/audit-log", path: "/audit-log", role: "operator" }
 ] as const
