@@ -315,7 +315,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
           FROM usage_days WHERE ${mine} GROUP BY 1, 2, 3
         ) u USING (user_id, day, model)
         WHERE (s.n, s.done, s.tokens, s.results) IS DISTINCT FROM (u.n, u.done, u.tokens, u.results)) +
-      -- Each hour has the errors and durations of the tasks and receipts that ended in it
+      -- Each hour has the errors and durations of the tasks and receipts that ended in it and are still there
       (SELECT count(*) FROM (
           SELECT user_id, date_trunc('hour', ended_at) AS hour, api_key_id, vendor, model, count(*) FILTER (WHERE is_error) AS errors,
             durations_sum(durations_of(created_at, ended_at)) FILTER (WHERE is_counted) AS durations
@@ -329,7 +329,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
             SELECT user_id, ended_at, created_at, coalesce(api_key_id, ''), vendor, coalesce(model, ''),
               outcome <> 'settled', outcome = 'settled' FROM calls WHERE ${mine}
           ) o GROUP BY 1, 2, 3, 4, 5
-        ) s FULL JOIN (
+        ) s LEFT JOIN (
           SELECT user_id, hour, api_key_id, vendor, model, sum(errors) AS errors, durations_sum(durations) AS durations
           FROM usage_hours WHERE ${mine} GROUP BY 1, 2, 3, 4, 5
         ) u USING (user_id, hour, api_key_id, vendor, model)
