@@ -3,6 +3,8 @@ import { Effect, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "./artifacts/Artifacts.ts"
+import { Files } from "./artifacts/files/Files.ts"
+import { FileStore } from "./artifacts/files/FileStore.ts"
 import * as S3Blobs from "./artifacts/S3Blobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
@@ -78,6 +80,9 @@ import { VendorWork } from "./tasks/submission/VendorWork.ts"
 import { TaskChanges } from "./tasks/TaskChanges.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
+import { BatchOutput } from "./tasks/vendorbatches/BatchOutput.ts"
+import { VendorBatches } from "./tasks/vendorbatches/VendorBatches.ts"
+import { VendorBatchStore } from "./tasks/vendorbatches/VendorBatchStore.ts"
 import { Videos } from "./tasks/videos/Videos.ts"
 import { VideoStore } from "./tasks/videos/VideoStore.ts"
 import * as UserLayers from "./users/Layers.ts"
@@ -124,6 +129,8 @@ export const stores = Layer.mergeAll(
   TaskHistoryStore.layer,
   PrivacyLayers.stores,
   VideoStore.layer,
+  FileStore.layer,
+  VendorBatchStore.layer,
   TaskBatchStore.layer,
   QueueStore.layer,
   LookupStore.layer,
@@ -210,7 +217,7 @@ export const services = Layer.mergeAll(
   Queues.layer,
   Lookup.layer,
   TaskRunner.layer,
-  Layer.mergeAll(Videos.layer, Responses.layer, TaskBatches.layer).pipe(
+  Layer.mergeAll(Videos.layer, Responses.layer, TaskBatches.layer, VendorBatches.layer).pipe(
     Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer))
   )
 ).pipe(
@@ -225,6 +232,7 @@ export const services = Layer.mergeAll(
       Offers.layer,
       TaskCreation.layer,
       TaskOutput.layer,
+      BatchOutput.layer,
       TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
@@ -245,6 +253,7 @@ export const services = Layer.mergeAll(
       AuditLog.layer,
       UserLayers.services,
       Artifacts.layer,
+      Files.layer,
       OperatorFaults.layer,
       CatalogVersions.layer,
       TaskChanges.layer,

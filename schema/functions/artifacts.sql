@@ -40,3 +40,33 @@ begin
     update kept_inputs k set bytes = greatest(0, k.bytes - r.bytes) where k.user_id = r.user_id;
   end loop;
 end $$;
+
+-- Adds a file of a user whose files would then be at most p_bytes_max bytes in at most p_files_max files; false: it was
+-- not added. Files of one user are added one after another. A repeat of the same file replaces its row.
+create or replace function file_add(
+  p_id text, p_user uuid, p_purpose text, p_filename text, p_bytes bigint, p_created timestamptz, p_expires timestamptz,
+  p_bytes_max bigint, p_files_max bigint
+) returns boolean language plpgsql as $$
+declare kept record;
+begin
+  perform from users u where u.id = p_user and u.deleted_at is null for no key update;
+  if not found then return false; end if;
+  select coalesce(sum(f.bytes), 0) as bytes, count(*) as files into kept from files f
+    where f.user_id = p_user and f.id <> p_id;
+  if kept.bytes + p_bytes > p_bytes_max or kept.files >= p_files_max then return false; end if;
+  insert into files as f (id, user_id, purpose, filename, bytes, created_at, expires_at)
+    values (p_id, p_user, p_purpose, p_filename, p_bytes, p_created, p_expires)
+    on conflict (id) do update set bytes = excluded.bytes;
+  return true;
+end $$;
+
+-- Files whose removal is due and that no unfinished batch reads.
+create or replace function files_due(p_now timestamptz, p_user uuid, p_limit integer) returns setof text
+language sql stable as $$
+  select f.id from files f
+  where f.expires_at <= p_now and (p_user is null or f.user_id = p_user)
+    and not exists (
+      select from tasks t where t.user_id = f.user_id and t.result_kind = 'batches'
+        and t.status in ('pending', 'processing') and t.body ->> 'input_file_id' = f.id)
+  order by f.expires_at limit p_limit
+$$;

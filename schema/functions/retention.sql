@@ -149,6 +149,8 @@ declare ids uuid[];
 begin
   ids := array(select tasks_finished_before('00000000-0000-0000-0000-000000000000', p_before, p_limit));
   delete from vendor_attempts where task_id = any (ids);
+  delete from vendor_batches where task_id = any (ids);
+  perform batch_receipts_delete(t.user_id, t.id) from tasks t where t.id = any (ids) and t.result_kind = 'batches';
   with deleted as (
     delete from tasks where id = any (ids) returning id, batch_id
   )
@@ -167,6 +169,7 @@ returns integer language plpgsql as $$
 declare
   ids uuid[];
   sandboxed uuid[];
+  batches uuid[];
 begin
   ids := array(select tasks_finished_before(
     coalesce((select task_id from retention_marks where name = 'bodies'), '00000000-0000-0000-0000-000000000000'),
@@ -176,9 +179,13 @@ begin
       update tasks set body = 'null', metadata = null
       where id = any (array(select i.id from unnest(ids) with ordinality as i (id, n) where p_half = 1 or i.n % 2 = 0))
         and (body <> 'null' or metadata is not null)
-      returning id, sandbox
-    ) select array_agg(s.id) into sandboxed from scrubbed s where s.sandbox;
+      returning id, sandbox, result_kind
+    ) select array_agg(s.id) filter (where s.sandbox), array_agg(s.id) filter (where s.result_kind = 'batches')
+      into sandboxed, batches from scrubbed s;
     if sandboxed is not null then perform sandbox_handles_erase(sandboxed); end if;
+    if batches is not null then
+      perform batch_names_erase(t.user_id, t.id) from tasks t where t.id = any (batches);
+    end if;
     if p_half = 1 then
       insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
         on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);

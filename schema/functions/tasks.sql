@@ -498,6 +498,9 @@ begin
     update artifacts a set expires_at = least(a.expires_at, a.created_at)
       where a.id = any (array(
         select o.id from artifacts o where o.task_id = any (failed) order by o.id for no key update skip locked));
+    -- A batch that failed while its results were read is not charged, and has no receipts.
+    perform batch_receipts_delete(t.user_id, t.id) from tasks t
+      where t.id = any (failed) and t.result_kind = 'batches' and t.captured = 0;
   end if;
 end $$;
 

@@ -269,6 +269,7 @@ begin
   update vendor_attempts a set failure = split_part(a.failure, ':', 1)
     where a.task_id = any (ids) and a.failure like '%:%';
   perform sandbox_handles_erase(ids);
+  perform batch_names_erase(p_user, t.id) from tasks t where t.id = any (ids) and t.result_kind = 'batches';
   return ids[cardinality(ids)];
 end $$;
 

@@ -398,7 +398,7 @@ create table tasks (
   model text not null,
   action text not null,
   -- The name of the array of results.
-  result_kind text not null check (result_kind in ('images', 'videos', 'audios', 'responses')),
+  result_kind text not null check (result_kind in ('images', 'videos', 'audios', 'responses', 'batches')),
   status text not null check (status in ('pending', 'processing', 'completed', 'failed')),
   -- The request, decoded; media as references to artifacts.
   body jsonb not null,
@@ -442,6 +442,7 @@ create index tasks_batch on tasks (batch_id, id) where batch_id is not null;
 -- Failed tasks: `error` is written once, where `status` changes twice.
 create index tasks_failed on tasks (user_id, id desc) where error is not null;
 create index tasks_videos on tasks (user_id, id desc) where result_kind = 'videos' and deleted_at is null;
+create index tasks_vendor_batches on tasks (user_id, id desc) where result_kind = 'batches';
 -- Lists by key and model go by eight bytes instead of up to 53 (ADR 0165). `tasks_search` compares the columns too, so
 -- that two values with one hash are told apart.
 create index tasks_key_hash on tasks (hashtextextended(api_key_id, 0), id desc);
@@ -472,6 +473,39 @@ create table task_batches (
   constraint task_batches_end check ((completed + failed = tasks) = (ended_at is not null))
 );
 create index task_batches_user on task_batches (user_id, id desc);
+
+-- Batches of requests to a language model, each of which a vendor runs for one task (docs/reference/vendor-batches.md):
+-- what the vendor last said of them. The row is written by the first poll, or by a cancellation.
+create table vendor_batches (
+  task_id uuid primary key,
+  status text not null check (status in (
+    'validating', 'in_progress', 'finalizing', 'cancelling', 'completed', 'expired', 'cancelled')),
+  completed integer not null default 0,
+  failed integer not null default 0,
+  cancelling_at timestamptz,
+  -- Files of the user with the responses, and with the requests that had none.
+  output_file text,
+  error_file text
+);
+
+-- What each request of a batch was charged. Receipts are written while the results are read, before the batch ends;
+-- their sum is what is captured then (ADR 0300).
+create table batch_receipts (
+  user_id uuid not null,
+  -- The task, a dot, and the first 20 hex digits of the SHA-256 of custom_id.
+  id text collate "C" not null,
+  -- The client's name of the request. Null: it was erased.
+  custom_id text,
+  -- released: there was no successful response.
+  outcome text not null check (outcome in ('settled', 'released')),
+  http_status integer,
+  captured bigint not null check (captured >= 0),
+  usage jsonb,
+  -- The vendor's id of the request.
+  request_id text,
+  created_at timestamptz not null,
+  primary key (user_id, id)
+);
 
 -- Unfinished tasks only, so that the cost of this table does not grow with history. Ending the task
 -- deletes its row (ARCHITECTURE.md#rules-of-safety).
@@ -583,6 +617,23 @@ create table kept_inputs (
   user_id uuid primary key,
   bytes bigint not null check (bytes >= 0)
 );
+
+-- Files of users for batches (docs/reference/files.md); the bytes are in the artifact store.
+create table files (
+  id text primary key,
+  user_id uuid not null,
+  -- batch: uploaded by the user; batch_output: made by a batch.
+  purpose text not null check (purpose in ('batch', 'batch_output')),
+  filename text not null,
+  bytes bigint not null check (bytes >= 0),
+  created_at timestamptz not null,
+  -- When its removal is due.
+  expires_at timestamptz not null,
+  -- When the user deleted it. It counts until its bytes are gone.
+  deleted_at timestamptz
+);
+create index files_user on files (user_id, id);
+create index files_expiry on files (expires_at);
 
 -- The progress of an hourly retention job, so that it does not start over each time.
 create table retention_marks (

@@ -5,17 +5,18 @@ import {
   Effect,
   FileSystem,
   Layer,
+  Option,
   Path,
   Schema,
   Stream
 } from "effect"
-import type { Option, PlatformError } from "effect"
+import type { PlatformError } from "effect"
 import { randomUUID } from "node:crypto"
 import { unlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { Batcher } from "../db/Batcher.ts"
 import { errorCode, makeFolder } from "../db/MakeFolder.ts"
-import type { ArtifactId } from "../domain/Ids.ts"
+import type { ArtifactId, FileId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
 /**
@@ -41,7 +42,10 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** The bytes of stored media. */
+/** A medium, or a user's file, which lies apart because it is kept longer. */
+export type BlobId = ArtifactId | FileId
+
+/** The bytes of stored media and files. */
 export class ArtifactBlobs extends Context.Service<
   ArtifactBlobs,
   {
@@ -51,23 +55,26 @@ export class ArtifactBlobs extends Context.Service<
      * after `put` a power cut does not lose it. A second `put` of the same id replaces it.
      */
     readonly put: <E, A, E2>(
-      id: ArtifactId,
+      id: BlobId,
       bytes: Stream.Stream<Uint8Array, E>,
       record: Effect.Effect<A, E2>
     ) => Effect.Effect<A, StoreUnavailable | E | E2>
-    readonly get: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    readonly get: (id: BlobId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /**
      * The bytes of a range in chunks; `None` if there is no such medium. The range must be within it.
      * The file opens when the stream runs, in the scope of its reader.
      */
     readonly stream: (
-      id: ArtifactId,
+      id: BlobId,
       range: ByteRange
     ) => Effect.Effect<Option.Option<Stream.Stream<Uint8Array, StoreUnavailable>>, StoreUnavailable>
     /** Succeeds if there is no such medium. */
-    readonly remove: (id: ArtifactId) => Effect.Effect<void, StoreUnavailable | RemovalRefused>
-    /** Removes remains of media with older ids, such as half-written ones of a dead process. */
-    readonly removeOlder: (than: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    readonly remove: (id: BlobId) => Effect.Effect<void, StoreUnavailable | RemovalRefused>
+    /** Removes remains of media, or of files, with older ids, such as half-written ones of a dead process. */
+    readonly removeOlder: (
+      than: DateTime.Utc,
+      of?: "media" | "files"
+    ) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/ArtifactBlobs") {
   /** Files in a directory, in subfolders by the time in their ids. ADR 0150. */
@@ -78,7 +85,12 @@ export class ArtifactBlobs extends Context.Service<
 const makeDirectory = Effect.fnUntraced(function* (directory: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const fileOf = (id: ArtifactId) => path.join(directory, id.slice(timeStart, timeEnd), id)
+  const files = path.join(directory, "files")
+  const folderOf = (id: BlobId) => (id.startsWith("file-") ? files : directory)
+  const fileOf = (id: BlobId) => {
+    const start = id.startsWith("file-") ? "file-".length : timeStart
+    return path.join(folderOf(id), id.slice(start, start + timeDigits), id)
+  }
   const syncFolder = yield* makeSyncFolder(fs, directory)
   return ArtifactBlobs.of({
     put: (id, bytes, record) =>
@@ -106,11 +118,12 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
         ),
         Effect.mapError((cause) => new RemovalRefused({ cause }))
       ),
-    removeOlder: Effect.fnUntraced(function* (than) {
-      const names = yield* orFailed(fs.readDirectory(directory))
+    removeOlder: Effect.fnUntraced(function* (than, of = "media") {
+      const folder = of === "files" ? files : directory
+      const names = yield* noneIfMissing(fs.readDirectory(folder))
       const [, failures] = yield* Effect.partition(
-        names.filter((name) => isOlder(name, than)),
-        (name) => fs.remove(path.join(directory, name), { recursive: true, force: true })
+        Option.getOrElse(names, () => []).filter((name) => isOlder(name, than)),
+        (name) => fs.remove(path.join(folder, name), { recursive: true, force: true })
       )
       if (failures[0] !== undefined) return yield* failed(failures[0])
     })
@@ -147,8 +160,8 @@ const write = <E, A, E2>(
 }
 
 /** An id is `art_` and a UUID of version 7: of its 48 bits of milliseconds these digits leave out 20. */
-const timeStart = 4
-const timeEnd = 11
+const timeStart = "art_".length
+const timeDigits = 7
 /** One subfolder spans 17.5 minutes. */
 const folderMillis = 2 ** 20
 
@@ -185,7 +198,13 @@ const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, d
       Effect.forEach(new Set(folders), (folder) =>
         Effect.andThen(
           sync(folder),
-          Effect.suspend(() => (folder === durable ? Effect.void : sync(directory)))
+          Effect.suspend(() => {
+            if (folder === durable) return Effect.void
+            const parent = dirname(folder)
+            return parent === directory
+              ? sync(directory)
+              : Effect.andThen(sync(parent), sync(directory))
+          })
         ).pipe(Effect.andThen(Effect.sync(() => (durable = folder))))
       ).pipe(Effect.as(folders), orFailed)
   })

@@ -1,10 +1,9 @@
 import type { GetObjectCommandOutput } from "@aws-sdk/client-s3"
 import { Duration, Effect, Layer, Option, Stream } from "effect"
 import type { BucketAccess } from "../domain/Bucket.ts"
-import type { ArtifactId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { ArtifactBlobs, RemovalRefused } from "./ArtifactBlobs.ts"
-import type { ByteRange } from "./ArtifactBlobs.ts"
+import type { BlobId, ByteRange } from "./ArtifactBlobs.ts"
 import { BucketFault, faultOf, isTransient, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
 import type { Place } from "./S3Bucket.ts"
 import { probe } from "./S3Probe.ts"
@@ -19,10 +18,14 @@ export const layer = (options: BucketAccess) =>
     ArtifactBlobs,
     Effect.gen(function* () {
       const send = yield* openBucket(options)
-      const at = (name: string): Place => ({ Bucket: options.bucket, Key: keyOf(options, name) })
+      // A rule of the bucket that expires media must not meet files, which are kept longer
+      const at = (id: BlobId): Place => ({
+        Bucket: options.bucket,
+        Key: keyOf(options, id.startsWith("file-") ? `files/${id}` : id)
+      })
       yield* probe(options, send)
       yield* abortForgotten(send, options)
-      const read = (id: ArtifactId, range: { readonly Range?: string }) =>
+      const read = (id: BlobId, range: { readonly Range?: string }) =>
         send((s3, init) => s3.getObject({ ...at(id), ...range }, init)).pipe(
           Effect.asSome,
           Effect.catchIf(isMissing, () => Effect.succeedNone),

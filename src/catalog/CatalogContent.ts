@@ -5,7 +5,7 @@ import { Alias } from "./Alias.ts"
 import { resolveAliases } from "./AliasTargets.ts"
 import type { TaskAlias } from "./AliasTargets.ts"
 import { CatalogEntry } from "./CatalogEntry.ts"
-import type { TaskModel } from "./CatalogEntry.ts"
+import type { BatchAdapterName, TaskModel } from "./CatalogEntry.ts"
 import type { JobProtocol } from "./jobs/JobProtocol.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { taskRouteOf } from "./OtherRoute.ts"
@@ -140,8 +140,12 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
       ),
     find,
     jobsOf: (provider) => protocols.get(provider),
-    taskModel: (vendor, model, action) =>
-      action === "responses" ? responseModel(upstream, vendor, model) : find(vendor, model, action)
+    taskModel: (vendor, model, action) => {
+      if (action === "batches") return batchModel(upstream, vendor, model)
+      return action === "responses"
+        ? responseModel(upstream, vendor, model)
+        : find(vendor, model, action)
+    }
   }
 }
 
@@ -159,3 +163,31 @@ const responseModel = (
     adapter: "openai-responses",
     upstreamModel: model
   }))
+
+/** The adapters of vendors that make batches. */
+const batchAdapters: { readonly [vendor: string]: BatchAdapterName } = {
+  openai: "openai-batches"
+}
+
+/** `undefined`: the vendor makes none, or no adapter asks it. */
+export const batchAdapterOf = (vendor: string): BatchAdapterName | undefined =>
+  Object.hasOwn(batchAdapters, vendor) ? batchAdapters[vendor] : undefined
+
+/** What runs a batch of requests to this model. */
+export const batchModel = (
+  upstream: UpstreamCatalog,
+  vendor: string,
+  name: string
+): Option.Option<TaskModel> => {
+  const model = upstream.priced(vendor, name)
+  const adapter = batchAdapterOf(vendor)
+  if (model === undefined || adapter === undefined) return Option.none()
+  return Option.some({
+    vendor,
+    model: name,
+    label: "batch",
+    result: "batches",
+    adapter,
+    upstreamModel: model.model
+  })
+}

@@ -29,8 +29,10 @@ export type AdapterName = typeof AdapterName.Type
 const JobsAdapter = Schema.TemplateLiteral(["jobs/", Schema.String])
 export type JobsAdapter = typeof JobsAdapter.Type
 
-/** The last one runs language models, which have token prices and no catalog entries. */
-export type TaskAdapterName = AdapterName | JobsAdapter | "openai-responses"
+/** The last ones run language models, which have token prices and no catalog entries. */
+export type TaskAdapterName = AdapterName | JobsAdapter | "openai-responses" | BatchAdapterName
+
+export type BatchAdapterName = "openai-batches"
 
 /** The label of a model with a body of its own: its vendor and name. */
 const OwnLabel = Schema.TemplateLiteral([Schema.String, "/", Schema.String])

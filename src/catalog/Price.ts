@@ -1,5 +1,11 @@
 import { Option, Result, Schema } from "effect"
-import { bounded, Credits, ExactCreditsFromString, zero } from "../domain/Credits.ts"
+import {
+  bounded,
+  Credits,
+  ExactCreditsFromString,
+  microPerCredit,
+  zero
+} from "../domain/Credits.ts"
 import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 import type { DescribedBody } from "./jobs/DescribedBody.ts"
@@ -79,9 +85,19 @@ const toolName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z_]{0,63}$/u, { expected: "the name of a tool, such as web_search" })
 )
 
+/** The part of the rates that a batch costs: above 0, at most 1. */
+const BatchShare = Amount.check(
+  Schema.isBetweenBigInt(
+    { minimum: 1n, maximum: microPerCredit },
+    { message: "Expected a part above 0, at most 1" }
+  )
+)
+
 /** Credits per million tokens. docs/reference/wallet.md#price-of-a-call */
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
+  /** Absent: the model is not sold in batches. docs/reference/vendor-batches.md#price */
+  batch: Schema.optionalKey(BatchShare),
   /** Prices of tools that the vendor runs, by name. docs/reference/wallet.md#tools-that-the-vendor-runs */
   tools: Schema.optionalKey(Schema.Record(toolName, ToolPrice)),
   ...tokenRates,
@@ -177,6 +193,50 @@ export const capturedBy = (
 }
 
 const million = 1_000_000n
+
+const rateNames = [
+  "input",
+  "output",
+  "cachedInput",
+  "cacheWrite",
+  "cacheWriteLong",
+  "reasoning",
+  "audioInput",
+  "imageOutput"
+] as const
+
+type Rates = Pick<TokenPrice, (typeof rateNames)[number]>
+
+const ratesAt = (rates: Rates, share: bigint): Rates => ({
+  ...rates,
+  ...Object.fromEntries(
+    rateNames.flatMap((name) => {
+      const rate = rates[name]
+      if (rate === undefined) return []
+      return [[name, Credits.make((rate * share + microPerCredit - 1n) / microPerCredit)]]
+    })
+  )
+})
+
+const batchPrices = new WeakMap<TokenPrice, TokenPrice>()
+
+/**
+ * The price of a request of a batch: the rates times `batch`, each rounded up to a micro-credit per million tokens.
+ * Tools cost what they cost elsewhere. `undefined`: the model is not sold in batches.
+ */
+export const batchPriceOf = (price: TokenPrice): TokenPrice | undefined => {
+  const { batch, long } = price
+  if (batch === undefined) return undefined
+  const known = batchPrices.get(price)
+  if (known !== undefined) return known
+  const made: TokenPrice = {
+    ...price,
+    ...ratesAt(price, batch),
+    ...(long === undefined ? {} : { long: { above: long.above, ...ratesAt(long, batch) } })
+  }
+  batchPrices.set(price, made)
+  return made
+}
 
 /**
  * Tokens of a call. The parts are included in the sums: cached, written and audio tokens in the input,

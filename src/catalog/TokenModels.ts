@@ -22,13 +22,21 @@ type Rates = ReturnType<typeof rates>
 const price = (
   base: Rates & { readonly audioInput?: Rates["input"] },
   long: TokenPrice["long"],
-  tools?: TokenPrice["tools"]
+  tools?: TokenPrice["tools"],
+  batch?: TokenPrice["batch"]
 ): TokenPrice => ({
   per: "million_tokens",
   ...base,
+  ...(batch === undefined ? {} : { batch }),
   ...(tools === undefined ? {} : { tools }),
   ...(long === undefined ? {} : { long })
 })
+
+/** OpenAI and Anthropic sell every model in batches, at half of its rates. */
+const batchShares: { readonly [vendor: string]: TokenPrice["batch"] } = {
+  openai: make(microPerCredit / 2n),
+  anthropic: make(microPerCredit / 2n)
+}
 
 type Tools = NonNullable<TokenPrice["tools"]>
 
@@ -50,7 +58,12 @@ const chat =
   (model: string, base: Rates, long?: TokenPrice["long"]): TokenModel => ({
     vendor,
     model,
-    price: price(base, long, outputTokensMax === 0 ? undefined : searchesOf(vendor, model)),
+    price: price(
+      base,
+      long,
+      outputTokensMax === 0 ? undefined : searchesOf(vendor, model),
+      batchShares[vendor]
+    ),
     source,
     outputTokensMax,
     inputTokensMax

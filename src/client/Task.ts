@@ -18,7 +18,7 @@ export interface TaskRef {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit" | "responses"
+  readonly action: "generation" | "edit" | "responses" | "batches"
 }
 
 /** The state of a task at one time. docs/reference/tasks.md#result */

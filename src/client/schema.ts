@@ -29,6 +29,7 @@ export interface TaskResult {
   readonly videos?: ReadonlyArray<string>
   readonly audios?: ReadonlyArray<string>
   readonly responses?: ReadonlyArray<string>
+  readonly batches?: ReadonlyArray<string>
   readonly metadata?: Metadata
 }
 
@@ -112,7 +113,7 @@ export interface OperatorTask {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit" | "responses"
+  readonly action: "generation" | "edit" | "responses" | "batches"
   readonly status: "pending" | "processing" | "completed" | "failed"
   readonly sandbox: boolean
   readonly receipt: Receipt
@@ -321,6 +322,7 @@ export interface TokenPrice {
   readonly audio_input: string
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly image_output: string
+  readonly batch: string | null
   readonly long: { readonly above: number; readonly input: string; readonly output: string; readonly cached_input: string; readonly cache_write: string; readonly cache_write_long: string; readonly reasoning: string; readonly audio_input: string; readonly image_output: string } | null
   readonly tools: Readonly<Record<string, { readonly per: "use" | "container" | "call"; readonly amount: string }>>
 }
@@ -374,11 +376,22 @@ export interface MediaField {
   readonly inline: boolean
 }
 
+export interface BatchReceipt {
+  readonly custom_id: string | null
+  readonly outcome: "settled" | "released"
+  readonly http_status: number | null
+  /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
+  readonly cost: string
+  readonly usage: Readonly<Record<string, unknown>> | null
+  readonly request_id: string | null
+  readonly created_at: string
+}
+
 export interface TaskTimeline {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit" | "responses"
+  readonly action: "generation" | "edit" | "responses" | "batches"
   readonly status: "pending" | "processing" | "completed" | "failed"
   readonly error: TaskError | null
   readonly sandbox: boolean
@@ -393,7 +406,7 @@ export interface TaskTimeline {
   readonly batch_id?: string
   readonly body: unknown
   readonly inputs: ReadonlyArray<TaskInput>
-  readonly result_kind: "images" | "videos" | "audios" | "responses"
+  readonly result_kind: "images" | "videos" | "audios" | "responses" | "batches"
   readonly result: ReadonlyArray<string> | null
   readonly candidates?: ReadonlyArray<TaskCandidate>
   readonly moves: ReadonlyArray<TaskMove>
@@ -465,7 +478,7 @@ export interface TaskListItem {
   readonly id: string
   readonly vendor: string
   readonly model: string
-  readonly action: "generation" | "edit" | "responses"
+  readonly action: "generation" | "edit" | "responses" | "batches"
   readonly status: "pending" | "processing" | "completed" | "failed"
   readonly error: TaskError | null
   readonly sandbox: boolean
@@ -1123,6 +1136,7 @@ export interface Schemas {
   readonly TokenModel: TokenModel
   readonly Model: Model
   readonly MediaField: MediaField
+  readonly BatchReceipt: BatchReceipt
   readonly TaskTimeline: TaskTimeline
   readonly TaskDelivery: TaskDelivery
   readonly WalletEntry: WalletEntry
@@ -1420,7 +1434,7 @@ export interface Operations {
   }
   /** List tasks */
   readonly "GET /manage/v1/tasks": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly q?: string; readonly result_kind?: "images" | "videos" | "audios" | "responses"; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly q?: string; readonly result_kind?: "images" | "videos" | "audios" | "responses" | "batches"; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
     readonly response: Page<TaskListItem>
   }
   /** Get task */
@@ -1428,6 +1442,12 @@ export interface Operations {
     readonly path: { readonly id: string }
     readonly query?: { readonly user_id?: string }
     readonly response: TaskTimeline
+  }
+  /** List task receipts */
+  readonly "GET /manage/v1/tasks/{id}/receipts": {
+    readonly path: { readonly id: string }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
+    readonly response: Page<BatchReceipt>
   }
   /** List models */
   readonly "GET /manage/v1/models": {
@@ -1505,7 +1525,7 @@ export interface Operations {
   }
   /** List all tasks */
   readonly "GET /manage/v1/operator/tasks": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly vendor?: string; readonly model?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly result_kind?: "images" | "videos" | "audios" | "responses" }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly vendor?: string; readonly model?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly result_kind?: "images" | "videos" | "audios" | "responses" | "batches" }
     readonly response: Page<OperatorTask>
   }
   /** List all calls */
@@ -1553,4 +1573,4 @@ export interface Operations {
 }
 
 /** The GET of these paths takes `user_id`, with which the operator reads a user's data. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]

@@ -103,6 +103,8 @@ export class AppConfig extends Context.Service<
     readonly concurrentTasksPerUser: number
     /** Bytes of stored inputs of a user; 0 means no limit. */
     readonly keptInputBytesPerUser: number
+    /** Bytes of a user's files for batches. */
+    readonly fileBytesPerUser: number
     /** The initial spend limit of a console key; 0 means none. */
     readonly consoleCreditsPerMonth: number
     readonly signIn: SignInSettings
@@ -264,6 +266,7 @@ const limits = Effect.gen(function* () {
     concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
     concurrentTasksPerUser: yield* count("CONCURRENT_TASKS_PER_USER"),
     keptInputBytesPerUser: yield* byteCount("KEPT_INPUT_BYTES_PER_USER", "10 GiB", 0),
+    fileBytesPerUser: yield* byteCount("FILE_BYTES_PER_USER", "2 GiB", 0),
     consoleCreditsPerMonth: yield* count("CONSOLE_CREDITS_PER_MONTH", 1000),
     simulatorDelay: yield* delayRange(delay),
     maxBodyBytes: yield* byteCount("MAX_BODY_BYTES", "128 MiB", 1),

@@ -3,6 +3,8 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { shownEntry } from "../catalog/AliasTargets.ts"
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import { Api } from "./Api.ts"
+import { BatchesApi } from "./BatchesApi.ts"
+import { FilesApi } from "./FilesApi.ts"
 import { generationGroups } from "./GenerationApi.ts"
 import { ImagesApi } from "./ImagesApi.ts"
 import { McpApi } from "./McpApi.ts"
@@ -33,6 +35,8 @@ export const gatewayApi = ({ aliases: models, all, upstream }: CatalogVersion) =
   return HttpApi.make("gateway")
     .add(...Arr.append(ofCatalog, VideosApi.annotateMerge(aliases)))
     .add(ResponsesApi.annotateMerge(aliases))
+    .add(FilesApi.annotateMerge(aliases))
+    .add(BatchesApi.annotateMerge(aliases))
     .add(ImagesApi.annotateMerge(aliases))
     .add(McpApi.annotateMerge(gateway))
     .add(TaskBatchesApi.annotateMerge(gateway))

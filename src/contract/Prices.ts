@@ -32,6 +32,8 @@ const rates = {
 export const TokenPriceView = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   ...rates,
+  /** The part of the rates that a request of a batch costs; null: the model is not sold in batches. */
+  batch: Schema.NullOr(Amount),
   long: Schema.NullOr(Schema.Struct({ above: Schema.Int, ...rates })),
   /** Of tools that the vendor runs; any other such tool is refused. */
   tools: Schema.Record(Schema.String, ToolPrice)

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../catalog/bodies/Fields.ts"
 import { SkipReason } from "../domain/Candidate.ts"
-import { CreditsFromString } from "../domain/Credits.ts"
+import { CreditsFromString, ExactCreditsFromString } from "../domain/Credits.ts"
 import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskBatchId, TaskId } from "../domain/Ids.ts"
 import { Metadata } from "../domain/Metadata.ts"
 import { ResultKind, TaskAction, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
@@ -161,6 +161,22 @@ export const TaskTimeline = Schema.Struct({
   deliveries: Schema.Array(TaskDelivery)
 }).annotate({ identifier: "TaskTimeline" })
 
+/** The name of a request in the cursor of a page of receipts. */
+export const ReceiptKey = Schema.String.check(Schema.isPattern(/^[0-9a-f]{20}$/u))
+
+/** What one request of a batch was charged. docs/reference/vendor-batches.md#receipts */
+export const BatchReceiptView = Schema.Struct({
+  /** The client's name of the request; null: it was erased. */
+  custom_id: Schema.NullOr(Schema.String),
+  outcome: Schema.Literals(["settled", "released"]),
+  http_status: Schema.NullOr(Schema.Int),
+  /** With all decimals. */
+  cost: ExactCreditsFromString,
+  usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  request_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp
+}).annotate({ identifier: "BatchReceipt" })
+
 /** `?metadata[key]=value`, of several all. docs/reference/tasks.md#metadata */
 const metadataQuery = Schema.Record(Schema.TemplateLiteral(["metadata[", Schema.String, "]"]), Text)
 
@@ -192,6 +208,12 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
     params: { id: TaskId },
     query: ofUser,
     success: TaskTimeline,
+    error
+  }),
+  HttpApiEndpoint.get("listTaskReceipts", "/tasks/:id/receipts", {
+    params: { id: TaskId },
+    query: { ...pageQuery(ReceiptKey), ...ofUser },
+    success: pageOf(BatchReceiptView),
     error
   })
 ) {}

@@ -43,6 +43,12 @@ export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32
 )
 export type ArtifactId = typeof ArtifactId.Type
 
+/** The id of a user's file. docs/reference/files.md */
+export const FileId = Schema.String.check(Schema.isPattern(/^file-[0-9a-f]{32}$/u)).pipe(
+  Schema.brand("FileId")
+)
+export type FileId = typeof FileId.Type
+
 /** The id of an entry of the audit log. */
 export const AuditId = Schema.String.check(
   Schema.isPattern(/^aud_[0-9a-f]{32}$/u, { expected: "an id that begins with aud_" })
@@ -104,6 +110,13 @@ export const taskOfResponse = (id: string): Option.Option<TaskId> => {
   const parts = hex.exec(id)?.slice(1)
   return parts === undefined ? Option.none() : Option.some(TaskId.make(parts.join("-")))
 }
+/** The id of a task as that of a vendor's batch. docs/reference/vendor-batches.md */
+export const batchIdOf = (id: TaskId): string => `batch_${id.replaceAll("-", "")}`
+
+/** The task of a batch; `None` for an id that this service did not make. */
+export const taskOfBatch = (id: string): Option.Option<TaskId> =>
+  id.startsWith("batch_") ? taskOfResponse(`resp_${id.slice("batch_".length)}`) : Option.none()
+
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
   ApiKeyId.make(`key_${timeSorted(nowMillis)}`)
@@ -123,6 +136,8 @@ export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
+export const makeFileId = (nowMillis: number): FileId =>
+  FileId.make(`file-${timeSorted(nowMillis)}`)
 export const makeAuditId = (nowMillis: number): AuditId =>
   AuditId.make(`aud_${timeSorted(nowMillis)}`)
 export const makeTaskBatchId = (nowMillis: number): TaskBatchId =>
@@ -145,3 +160,7 @@ export const eventTimeMillis = (id: EventId): Option.Option<number> => {
   const time = /^evt_(?:test_)?([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]
   return Option.map(Option.fromUndefinedOr(time), (hex) => Number.parseInt(hex, 16))
 }
+
+/** The id of a file that a batch makes: the same at each try. */
+export const outputFileIdOf = (task: TaskId, digest: string): FileId =>
+  FileId.make(`file-${task.replaceAll("-", "").slice(0, 12)}${digest.slice(0, 20)}`)

@@ -44,25 +44,38 @@ const endOfValue = (bytes: Buffer, start: number): number => {
 const isWord = (bytes: Buffer, open: number, end: number, word: string): boolean =>
   end - open <= 6 * word.length + 1 && JSON.parse(bytes.toString("utf8", open, end + 1)) === word
 
+/** Where the value of a member is; `undefined`: there is none. */
+const rangeOf = (bytes: Buffer, key: string): readonly [start: number, end: number] | undefined => {
+  for (let at = bytes.indexOf("{") + 1; at < bytes.length;) {
+    const open = bytes.indexOf(quote, at)
+    if (open < 0) return undefined
+    const end = endOfString(bytes, open)
+    const start = afterSpace(bytes, afterSpace(bytes, end + 1) + 1)
+    const valueEnd = endOfValue(bytes, start)
+    if (bytes[afterSpace(bytes, end + 1)] === colon && isWord(bytes, open, end, key)) {
+      return [start, valueEnd]
+    }
+    at = valueEnd
+  }
+  return undefined
+}
+
+/** The bytes of one member of a JSON object, as they are written there. */
+export const memberOf = (given: Uint8Array, key: string): Uint8Array | undefined => {
+  const range = rangeOf(Buffer.from(given.buffer, given.byteOffset, given.byteLength), key)
+  return range && given.subarray(range[0], range[1])
+}
+
 /**
  * The bytes of a JSON object with a new value for one member, which occurs once or not at all. All other bytes stay:
  * a parser would round large numbers.
  */
 export const withMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+  const range = rangeOf(bytes, key)
+  if (range === undefined) return given
   const written = Buffer.from(JSON.stringify(value))
-  for (let at = bytes.indexOf("{") + 1; at < bytes.length;) {
-    const open = bytes.indexOf(quote, at)
-    if (open < 0) break
-    const end = endOfString(bytes, open)
-    const start = afterSpace(bytes, afterSpace(bytes, end + 1) + 1)
-    const valueEnd = endOfValue(bytes, start)
-    if (bytes[afterSpace(bytes, end + 1)] === colon && isWord(bytes, open, end, key)) {
-      return Buffer.concat([bytes.subarray(0, start), written, bytes.subarray(valueEnd)])
-    }
-    at = valueEnd
-  }
-  return given
+  return Buffer.concat([bytes.subarray(0, range[0]), written, bytes.subarray(range[1])])
 }
 
 /** The bytes of a JSON object without one member, which occurs once or not at all. */

@@ -48,5 +48,8 @@ export const resultRetrySeconds = [1, 2, 4] as const
 /** After these: the pause before a host that fails temporarily is tried again as often. */
 export const failingHostRetrySeconds = 15
 
+/** A file of a batch's results that broke off; then the batch waits for its next poll. */
+export const batchFileRetries = { times: 3, schedule: Schedule.spaced("5 seconds") }
+
 /** A scan for due work. */
 export const dueWorkRetryMillis = 1000

@@ -61,12 +61,12 @@ export type TaskInfo = typeof TaskInfo.Type
 /** What media models make. */
 export const MediaKind = Schema.Literals(["images", "videos", "audios"])
 
-/** The name of a result array; `responses`: what a language model made in the background. */
-export const ResultKind = Schema.Literals([...MediaKind.literals, "responses"])
+/** The name of a result array; `responses`: what a language model made in the background; `batches`: files of a batch. */
+export const ResultKind = Schema.Literals([...MediaKind.literals, "responses", "batches"])
 export type ResultKind = typeof ResultKind.Type
 
-/** The last segment of a create path; `responses`: a response of a language model. */
-export const TaskAction = Schema.Literals(["generation", "edit", "responses"])
+/** The last segment of a create path; `responses`: a response of a language model; `batches`: many of them. */
+export const TaskAction = Schema.Literals(["generation", "edit", "responses", "batches"])
 export type TaskAction = typeof TaskAction.Type
 
 const Uris = Schema.Array(formatted("uri"))
@@ -78,6 +78,7 @@ export const TaskResult = Schema.Struct({
   videos: Schema.optionalKey(Uris),
   audios: Schema.optionalKey(Uris),
   responses: Schema.optionalKey(Uris),
+  batches: Schema.optionalKey(Uris),
   metadata: Schema.optionalKey(Metadata)
 }).annotate({ identifier: "TaskResult" })
 export type TaskResult = typeof TaskResult.Type

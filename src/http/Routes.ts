@@ -29,6 +29,8 @@ import * as WebhookDeliveriesHandlers from "./manage/webhooks/WebhookDeliveriesH
 import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHandlers.ts"
 import * as WebhookSecretHandlers from "./manage/webhooks/WebhookSecretHandlers.ts"
 import * as McpRoutes from "./mcp/McpRoutes.ts"
+import * as BatchRoutes from "./openai/BatchRoutes.ts"
+import * as FileRoutes from "./openai/FileRoutes.ts"
 import * as ImageRoutes from "./openai/ImageRoutes.ts"
 import * as ResponseRoutes from "./openai/ResponseRoutes.ts"
 import * as VideoRoutes from "./openai/VideoRoutes.ts"
@@ -76,6 +78,8 @@ const layer = Layer.mergeAll(
   VideoRoutes.layer,
   TaskBatchRoutes.layer,
   ResponseRoutes.layer,
+  FileRoutes.layer,
+  BatchRoutes.layer,
   McpRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,

@@ -4,7 +4,7 @@ import { inOrderOf, routeOf } from "../catalog/AliasTargets.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
 import { capFaults } from "../catalog/FieldFaults.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { holdTokens } from "../catalog/Price.ts"
+import { batchPriceOf, holdTokens } from "../catalog/Price.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
@@ -13,6 +13,7 @@ import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import type { SkipReason } from "../domain/Candidate.ts"
 import { format, zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
+import { at } from "../domain/Json.ts"
 import { withFirstMember, withMember, withoutMember } from "../domain/JsonBytes.ts"
 import { isMark, withoutMark } from "../domain/JsonDocument.ts"
 import { invalid, problem } from "../domain/Problem.ts"
@@ -334,8 +335,10 @@ export const planCall = (
   return planTokens({ catalog, route, protocol, pathModel, bytes, nowMillis, kept })
 }
 
-/** The permitted references of a call to responses stored at the vendor. */
-type KeptResponses = Pick<PassthroughCall, "previous" | "mayWait">
+/** The permitted references of a call to responses stored at the vendor, and whether it is a request of a batch. */
+interface KeptResponses extends Pick<PassthroughCall, "previous" | "mayWait"> {
+  readonly inBatch?: boolean
+}
 
 interface MeteredRequest {
   readonly kept: KeptResponses
@@ -352,18 +355,24 @@ const soldModel = (
   catalog: UpstreamCatalog,
   vendor: string,
   name: string,
-  nowMillis: number
+  nowMillis: number,
+  inBatch: boolean
 ): Result.Result<{ readonly model: TokenModel; readonly price: TokenPrice }, Problem> => {
   const model = catalog.priced(vendor, name)
-  const price = model && priceAt(model, nowMillis)
-  if (model !== undefined && price !== undefined) return Result.succeed({ model, price })
-  return Result.fail(notOffered(catalog, vendor, name))
+  const listed = model && priceAt(model, nowMillis)
+  if (model === undefined || listed === undefined) {
+    return Result.fail(notOffered(catalog, vendor, name))
+  }
+  const price = inBatch ? batchPriceOf(listed) : listed
+  return price === undefined
+    ? Result.fail(problem(2006, `${name} is not offered in batches`))
+    : Result.succeed({ model, price })
 }
 
 const planTokens = ({
   bytes,
   catalog,
-  kept: { mayWait, previous },
+  kept: { inBatch = false, mayWait, previous },
   nowMillis,
   pathModel,
   protocol,
@@ -376,7 +385,7 @@ const planTokens = ({
   if (name === undefined || isMark(name)) {
     return Result.fail(invalid([{ pointer: "#/model", detail: "Expected the name of a model" }]))
   }
-  const sold = soldModel(catalog, route.vendor, name, nowMillis)
+  const sold = soldModel(catalog, route.vendor, name, nowMillis, inBatch)
   if (Result.isFailure(sold)) return Result.fail(sold.failure)
   const { model, price } = sold.success
   if (body.background === true && mayWait !== true) {
@@ -394,6 +403,10 @@ const planTokens = ({
     const detail =
       "Only responses in the background are kept from call to call: send what was said before with it"
     return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
+  }
+  if (inBatch && (at(value, "fallbacks") ?? null) !== null) {
+    const detail = "A request of a batch is made by its own model"
+    return Result.fail(invalid([{ pointer: "#/fallbacks", detail }]))
   }
   const fallbacks = fallbackModels(catalog, route.vendor, value, nowMillis)
   if (Result.isFailure(fallbacks)) return Result.fail(fallbacks.failure)

@@ -17,6 +17,7 @@ import type { ResponseJob } from "./ResponseJobs.ts"
 import { Ending, parse } from "./Script.ts"
 import type { Script } from "./Script.ts"
 import { hash } from "./Seed.ts"
+import { simulatedLine } from "./SimulatedBatch.ts"
 import { SubmitLog } from "./SubmitLog.ts"
 import { renderTone } from "./Tone.ts"
 import * as Unifont from "./Unifont.ts"
@@ -46,6 +47,16 @@ const Job = Schema.Struct({
   plan: Plan
 })
 type Job = typeof Job.Type
+
+const BatchJob = Schema.Struct({
+  isBatch: Schema.Literal(true),
+  taskId: Schema.String,
+  submittedAtMillis: Schema.Finite,
+  delayMillis: Schema.Finite,
+  ending: Ending
+})
+type BatchJob = typeof BatchJob.Type
+const batchJobIn = Schema.decodeUnknownOption(BatchJob)
 
 const accountId = "simulator"
 const pollMillis = 1000
@@ -137,6 +148,11 @@ const jobOf = (handle: Handle) =>
     )
   )
 
+const anyJobOf = Effect.fnUntraced(function* (handle: Handle) {
+  const known = Option.orElse(responseJobIn(handle), () => batchJobIn(handle))
+  return Option.isSome(known) ? known.value : yield* jobOf(handle)
+})
+
 /** Between `min` and `max`, decided by the task id; fixed with `[[sim:slow=…]]`. */
 const delayOf = (
   taskId: string,
@@ -193,13 +209,19 @@ const poll = Effect.fnUntraced(function* (
   handle: Handle,
   loadFont: Effect.Effect<Unifont.Font>
 ): Effect.fn.Return<Progress, VendorError> {
-  const response = responseJobIn(handle)
-  const job = Option.isSome(response) ? response.value : yield* jobOf(handle)
+  const job = yield* anyJobOf(handle)
   const remaining = yield* remainingMillis(job)
   if (remaining > 0 || job.ending === "hang") {
-    return { _tag: "Running", pollAfter: pollAfter(remaining) }
+    const running = { _tag: "Running", pollAfter: pollAfter(remaining) } as const
+    return "isBatch" in job
+      ? { ...running, batch: { status: "in_progress", completed: 0, failed: 0 } }
+      : running
   }
   if (job.ending !== "done") return yield* failure(job.taskId, job.ending)
+  if ("isBatch" in job) {
+    const batch = { status: "completed", completed: 0, failed: 0 } as const
+    return { _tag: "Done", result: { items: [], batch } }
+  }
   if ("completion" in job) return { _tag: "Done", result: resultOf(job) }
   if (job.items === 0) return yield* failure(job.taskId, "empty")
   return { _tag: "Done", result: { items: yield* render(job, yield* loadFont) } }
@@ -208,8 +230,7 @@ const poll = Effect.fnUntraced(function* (
 const cancel = Effect.fn("Simulator.cancel")(function* (
   handle: Handle
 ): Effect.fn.Return<CancelOutcome, VendorError> {
-  const response = responseJobIn(handle)
-  const job = Option.isSome(response) ? response.value : yield* jobOf(handle)
+  const job = yield* anyJobOf(handle)
   const remaining = yield* remainingMillis(job)
   return remaining > 0 || job.ending === "hang" ? "Canceled" : "TooLate"
 })
@@ -227,10 +248,26 @@ export const make = Effect.fnUntraced(function* (
   const loadFont = yield* Effect.cached(Unifont.load)
   const crash = options.crash ?? Effect.void
 
+  /** All that its polls need; the responses are made of the requests when it has ended. */
+  const submitBatch = Effect.fnUntraced(function* ({ taskId }: SubmitRequest) {
+    log.addAttempt(taskId)
+    log.addPaid(taskId)
+    const delayMillis = delayOf(taskId, {}, options.delay ?? defaultDelay)
+    const handle = {
+      isBatch: true,
+      taskId,
+      submittedAtMillis: yield* Clock.currentTimeMillis,
+      delayMillis,
+      ending: "done"
+    } satisfies BatchJob
+    return { _tag: "Accepted", handle, pollAfter: pollAfter(delayMillis) } as const
+  })
+
   const submit = Effect.fn("Simulator.submit")(function* (
     request: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
     const { model, taskId } = request
+    if (request.result === "batches") return yield* submitBatch(request)
     const ordered = request.result === "responses" ? yield* readResponse(request) : undefined
     const fields =
       ordered === undefined
@@ -275,6 +312,7 @@ export const make = Effect.fnUntraced(function* (
       submit,
       poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
       cancel,
+      answerLine: simulatedLine,
       events: (handle, after) =>
         Option.match(responseJobIn(handle), {
           onNone: () => Effect.succeed(Stream.empty),

@@ -72,6 +72,39 @@ const responseOf = (
   }
 }
 
+/** A call that is not streamed, by its path and body. */
+export const simulateCall = (
+  dialect: Dialect,
+  request: Pick<UpstreamRequest, "path" | "body">
+): { readonly status: number; readonly body: Uint8Array } => {
+  const whole = { ...unsent, ...request }
+  const made = Result.try({
+    try: () => responseOf(dialect, whole, undefined),
+    catch: (error) => error
+  })
+  const refusal = badRequest(dialect, "The request cannot be simulated")
+  const { body, status } = Result.getOrElse(made, () => refusal)
+  return { status, body: body instanceof Uint8Array ? body : new Uint8Array() }
+}
+
+/** What a call has beside its path and body. */
+const unsent: Omit<UpstreamRequest, "path" | "body"> = {
+  method: "POST",
+  query: "",
+  headers: [],
+  model: "",
+  user: "",
+  key: "",
+  route: {
+    vendor: "openai",
+    provider: "openai",
+    method: "POST",
+    path: "/",
+    meter: { per: "nothing" }
+  },
+  watch: undefined
+}
+
 const badRequest = (dialect: Dialect, message: string): UpstreamResponse =>
   json(errorBody(dialect, message), 400)
 

@@ -54,7 +54,9 @@ export const withReferences = (
   const [first] = inputs
   if (first === undefined) return Effect.succeed(body)
   if ("request" in body) return Effect.succeed({ ...body, request: referenceTo(first.id) })
-  if (entry.label === "response") return Effect.die("a response has a request")
+  if (entry.label === "response" || entry.label === "batch" || "input_file_id" in body) {
+    return Effect.die("the body has no media")
+  }
   return mapMedia(entry, body, (_pointer, text) => {
     const stored = inputs[Number(placeholder.exec(text)?.[1])]
     return stored === undefined ? text : referenceTo(stored.id)

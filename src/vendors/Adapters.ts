@@ -1,5 +1,5 @@
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
-import type { AdapterName } from "../catalog/CatalogEntry.ts"
+import type { AdapterName, BatchAdapterName } from "../catalog/CatalogEntry.ts"
 import type { JobProtocol } from "../catalog/jobs/JobProtocol.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { Adapter } from "./Adapter.ts"
@@ -11,6 +11,7 @@ import { describedAdapter } from "./described/DescribedJobs.ts"
 import * as FalQueue from "./fal/FalQueue.ts"
 import { takes } from "./FlatInput.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
+import * as OpenAiBatches from "./openai/OpenAiBatches.ts"
 import * as OpenAiImages from "./openai/OpenAiImages.ts"
 import * as OpenAiResponses from "./openai/OpenAiResponses.ts"
 import { sizeFault } from "./openai/OpenAiSizes.ts"
@@ -28,7 +29,7 @@ const among =
   (_entry, field) =>
     fields.has(field) || field === "safety_filter"
 
-type CodedName = AdapterName | "openai-responses"
+type CodedName = AdapterName | "openai-responses" | BatchAdapterName
 
 /** The adapters that catalog entries can name. docs/reference/vendors.md#adapters */
 export const adapters: { readonly [name in CodedName]: Adapter } = {
@@ -77,6 +78,12 @@ export const adapters: { readonly [name in CodedName]: Adapter } = {
     provider: "openai",
     auth: bearer,
     make: OpenAiResponses.make,
+    pollsPerSecond: 20
+  },
+  "openai-batches": {
+    provider: "openai",
+    auth: bearer,
+    make: OpenAiBatches.make,
     pollsPerSecond: 20
   },
   "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, pollsPerSecond: 200, takes },

@@ -13,6 +13,29 @@ const contentOf = (value: string | FormFile): readonly [string, Uint8Array] =>
     ? ["", Buffer.from(value)]
     : [`; filename="${value.name}"\r\nContent-Type: ${value.mime}`, value.bytes]
 
+/** A form with one file that is sent as it is read. */
+export interface StreamedForm {
+  readonly contentType: string
+  /** What stands before and behind the file. */
+  readonly head: Uint8Array
+  readonly tail: Uint8Array
+}
+
+/** The same as `multipart` for a file that is not in memory. */
+export const streamedForm = (
+  fields: ReadonlyArray<readonly [string, string]>,
+  file: { readonly field: string; readonly name: string; readonly mime: string }
+): Effect.Effect<StreamedForm> =>
+  Effect.map(
+    multipart([...fields, [file.field, { name: file.name, mime: file.mime, bytes: none }]]),
+    ({ body, contentType }) => {
+      const end = Buffer.from(`\r\n--${contentType.slice(contentType.indexOf("=") + 1)}--\r\n`)
+      return { contentType, head: body.subarray(0, body.length - end.length), tail: end }
+    }
+  )
+
+const none = new Uint8Array()
+
 /**
  * A `multipart/form-data` body, its fields in order. Not `FormData`, which changes line breaks to CRLF: a prompt is
  * sent as the client wrote it, because it is compared with the prompt in the vendor's list.

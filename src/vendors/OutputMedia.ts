@@ -11,7 +11,8 @@ export const usualFields: { readonly [kind in ResultKind]: ReadonlyArray<string>
   images: ["images", "image"],
   videos: ["video", "videos"],
   audios: ["audio", "audio_file", "audio_url"],
-  responses: []
+  responses: [],
+  batches: []
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

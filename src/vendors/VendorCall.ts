@@ -1,5 +1,6 @@
 import { Clock, Duration, Effect } from "effect"
 import type { Schema } from "effect"
+import type { Readable } from "node:stream"
 import { retryAfterMillis } from "./accounts/RateLimits.ts"
 import { noResponseError, readAs, responseError, unreadableError } from "./Faults.ts"
 import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
@@ -33,7 +34,7 @@ export interface VendorCall<S> {
   /** Sent as JSON. */
   readonly json?: unknown
   /** Sent unchanged instead of `json`. */
-  readonly raw?: { readonly contentType: string; readonly body: Uint8Array }
+  readonly raw?: { readonly contentType: string; readonly body: Uint8Array | Readable }
   readonly headers?: Readonly<Record<string, string>>
   readonly timeout?: Duration.Duration
   readonly bytesMax?: number

@@ -26,6 +26,13 @@ export interface SubmitMedium {
   readonly bytes: Effect.Effect<Uint8Array, VendorError>
 }
 
+/** The file of a batch, which is never in memory as a whole. */
+export interface SubmitFile {
+  readonly bytes: number
+  /** Reads it from its beginning. */
+  readonly open: Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError>
+}
+
 /** The input of a submit. `body` is the decoded body with all defaults. */
 export interface SubmitRequest {
   /** Unique, usable as an external id. */
@@ -48,6 +55,10 @@ export interface SubmitRequest {
   readonly output?: ReadonlyArray<string>
   /** Of a described vendor's model: its request. */
   readonly described?: Described
+  /** Of a batch: its requests, one a line. Absent when a submit is reconciled. */
+  readonly file?: SubmitFile
+  /** What `prepare` returned for this account. */
+  readonly prepared?: string
   /** Where the vendor sends the callback when the job has ended, if it has callbacks. ADR 0107. */
   readonly callbackUrl?: string
 }
@@ -78,8 +89,27 @@ export type ResultItem =
   | UrlItem
   | { readonly _tag: "Kept"; readonly url: string }
 
+/** What a vendor says of a batch. */
+export interface BatchProgress {
+  readonly status: "validating" | "in_progress" | "finalizing" | "cancelling"
+  /** Requests. */
+  readonly completed: number
+  readonly failed: number
+}
+
+/** How a batch has ended, and the files with its results. */
+export interface BatchResult {
+  readonly status: "completed" | "expired" | "cancelled"
+  readonly completed: number
+  readonly failed: number
+  /** Absent: the vendor made none, or the simulator makes it of the requests. */
+  readonly output?: UrlItem
+  readonly errors?: UrlItem
+}
+
 export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
+  readonly batch?: BatchResult
   /** The tokens for which a response is charged. */
   readonly tokens?: VendorTokens
   /** Figures that a price by expression reads. */
@@ -104,7 +134,11 @@ export type Submitted =
 
 /** Outcome of a poll. */
 export type Progress =
-  | { readonly _tag: "Running"; readonly pollAfter: Duration.Duration }
+  | {
+      readonly _tag: "Running"
+      readonly pollAfter: Duration.Duration
+      readonly batch?: BatchProgress
+    }
   | { readonly _tag: "Done"; readonly result: VendorResult }
 
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
@@ -157,6 +191,11 @@ export interface SlotLimit {
 export interface VendorAccount {
   /** Stored with every attempt, so that polls go to the account that owns the job. Not a secret. */
   readonly accountId: string
+  /**
+   * Makes a submit ready, at no cost: uploads the file of a batch. It may be repeated; what it returns is stored before
+   * the submit.
+   */
+  readonly prepare?: (request: SubmitRequest) => Effect.Effect<string, VendorError>
   /** Buys the job. It does not retry; the class of a failure says whether a retry is safe. */
   readonly submit: (request: SubmitRequest) => Effect.Effect<Submitted, VendorError>
   /** Can be repeated at no cost. */
@@ -172,7 +211,9 @@ export interface VendorAccount {
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
-  /** Whether its polls show that a response was cancelled, and its usage. */
+  /** Of the simulator: makes the result of a request of a batch, each a line. */
+  readonly answerLine?: (endpoint: string, line: Uint8Array) => Uint8Array
+  /** Whether its polls show that a response or a batch was cancelled, and its usage. */
   readonly showsCancelled?: boolean
   /** The URL for the events of a response after the one with this number. */
   readonly eventsUrl?: (handle: Handle, after?: number) => Effect.Effect<string, VendorError>

@@ -1,4 +1,5 @@
 import { Clock, Duration, Effect, Record, Schema, Scope } from "effect"
+import type { Readable } from "node:stream"
 import { Agent, errors } from "undici"
 import type { buildConnector, Dispatcher } from "undici"
 import { makeDeadlines } from "../domain/Deadlines.ts"
@@ -15,7 +16,8 @@ export interface VendorRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array
+  /** A stream is sent while it is read, with the `content-length` of the headers. */
+  readonly body?: string | Uint8Array | Readable
   /** For the whole exchange. */
   readonly timeout: Duration.Duration
   /** A larger response fails. */

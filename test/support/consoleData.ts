@@ -567,6 +567,7 @@ const models: ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]> = [
       audio_input: "25.00",
       image_output: "200.00",
       long: null,
+      batch: "0.50",
       tools: { web_search: { per: "use", amount: "1" } }
     },
     input_tokens_max: 400_000,

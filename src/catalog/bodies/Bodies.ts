@@ -26,8 +26,11 @@ export const Label = Schema.Literals([
 ])
 export type Label = typeof Label.Type
 
-/** A stored body: that of a label, of a described model, or the request for a response (`ResponseBody.ts`). */
-export type BodyLabel = Label | `${string}/${string}` | "response"
+/**
+ * A stored body: that of a label, of a described model, the request for a response (`ResponseBody.ts`), or a batch
+ * (`BatchBody.ts`).
+ */
+export type BodyLabel = Label | `${string}/${string}` | "response" | "batch"
 
 /** What decides a body: a label, or an entry, which may describe it. */
 export type BodySource = string | { readonly label: string; readonly described?: Described }

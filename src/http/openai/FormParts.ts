@@ -98,11 +98,21 @@ const readPart = (bytes: Buffer): RawPart | undefined => {
   if (end < 0) return undefined
   const [first = "", ...lines] = head.toString("utf8", 0, end).split(lineEnd)
   if (first.trim() !== "") return undefined
-  const disposition = lines.find((line) => /^content-disposition\s*:\s*form-data\b/iu.test(line))
-  const name = disposition && parameterOf(disposition, "name")
-  if (name === undefined) return undefined
-  const isFile = disposition !== undefined && parameterOf(disposition, "filename\\*?") !== undefined
+  const part = dispositionOf(lines)
+  if (part === undefined) return undefined
+  const { filename, name } = part
+  const isFile = filename !== undefined
   return { name, isFile, content: bytes.subarray(end + headersEnd.length) }
+}
+
+/** What the headers of a part say of it; files have a name. */
+export const dispositionOf = (
+  lines: ReadonlyArray<string>
+): { readonly name: string; readonly filename: string | undefined } | undefined => {
+  const line = lines.find((it) => /^content-disposition\s*:\s*form-data\b/iu.test(it))
+  const name = line && parameterOf(line, "name")
+  if (line === undefined || name === undefined) return undefined
+  return { name, filename: parameterOf(line, "filename\\*?") }
 }
 
 /** A quoted parameter, as browsers and clients escape it (WHATWG, multipart/form-data), or a bare one. */

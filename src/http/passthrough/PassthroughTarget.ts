@@ -1,14 +1,16 @@
 import { routeAliases } from "../../catalog/RouteAliases.ts"
 import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
 import type { HeaderValues } from "../server/HeaderText.ts"
-import { isResponsePath, isTaskPath } from "../server/Paths.ts"
+import { isBatchPath, isResponsePath, isTaskPath } from "../server/Paths.ts"
 
 /** OpenAI's paths that are served by tasks. docs/reference/shapes.md */
 export const taskShapes: ReadonlyArray<string> = [
   "/v1/images/generations",
   "/v1/images/edits",
   "/v1/videos",
-  "/v1/responses/{id}"
+  "/v1/responses/{id}",
+  "/v1/files",
+  "/v1/batches"
 ]
 
 const isModelList = (path: string): boolean =>
@@ -45,7 +47,10 @@ const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"
 export const isPassthroughPath = (path: string): boolean =>
   path.startsWith("/v1/")
     ? routeAliases.has(path) || isModelList(path)
-    : path.startsWith("/vendors/") && !isTaskPath(path) && !isResponsePath(path)
+    : path.startsWith("/vendors/") &&
+      !isTaskPath(path) &&
+      !isResponsePath(path) &&
+      !isBatchPath(path)
 
 /** The vendor, the path and the query of a passthrough call. */
 export interface Target extends CallTarget {

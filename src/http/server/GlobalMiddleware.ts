@@ -16,7 +16,7 @@ import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 import { hasOneHost } from "./listener/Listener.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./listener/RequestTrace.ts"
-import { isExactPath, isTaskShape } from "./Paths.ts"
+import { isExactPath, isStreamedUpload, isTaskShape } from "./Paths.ts"
 import { pathOf, renderFailures } from "./problems/Problems.ts"
 import { makeVendorModes } from "./VendorModes.ts"
 
@@ -109,6 +109,7 @@ export const faultOfRequest = (
   if (!hasOneHost(request.source)) return noHost
   if (isWebSocketHandshake(request)) return noWebSocket
   if (!isExactPath(path)) return noRoute
+  if (isStreamedUpload(path)) return undefined
   return Number(headerText(request.headers, "content-length") ?? 0) > maxBodyBytes
     ? problem(2004, `The body is larger than ${maxBodyBytes} bytes`)
     : undefined

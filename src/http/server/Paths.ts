@@ -10,7 +10,8 @@ export const basePathOf = (baseUrl: string): string =>
   new URL(baseUrl).pathname.replace(/\/+$/u, "").replaceAll(/[^\w/.~%-]/gu, encodeURIComponent)
 
 /** Task paths also start with `/vendors/`. */
-const task = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit|responses\/[^/]+)(?:\/|$)/u
+const task =
+  /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit|(?:responses|batches)\/[^/]+)(?:\/|$)/u
 
 export const isTaskPath = (path: string): boolean => task.test(path)
 
@@ -18,6 +19,16 @@ const response = /^\/vendors\/openai\/v1\/responses\/./u
 
 /** The path of a response that ran in the background as a task. docs/reference/background.md */
 export const isResponsePath = (path: string): boolean => response.test(path)
+
+const vendorBatch =
+  /^\/vendors\/(?:openai\/v1\/(?:files|batches)|anthropic\/v1\/messages\/batches)(?:\/|$)/u
+
+/** Of files and batches below their vendor, which the gateway serves itself. docs/reference/vendor-batches.md */
+export const isBatchPath = (path: string): boolean => vendorBatch.test(path)
+
+/** Bodies that are stored or read as they arrive, whatever their length. */
+export const isStreamedUpload = (path: string): boolean =>
+  /^(?:\/vendors\/(?:openai|anthropic))?\/v1\/(?:files|messages\/batches)$/u.test(path)
 
 const taskShape = /^\/v1\/(?:(?:images|videos)(?:[/?]|$)|responses\/)/u
 

@@ -56,6 +56,10 @@ export const layer = HttpRouter.use(
       resource("/vendors/:vendor/v1/:model/responses/:task_id", {
         GET: tasks.get("responses"),
         DELETE: tasks.cancel("responses")
+      }),
+      resource("/vendors/:vendor/v1/:model/batches/:task_id", {
+        GET: tasks.get("batches"),
+        DELETE: tasks.cancel("batches")
       })
     ])
   })

@@ -1,6 +1,7 @@
 import { Array as Arr, Effect } from "effect"
 import { inOrderOf } from "../../catalog/AliasTargets.ts"
 import type { Attachments } from "../../catalog/bodies/Attachments.ts"
+import type { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import type { Body } from "../../catalog/bodies/Bodies.ts"
 import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { CatalogEntry, TaskModel } from "../../catalog/CatalogEntry.ts"
@@ -58,8 +59,8 @@ export interface PricedRequest extends Attachments {
   readonly most: Credits
 }
 
-/** The body of a label, or a request for a response. */
-export type StoredBody = Body | ResponseBody
+/** The body of a label, a request for a response, or a batch. */
+export type StoredBody = Body | ResponseBody | BatchBody
 
 /** Decodes a body for an offer, and prices it for each model. Fails with 2001 or 2011 if no model accepts it. */
 export const priceRequest = Effect.fnUntraced(function* (

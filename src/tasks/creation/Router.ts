@@ -144,12 +144,12 @@ export class Router extends Context.Service<
         matchPath,
         cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
           const { task } = yield* find(userId, path, id)
-          const isResponse = task.resultKind === "responses"
-          const cancelled = yield* isResponse
+          const isOfModel = task.resultKind === "responses" || task.resultKind === "batches"
+          const cancelled = yield* isOfModel
             ? cancelResponse(task)
             : completion.fail(task, Option.none(), cancelledByOwner)
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
-          if (!isResponse) yield* notifier.stopTask(id)
+          if (!isOfModel) yield* notifier.stopTask(id)
           return yield* find(userId, path, id)
         })
       })

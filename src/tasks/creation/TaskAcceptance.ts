@@ -51,6 +51,8 @@ export interface AcceptRequest {
 export interface AcceptedOffer extends Pick<Offer, "alias" | "catalogId" | "sandbox"> {
   /** The names that the API key must allow; absent: the alias's, or the path's. */
   readonly allowedBy?: ReadonlyArray<string>
+  /** The least time that its tasks have; absent: `TASK_DEADLINE`. */
+  readonly deadline?: Duration.Duration
 }
 
 /** Idempotency keys from before this time have expired. */
@@ -74,7 +76,7 @@ export const makeAcceptance = Effect.gen(function* () {
     now: DateTime.Utc
   ) {
     const { path, principal } = request
-    const { alias, allowedBy = alias?.allowedBy, catalogId, sandbox } = offer
+    const { alias, allowedBy = alias?.allowedBy, catalogId, deadline, sandbox } = offer
     const { body, metadata, models, most, webhook } = priced
     const kind = models[0].entry.result
     const aliased =
@@ -102,7 +104,7 @@ export const makeAcceptance = Effect.gen(function* () {
       ...aliased,
       ...(allowedBy === undefined ? {} : { allowedBy }),
       catalogId,
-      deadlineAt: DateTime.addDuration(now, taskDeadline),
+      deadlineAt: DateTime.addDuration(now, Duration.max(taskDeadline, deadline ?? taskDeadline)),
       traceId: request.traceId,
       now,
       queue: submitQueue(aliased?.candidates[0] ?? path).name,

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { Files } from "../../artifacts/files/Files.ts"
 import { AccountControl } from "../../process/accounts/AccountControl.ts"
 import { LogRetention } from "../../process/retention/LogRetention.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
@@ -13,6 +14,7 @@ export const retentionJobs = Effect.gen(function* () {
   const accounts = yield* AccountControl
   const artifacts = yield* Artifacts
   const callbacks = yield* Callbacks
+  const files = yield* Files
   const log = yield* LogRetention
   const quotas = yield* RequestQuotas
   const sessions = yield* Sessions
@@ -22,6 +24,7 @@ export const retentionJobs = Effect.gen(function* () {
     { name: "delivery log", run: log.maintain },
     { name: "audit log", run: log.maintainAudit },
     { name: "expired artifacts", run: artifacts.removeExpired },
+    { name: "expired files", run: files.removeDue },
     { name: "spend of accounts", run: accounts.deleteOld },
     { name: "old callbacks", run: callbacks.deleteExpired },
     { name: "old tasks", run: tasks.maintain },

@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { Files } from "../../artifacts/files/Files.ts"
 import { firstTaskId } from "../../domain/Ids.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import {
@@ -73,6 +74,7 @@ const makePass = Effect.gen(function* () {
   const tasks = yield* TaskStore
   const completion = yield* TaskCompletion
   const artifacts = yield* Artifacts
+  const files = yield* Files
   const notifier = yield* WorkNotifier
 
   const cancel = Effect.fnUntraced(function* (id: TaskId) {
@@ -99,6 +101,7 @@ const makePass = Effect.gen(function* () {
     const graceEnds = DateTime.add(deletedAt, { minutes: erasureGraceMinutes })
     yield* Effect.forEach(yield* store.unfinishedTasks(id), cancel, { discard: true })
     yield* artifacts.remove(yield* store.artifacts(id, artifactsSince(now)))
+    yield* files.deleteAll(id)
     yield* inParts((after) => store.eraseTasks(id, after, erasureRowsMax), firstTaskId(0))
     yield* inParts((after) => store.eraseDeliveries(id, after, erasureRowsMax), "")
     const isLast = DateTime.isGreaterThanOrEqualTo(now, graceEnds)

@@ -87,6 +87,19 @@ const parts: ReadonlyArray<Part> = [
   },
   {
     ...byText,
+    object: "file",
+    table: "files",
+    columns: "id, purpose, filename, bytes::float8 AS bytes, created_at, expires_at, deleted_at"
+  },
+  {
+    ...byText,
+    object: "batch_receipt",
+    table: "batch_receipts",
+    columns: `split_part(id, '.', 1) AS task_id, custom_id, outcome, http_status, captured AS cost, usage, request_id,
+      created_at`
+  },
+  {
+    ...byText,
     object: "webhook_endpoint",
     table: "webhook_endpoints",
     columns: "id, url, events, description, enabled, of_tasks, created_at, updated_at, deleted_at"

@@ -8,9 +8,10 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskWatch } from "../TaskWatch.ts"
+import { VendorBatchStore } from "../vendorbatches/VendorBatchStore.ts"
 
 /**
- * Cancels a response. One that its vendor has is cancelled there, and ended by its next poll, which charges what it
+ * Cancels a response or a batch. One that its vendor has is cancelled there, and ended by its next poll, which charges what it
  * has used: a client may have read most of a stream by then. Returns whether it was still to end.
  * docs/reference/background.md#cancel
  */
@@ -20,6 +21,7 @@ export const makeCancelResponse = Effect.gen(function* () {
   const notifier = yield* WorkNotifier
   const tasks = yield* TaskStore
   const watch = yield* TaskWatch
+  const batches = yield* VendorBatchStore
 
   const endNow = Effect.fnUntraced(function* (task: TaskView) {
     const isEnded = yield* completion.fail(task, Option.none(), cancelledByOwner)
@@ -43,6 +45,11 @@ export const makeCancelResponse = Effect.gen(function* () {
     const due = yield* tasks.makeDue(task.id, yield* DateTime.now)
     if (due === "Ended") return false
     yield* notifier.notifyDue(due === "Due" ? "now" : "after its step")
+    if (task.resultKind === "batches") {
+      // The vendor finishes what it has begun, which may take minutes
+      yield* batches.noteCancelling(task.id, yield* DateTime.now)
+      return true
+    }
     // As it stands by then, if its next poll takes longer
     yield* Effect.ignore(watch.untilEnd(task, endWait, Effect.void))
     return true
@@ -57,5 +64,5 @@ const endWait = Duration.seconds(10)
 
 const unreachable: Problem = problem(
   5002,
-  "The vendor could not be asked to cancel the response, which is still running: try again"
+  "The vendor could not be asked to cancel this, which is still running: try again"
 )

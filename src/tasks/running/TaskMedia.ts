@@ -1,6 +1,8 @@
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { Files } from "../../artifacts/files/Files.ts"
+import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { inspectMedia, mediaIn, referenceIn, referenceTo } from "../../catalog/media/Media.ts"
@@ -12,13 +14,15 @@ import { ArtifactId } from "../../domain/Ids.ts"
 import { taskDownloadsMax } from "../../domain/Limits.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import { mediumFault } from "../../vendors/BodyFaults.ts"
-import type { SubmitMedium } from "../../vendors/VendorClient.ts"
+import type { SubmitFile, SubmitMedium } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { OwnedTask, StoredInputs } from "./OwnedTask.ts"
 
 /** The media of a submit, and the artifacts of fetched media. */
 export interface ResolvedMedia {
   readonly media: ReadonlyArray<SubmitMedium>
+  /** Of a batch. */
+  readonly file?: SubmitFile
   readonly inputs: StoredInputs
 }
 
@@ -46,6 +50,7 @@ export class TaskMedia extends Context.Service<
     TaskMedia,
     Effect.gen(function* () {
       const readStored = readStoredWith(yield* Artifacts)
+      const fileOf = submitFileWith(yield* Files)
       const readRequest = (task: TaskRow) => {
         const medium = { pointer: "#/request" }
         const id = Option.flatMap(requestIn(task.body), decodeId)
@@ -72,6 +77,10 @@ export class TaskMedia extends Context.Service<
 
       return TaskMedia.of({
         resolve: Effect.fn("TaskMedia.resolve")(function* (owned, entry) {
+          if (entry.label === "batch") {
+            // What was prepared for the submit is kept
+            return { media: [], file: yield* fileOf(owned.task), inputs: owned.inputs }
+          }
           if (entry.label === "response") {
             return { media: [yield* readRequest(owned.task)], inputs: {} }
           }
@@ -98,6 +107,32 @@ export class TaskMedia extends Context.Service<
     })
   )
 }
+
+const decodeBatch = Schema.decodeUnknownOption(BatchBody)
+
+/** The file of a batch, which stays until the batch has ended, although its user may have deleted it. */
+const submitFileWith =
+  (files: Files["Service"]) =>
+  ({ body }: TaskRow): Effect.Effect<SubmitFile, VendorError> =>
+    Option.match(decodeBatch(body), {
+      onNone: () => expired({ pointer: "#/input_file_id" }),
+      onSome: ({ bytes, input_file_id: id }) => {
+        const open = Effect.mapError(files.open({ id, bytes: BigInt(bytes) }), (error) =>
+          error._tag === "Problem" ? gone : storeAway
+        )
+        return Effect.succeed({
+          bytes,
+          open: Effect.map(open, (stream) => Stream.mapError(stream, () => storeAway))
+        })
+      }
+    })
+
+const gone = new VendorError({ class: "MEDIA", message: "#/input_file_id: The file is gone" })
+
+const storeAway = new VendorError({
+  class: "RETRYABLE",
+  message: "The artifact store cannot be reached"
+})
 
 const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
 
@@ -198,9 +233,7 @@ const readBack = (
   medium: Pick<MediaText, "pointer">
 ): SubmitMedium["bytes"] =>
   artifacts.read(row.id).pipe(
-    Effect.mapError(
-      () => new VendorError({ class: "RETRYABLE", message: "The artifact store cannot be reached" })
-    ),
+    Effect.mapError(() => storeAway),
     Effect.flatMap(
       Option.match({
         onNone: () => Effect.fail(expired(medium)),

@@ -5,6 +5,7 @@ import { modelAt } from "../../domain/Candidate.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { TaskError } from "../../domain/Task.ts"
 import { Hints } from "../../process/signals/Hints.ts"
+import { pollIntervalMax } from "../../vendors/Polling.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
 import { TaskOutput } from "../completion/TaskOutput.ts"
@@ -14,6 +15,7 @@ import type { VendorStep } from "../submission/SubmitStep.ts"
 import { taskErrorOf } from "../submission/VendorFailure.ts"
 import { VendorWork } from "../submission/VendorWork.ts"
 import { TaskStore } from "../TaskStore.ts"
+import { BatchOutput } from "../vendorbatches/BatchOutput.ts"
 import type { Owned } from "./OwnedTask.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { TaskInbox } from "./TaskInbox.ts"
@@ -100,6 +102,7 @@ const farDeadlineMillis = Duration.toMillis(Duration.minutes(5))
 
 /** Runs the step, and returns when the next one is due, if there is one. */
 const makeAdvance = Effect.gen(function* () {
+  const batches = yield* BatchOutput
   const completion = yield* TaskCompletion
   const inbox = yield* TaskInbox
   const output = yield* TaskOutput
@@ -119,17 +122,34 @@ const makeAdvance = Effect.gen(function* () {
       retryStore(completion.fail(row, Option.some(owned.epoch), error))
     ).pipe(Effect.catchTag("Fenced", () => Effect.succeed(false)))
 
+  const persist = (owned: Owned, row: TaskRow, { account, result }: JobResult) =>
+    result.batch === undefined
+      ? output.persistResults(row, { account, result }, owned.deadlineAt)
+      : batches.persist(owned, { account, result: result.batch })
+
   // A price by figures reads the body, too
   const complete = (owned: Owned, job: JobResult) =>
     Effect.flatMap(rowOf(owned, job.result.usage !== undefined), (row) =>
-      Effect.flatMap(output.persistResults(row, job, owned.deadlineAt), (persisted) =>
-        retryStore(
-          job.result.tokens?.end === "cancelled"
-            ? completion.fail(row, Option.some(owned.epoch), cancelledByOwner, persisted)
-            : completion.complete(row, Option.some(owned.epoch), persisted)
+      Effect.flatMap(persist(owned, row, job), (persisted) => {
+        const error = errorOf(job)
+        const epoch = Option.some(owned.epoch)
+        return retryStore(
+          error === undefined
+            ? completion.complete(row, epoch, persisted)
+            : completion.fail(row, epoch, error, persisted)
         )
-      )
+      })
     )
+
+  /** The results of a batch were paid for: while they cannot be read, it waits for another poll. */
+  const readLater = Effect.fnUntraced(function* (owned: Owned, error: VendorError) {
+    yield* Effect.logWarning(`The results of task ${owned.task.id} were not read: ${error.message}`)
+    const now = yield* DateTime.now
+    const dueAt = DateTime.addDuration(now, pollIntervalMax)
+    const next = { dueAt, queue: { name: owned.queue } }
+    yield* retryStore(store.endStep({ taskId: owned.task.id, epoch: owned.epoch, next, now }))
+    inbox.wake(DateTime.toEpochMillis(dueAt))
+  })
 
   /** Ends the task or the step after a failure. */
   const endWith = (
@@ -170,7 +190,14 @@ const makeAdvance = Effect.gen(function* () {
   const endStep = (owned: Owned, next: VendorStep) =>
     next._tag === "Waits"
       ? Effect.sync(() => inbox.wake(DateTime.toEpochMillis(next.until)))
-      : Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job)))
+      : Effect.catchIf(
+          Effect.asVoid(before(owned.deadlineAt, complete(owned, next.job))),
+          (error): error is VendorError =>
+            next.job.result.batch !== undefined &&
+            error._tag === "VendorError" &&
+            error.class === "RETRYABLE",
+          (error) => readLater(owned, error)
+        )
 
   // No generator and no unused closures for a poll: they would stay in memory as long as the poll. ADR 0149
   return (owned: Owned): Effect.Effect<void> =>
@@ -185,6 +212,12 @@ const makeAdvance = Effect.gen(function* () {
       )
     )
 })
+
+/** Of a response or a batch that ended before it was complete, and is charged for what it has used. */
+const errorOf = ({ result: { batch, tokens } }: JobResult): TaskError | undefined => {
+  if (tokens?.end === "cancelled" || batch?.status === "cancelled") return cancelledByOwner
+  return batch?.status === "expired" ? deadlinePassed : undefined
+}
 
 /** docs/reference/errors.md#task-error-codes */
 const deadlinePassed: TaskError = {

@@ -41,6 +41,8 @@ export interface Submission {
   readonly media: ReadonlyArray<SubmitMedium>
   /** Artifacts of the media, for a later submit. */
   readonly inputs: StoredInputs
+  /** Of a batch. */
+  readonly more?: Pick<SubmitRequest, "file" | "prepared">
   readonly n: number
 }
 
@@ -196,9 +198,9 @@ const makeRecording = Effect.gen(function* () {
 /** The task's request, with the callback URL for a vendor that calls when the job has ended. */
 const submitRequestWith =
   (callbacks: Callbacks["Service"]) =>
-  ({ account, entry, media, owned: { task } }: Submission): SubmitRequest => {
+  ({ account, entry, media, more, owned: { task } }: Submission): SubmitRequest => {
     const callbackUrl = callbacks.callbackUrl({ account, taskId: task.id })
-    const request = requestOf(task, entry, media)
+    const request = requestOf(task, entry, media, more)
     return callbackUrl === undefined ? request : { ...request, callbackUrl }
   }
 

@@ -14,6 +14,7 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import type { JobResult } from "../completion/TaskOutput.ts"
 import type { OwnedTask, StoredInputs } from "../running/OwnedTask.ts"
 import { mediumNotTaken, TaskMedia } from "../running/TaskMedia.ts"
+import type { ResolvedMedia } from "../running/TaskMedia.ts"
 import { ratedQueue, submitQueue } from "../running/TaskQueue.ts"
 import type { TaskQueue } from "../running/TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -21,7 +22,8 @@ import type { NextStep } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { passOn, skipReasonBefore, skipReasonOf } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
-import { Fenced, PaidSubmit } from "./PaidSubmit.ts"
+import { Fenced, isTransient, PaidSubmit } from "./PaidSubmit.ts"
+import { requestOf } from "./TaskEntry.ts"
 
 /** The outcome of a step: the task waits in the store, or its job has a result. */
 export type VendorStep =
@@ -63,6 +65,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
   const accountFor = yield* makeAccountFor
   const passOver = yield* makePassOver
   const waitIn = waitWith(yield* TaskStore)
+  const prepare = prepareWith(waitIn, reportFaults)
 
   /** Waits in the store, so that a user's tasks that wait for their share do not block others in this queue. */
   const waitForShare = (
@@ -91,7 +94,9 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     const { inputs: known, media } = resolved.value
     const until = yield* isAdmitted(owned, entry, account, known)
     if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
-    const submission = { owned, entry, account, media, inputs: known, n }
+    const ready = yield* prepare(owned, entry, account, resolved.value)
+    if ("_tag" in ready) return ready
+    const submission = { owned, entry, account, media, inputs: known, n, more: ready }
     const outcome = yield* Effect.catchTag(
       reportFaults(account, upstreamModel, paid.submit(submission)),
       "ShareExhausted",
@@ -114,6 +119,50 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
   return (owned: OwnedTask, entry: TaskModel, n: number) =>
     Effect.catchTag(submit(owned, entry, n), "ShareExhausted", () => waitForShare(owned, entry))
 })
+
+/** Where a run keeps what was prepared: the account, and what it returned. */
+const preparedKey = "#/prepared"
+
+const preparedAt = (known: StoredInputs, { accountId }: VendorAccount): string | undefined => {
+  const [account, ...prepared] = (known[preparedKey] ?? "").split(" ")
+  return account === accountId ? prepared.join(" ") : undefined
+}
+
+/** The wait after an upload that failed for a while. */
+const prepareRetrySeconds = 30
+
+/**
+ * What the account needs before the submit, which is another step: a process that dies in between repeats nothing that
+ * was stored. Nothing was bought, so that a failure that may pass is tried again until the deadline.
+ */
+const prepareWith = (waitIn: ReturnType<typeof waitWith>, reportFaults: ReportFaults) =>
+  Effect.fnUntraced(function* (
+    owned: OwnedTask,
+    entry: TaskModel,
+    account: VendorAccount,
+    { file, inputs: known, media }: ResolvedMedia
+  ) {
+    const more = file === undefined ? {} : { file }
+    if (account.prepare === undefined) return more
+    const prepared = preparedAt(known, account)
+    if (prepared !== undefined) return { ...more, prepared }
+    const { accountId } = account
+    const queue = submitQueue(entry)
+    const made = yield* Effect.result(
+      reportFaults(
+        account,
+        entry.upstreamModel,
+        account.prepare(requestOf(owned.task, entry, media, more))
+      )
+    )
+    if (Result.isSuccess(made)) {
+      const inputs = { ...known, [preparedKey]: `${accountId} ${made.success}` }
+      return yield* waitIn(owned, queue, { accountId, inputs })
+    }
+    if (!isTransient(made.failure)) return yield* made.failure
+    yield* Effect.logInfo(`The file of task ${owned.task.id} was not uploaded`, made.failure)
+    return yield* waitIn(owned, queue, { accountId, inputs: known }, prepareRetrySeconds)
+  })
 
 /** Whether the task has what limits its submit; if not, it waits in the store. */
 const makeAdmission = Effect.gen(function* () {

@@ -32,7 +32,8 @@ export const entryWith =
 export const requestOf = (
   task: TaskRow,
   entry: TaskModel,
-  media: ReadonlyArray<SubmitMedium>
+  media: ReadonlyArray<SubmitMedium>,
+  more: Pick<SubmitRequest, "file" | "prepared"> = {}
 ): SubmitRequest => ({
   taskId: task.id,
   model: entry.label,
@@ -42,5 +43,6 @@ export const requestOf = (
   result: entry.result,
   ...(entry.input === undefined ? {} : { input: entry.input }),
   ...(entry.output === undefined ? {} : { output: entry.output }),
-  ...(entry.described === undefined ? {} : { described: entry.described })
+  ...(entry.described === undefined ? {} : { described: entry.described }),
+  ...more
 })

@@ -13,6 +13,7 @@ import { TaskInbox } from "../running/TaskInbox.ts"
 import { listQueue, pollQueue, ratedQueue } from "../running/TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { StepEnd } from "../TaskStore.ts"
+import { VendorBatchStore } from "../vendorbatches/VendorBatchStore.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { isOfSkipped } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
@@ -139,6 +140,7 @@ const makePolling = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const inbox = yield* TaskInbox
   const pacing = yield* PollPacing
+  const batches = yield* VendorBatchStore
   const store = yield* TaskStore
   const endPoll = (end: StepEnd, until: DateTime.Utc) =>
     store.endPoll(end, () => inbox.wake(DateTime.toEpochMillis(until)))
@@ -177,12 +179,15 @@ const makePolling = Effect.gen(function* () {
         return Effect.succeed(isDone(account, progress.result))
       }
       const paced = { account, upstreamModel, userId, after: progress.pollAfter }
-      return Effect.flatMap(pacing.next(paced), (until) =>
+      const next = Effect.flatMap(pacing.next(paced), (until) =>
         Effect.flatMap(DateTime.now, (now) => {
           const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
           return Effect.as(endPoll({ taskId: task.id, epoch, next, now }, until), waits(until))
         })
       )
+      return progress.batch === undefined
+        ? next
+        : Effect.andThen(retryStore(batches.note({ id: task.id, epoch }, progress.batch)), next)
     })
   }
 

@@ -1,4 +1,5 @@
 import type { VendorErrorClass } from "../../vendors/VendorError.ts"
+import { batches, isBatchCreate, submitBatch } from "./OpenAiBatchProtocol.ts"
 import { failure, fieldsOf, invalid } from "./OpenAiFailure.ts"
 import { isBackground, responses, submitResponse } from "./OpenAiResponseProtocol.ts"
 import { submitVideo, videoFailures, videos } from "./OpenAiVideoProtocol.ts"
@@ -113,6 +114,7 @@ const images = async (request: VendorRequest, vendor: Vendor): Promise<Reply> =>
 
 const isSubmit = (request: VendorRequest) =>
   isBackground(request) ||
+  isBatchCreate(request) ||
   (request.method === "POST" &&
     /^\/v1\/(?:videos|images\/(?:generations|edits))$/u.test(request.path))
 
@@ -129,7 +131,10 @@ export const openai: Protocol = {
   jobFailures: new Set([...videoFailures.keys(), "LOST"]),
   respond: (request, vendor) => {
     if (isBackground(request)) return submitResponse(request, vendor)
-    if (!isSubmit(request)) return responses(request, vendor) ?? videos(request, vendor)
+    if (isBatchCreate(request)) return submitBatch(request, vendor)
+    if (!isSubmit(request)) {
+      return responses(request, vendor) ?? videos(request, vendor) ?? batches(request, vendor)
+    }
     return request.path === "/v1/videos" ? submitVideo(request, vendor) : images(request, vendor)
   }
 }

@@ -131,7 +131,8 @@ describe("the removal of expired artifacts", () => {
         remove: (some) => Effect.sync(() => takeOut(some))
       }),
       Layer.mock(ArtifactBlobs, {
-        remove: (id) => {
+        remove: (blob) => {
+          const id = ArtifactId.make(blob)
           tried.push(id)
           const failure = failureOf(id)
           return failure === undefined

@@ -452,6 +452,7 @@ describeStores("the audit log", (database) => {
           streamEvents: "/events?",
           listTasks: "/tasks?",
           getTask: `/tasks/${image.json.task_info.id}?`,
+          listTaskReceipts: `/tasks/${image.json.task_info.id}/receipts?`,
           listUsage: "/usage?from=1970-01-01&to=1970-01-02&",
           getWallet: "/wallet?",
           listWalletEntries: "/wallet/entries?",

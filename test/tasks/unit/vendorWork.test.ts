@@ -20,6 +20,8 @@ import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import { VendorWork } from "../../../src/tasks/submission/VendorWork.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import { BatchOutput } from "../../../src/tasks/vendorbatches/BatchOutput.ts"
+import { VendorBatchStore } from "../../../src/tasks/vendorbatches/VendorBatchStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import { ownedEntry as entry, ownedTask } from "../../support/owned.ts"
@@ -54,6 +56,8 @@ const stepOf = Effect.fnUntraced(function* (
     Layer.mock(TaskStore, {}),
     TaskInbox.layer,
     Layer.mock(Reconcile, {}),
+    Layer.mock(VendorBatchStore, {}),
+    Layer.mock(VendorBatchStore, {}),
     Layer.mock(PollPacing, { ended: () => {} }),
     Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
     Layer.mock(TaskMedia, { resolve: () => Effect.succeed({ media: [], inputs: {} }) }),
@@ -138,6 +142,7 @@ const workAt = (
         setBehind: () => {}
       }),
       Layer.mock(Reconcile, {}),
+      Layer.mock(VendorBatchStore, {}),
       Layer.mock(PollPacing, {
         ended: () => {},
         next: ({ after }) => Effect.map(DateTime.now, DateTime.addDuration(after))
@@ -242,6 +247,7 @@ describe("a task that was ended from outside, while the store goes away", () => 
         Layer.mock(TaskStore, {}),
         Layer.mock(TaskCompletion, {}),
         Layer.mock(TaskOutput, {}),
+        Layer.mock(BatchOutput, {}),
         Layer.mock(RunningTasks, {
           reconcile: Effect.void,
           check: () => Effect.suspend(() => (failures-- > 0 ? away : checked))

@@ -90,7 +90,7 @@ const TaskView = ({ task }: { readonly task: Task }) => (
             <h2>{words.result}</h2>
             {task.result === null ? (
               <p class="waiting">{words.noResult}</p>
-            ) : task.result_kind === "responses" ? (
+            ) : task.result_kind === "responses" || task.result_kind === "batches" ? (
               task.result.map((url) => (
                 <p key={url}>
                   <a href={url}>{url.split("?", 1)[0]}</a>

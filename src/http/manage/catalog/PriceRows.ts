@@ -14,7 +14,7 @@ export const showRow = (
 })
 
 /** With the rates that others stand for. */
-const showRates = (rates: Omit<TokenPrice, "per" | "long">) => {
+const showRates = (rates: Omit<TokenPrice, "per" | "long" | "batch">) => {
   const write = rates.cacheWrite ?? rates.input
   return {
     input: rates.input,
@@ -31,6 +31,7 @@ const showRates = (rates: Omit<TokenPrice, "per" | "long">) => {
 export const showTokenPrice = (price: TokenPrice) => ({
   per: price.per,
   ...showRates(price),
+  batch: price.batch ?? null,
   long: price.long === undefined ? null : { above: price.long.above, ...showRates(price.long) },
   tools: price.tools ?? {}
 })

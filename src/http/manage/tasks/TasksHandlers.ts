@@ -1,6 +1,7 @@
 import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
+import { ReceiptKey } from "../../../contract/TasksApi.ts"
 import { modelAt, skippedOf } from "../../../domain/Candidate.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { TaskId } from "../../../domain/Ids.ts"
@@ -9,6 +10,8 @@ import { isTerminal } from "../../../domain/Task.ts"
 import { previewOf } from "../../../tasks/history/Preview.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import type { AttemptRow, History, TaskSummary } from "../../../tasks/history/TaskHistory.ts"
+import { VendorBatches } from "../../../tasks/vendorbatches/VendorBatches.ts"
+import type { ReceiptRow } from "../../../tasks/vendorbatches/VendorBatches.ts"
 import type { TaskDeliveryRow } from "../../../webhooks/Deliveries.ts"
 import { requireReader } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
@@ -20,6 +23,7 @@ export const layer = HttpApiBuilder.group(
   "tasks",
   Effect.fnUntraced(function* (handlers) {
     const tasks = yield* TaskHistory
+    const batches = yield* VendorBatches
     return handlers.handleAll({
       listTasks: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireReader(query)
@@ -44,10 +48,29 @@ export const layer = HttpApiBuilder.group(
       }),
       getTask: Effect.fnUntraced(function* ({ params, query }) {
         return showHistory(yield* tasks.get(yield* requireReader(query), params.id))
+      }),
+      listTaskReceipts: Effect.fnUntraced(function* ({ params, query }) {
+        const userId = yield* requireReader(query)
+        const { before, limit } = readPage(query, ReceiptKey)
+        const rows = yield* batches.receipts(userId, params.id, {
+          after: Option.getOrUndefined(before),
+          limit: limit + 1
+        })
+        return toPage(rows, limit, (row) => row.digest, showReceipt)
       })
     })
   })
 )
+
+const showReceipt = (row: ReceiptRow) => ({
+  custom_id: row.customId,
+  outcome: row.outcome,
+  http_status: row.httpStatus,
+  cost: row.captured,
+  usage: row.usage,
+  request_id: row.requestId,
+  created_at: row.createdAt
+})
 
 /** What a list and the page of a task have in common. */
 type Task = Omit<TaskSummary, "prompt">

@@ -16,6 +16,12 @@ export interface BodyWatch {
 /** Requests whose bodies were refused before they had arrived. */
 const cutOff = new WeakSet<object>()
 
+/** Gives up a body that has not arrived: its connection closes, and data that arrives until then is discarded. */
+export const cutOffBody = (source: IncomingMessage): void => {
+  cutOff.add(source)
+  source.resume()
+}
+
 /** Whether the rest of the body is not read, so that the connection must close. */
 export const isCutOff = (source: object): boolean => cutOff.has(source)
 
@@ -59,9 +65,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     }
     const refuse = (fault: Problem) => {
       stop()
-      cutOff.add(source)
-      // Data that arrives before the connection closes is discarded
-      source.resume()
+      cutOffBody(source)
       resume(Effect.fail(fault))
     }
     let resumes: NodeJS.Immediate | undefined

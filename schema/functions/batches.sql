@@ -1,0 +1,71 @@
+-- Batches that a vendor runs for one task, and the receipts of their requests (docs/reference/vendor-batches.md).
+
+-- Notes what the vendor says of a batch, by the owner of its task. Writes nothing that is known.
+create or replace function vendor_batch_note(
+  p_task uuid, p_epoch integer, p_status text, p_completed integer, p_failed integer
+) returns void language sql as $$
+  insert into vendor_batches as b (task_id, status, completed, failed)
+  select r.task_id, p_status, p_completed, p_failed from runs r
+    where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null
+  on conflict (task_id) do update
+    set status = excluded.status, completed = excluded.completed, failed = excluded.failed
+    where (b.status, b.completed, b.failed) is distinct from (excluded.status, excluded.completed, excluded.failed)
+$$;
+
+-- Writes receipts of requests that have none, in the order of the arrays, and returns what they charge. Together a batch
+-- is charged p_left at most: what a request costs beyond what is left is not charged. Null: the caller does not own the
+-- task any more. The run is locked, so that a later owner sees every receipt of an earlier one, and none comes after the
+-- end of the task.
+create or replace function batch_receipts_add(
+  p_task uuid, p_epoch integer, p_user uuid, p_left bigint, p_ids text[], p_custom_ids text[], p_outcomes text[],
+  p_statuses integer[], p_costs bigint[], p_usages text[], p_requests text[], p_now timestamptz
+) returns bigint language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare charged bigint;
+begin
+  perform from runs r where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null for no key update;
+  if not found then return null; end if;
+  with given as (
+    select x.*, coalesce(sum(x.cost) over (order by x.n rows between unbounded preceding and 1 preceding), 0) as before
+    from (
+      select distinct on (u.id) u.* from unnest(
+        p_ids, p_custom_ids, p_outcomes, p_statuses, p_costs, p_usages, p_requests) with ordinality
+        as u (id, custom_id, outcome, status, cost, usage, request, n)
+      order by u.id, u.n
+    ) x
+    where not exists (select from batch_receipts b where b.user_id = p_user and b.id = x.id)
+  ), added as (
+    insert into batch_receipts
+      (user_id, id, custom_id, outcome, http_status, captured, usage, request_id, created_at)
+    select p_user, g.id, g.custom_id, g.outcome, g.status, least(g.cost, greatest(0, p_left - g.before)),
+      g.usage::jsonb, g.request, p_now
+    from given g
+    returning captured
+  )
+  select coalesce(sum(a.captured), 0) into charged from added a;
+  return charged;
+end $$;
+
+-- What the receipts of a task have together.
+create or replace function batch_receipts_sum(
+  p_user uuid, p_task uuid, out captured bigint, out settled integer, out released integer, out input float8,
+  out cached float8, out written float8, out output float8, out reasoning float8, out counted boolean
+) language sql stable as $$
+  select coalesce(sum(b.captured), 0)::bigint, (count(*) filter (where b.outcome = 'settled'))::integer,
+    (count(*) filter (where b.outcome = 'released'))::integer,
+    coalesce(sum((b.usage ->> 'inputTokens')::float8), 0), coalesce(sum((b.usage ->> 'cachedInputTokens')::float8), 0),
+    coalesce(sum((b.usage ->> 'cacheWriteTokens')::float8), 0),
+    coalesce(sum((b.usage ->> 'outputTokens')::float8), 0), coalesce(sum((b.usage ->> 'reasoningTokens')::float8), 0),
+    coalesce(bool_or((b.usage ->> 'counted')::boolean), false)
+  from batch_receipts b where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/'
+$$;
+
+-- Deletes the receipts of a batch.
+create or replace function batch_receipts_delete(p_user uuid, p_task uuid) returns void language sql as $$
+  delete from batch_receipts b where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/'
+$$;
+
+-- Erases what the receipts of a batch have of their client: its names of the requests.
+create or replace function batch_names_erase(p_user uuid, p_task uuid) returns void language sql as $$
+  update batch_receipts b set custom_id = null
+  where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/' and b.custom_id is not null
+$$;

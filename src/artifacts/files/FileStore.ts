@@ -1,0 +1,174 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Schema } from "effect"
+import type { DateTime, Option } from "effect"
+import { retryDeadlock } from "../../db/BatchWrites.ts"
+import { when } from "../../db/ListScan.ts"
+import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { FileId, UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+export const FilePurpose = Schema.Literals(["batch", "batch_output"])
+
+/** A user's file; the bytes are in the artifact store. docs/reference/files.md */
+export class FileRow extends Schema.Class<FileRow>("FileRow")({
+  id: FileId,
+  userId: UserId,
+  purpose: FilePurpose,
+  filename: Schema.String,
+  bytes: Schema.BigInt,
+  createdAt: Time,
+  expiresAt: Time
+}) {}
+
+export interface FilePage {
+  readonly after: FileId | undefined
+  readonly limit: number
+  readonly isAscending: boolean
+  readonly purpose: string | undefined
+}
+
+/** The most that a user may keep. */
+export interface FileQuota {
+  readonly bytes: number
+  readonly files: number
+}
+
+export class FileStore extends Context.Service<
+  FileStore,
+  {
+    /** `false`: the user would keep more than the quota. Replaces the row of the same file. */
+    readonly add: (
+      row: FileRow,
+      quota: FileQuota | undefined
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    /** The bytes that a user keeps. */
+    readonly kept: (userId: UserId) => Effect.Effect<number, StoreUnavailable>
+    readonly find: (
+      userId: UserId,
+      id: FileId,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<FileRow>, StoreUnavailable>
+    readonly list: (
+      userId: UserId,
+      page: FilePage,
+      now: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<FileRow>, StoreUnavailable>
+    /** Hides a file, whose removal is then due; `false`: there is none. */
+    readonly delete: (
+      userId: UserId,
+      id: FileId,
+      now: DateTime.Utc
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    /** The same for all files of a user. */
+    readonly deleteAll: (userId: UserId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    /** Files whose removal is due and that no unfinished batch reads: of all users, or of one. */
+    readonly due: (
+      now: DateTime.Utc,
+      userId: UserId | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<FileId>, StoreUnavailable>
+    readonly remove: (ids: ReadonlyArray<FileId>) => Effect.Effect<void, StoreUnavailable>
+    /** Tries the removal of these an hour later. */
+    readonly postpone: (
+      ids: ReadonlyArray<FileId>,
+      until: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/artifacts/FileStore") {
+  static readonly layer = Layer.effect(
+    FileStore,
+    Effect.map(PgClient.PgClient, (sql) => FileStore.of({ ...reads(sql), ...writes(sql) }))
+  )
+}
+
+/** The largest `bigint` of Postgres. */
+const unlimited = "9223372036854775807"
+
+const columns = "f.id, f.user_id, f.purpose, f.filename, f.bytes, f.created_at, f.expires_at"
+
+const Id = Schema.Struct({ id: FileId })
+const ids = Array.map((row: typeof Id.Type) => row.id)
+
+function reads(sql: PgClient.PgClient) {
+  const shown = (userId: UserId, now: DateTime.Utc) =>
+    [
+      sql`f.user_id = ${userId}`,
+      sql`f.deleted_at IS NULL`,
+      sql`f.expires_at > ${toDate(now)}`
+    ] as const
+  return {
+    kept: (userId: UserId) =>
+      sql`SELECT coalesce(sum(f.bytes), 0)::float8 AS kept FROM files f WHERE f.user_id = ${userId}`.pipe(
+        rowOf(Schema.Struct({ kept: Schema.Finite })),
+        Effect.map(({ kept }) => kept),
+        storeFailures
+      ),
+    find: (userId: UserId, id: FileId, now: DateTime.Utc) =>
+      sql`
+        SELECT ${sql.literal(columns)} FROM files f
+        WHERE ${sql.and([...shown(userId, now), sql`f.id = ${id}`])}`.pipe(
+        rowsOf(FileRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    list: (userId: UserId, { after, isAscending, limit, purpose }: FilePage, now: DateTime.Utc) =>
+      sql`
+        SELECT ${sql.literal(columns)} FROM files f
+        WHERE ${sql.and([
+          ...shown(userId, now),
+          ...when(after, (it) => (isAscending ? sql`f.id > ${it}` : sql`f.id < ${it}`)),
+          ...when(purpose, (it) => sql`f.purpose = ${it}`)
+        ])}
+        ORDER BY f.id ${sql.literal(isAscending ? "ASC" : "DESC")} LIMIT ${limit}`.pipe(
+        rowsOf(FileRow),
+        storeFailures
+      ),
+    due: (now: DateTime.Utc, userId: UserId | undefined, limit: number) =>
+      sql`
+        SELECT id FROM files_due(${toDate(now)}::timestamptz, ${userId ?? null}::uuid, ${limit}::int) AS id`.pipe(
+        rowsOf(Id),
+        Effect.map(ids),
+        storeFailures
+      )
+  }
+}
+
+function writes(sql: PgClient.PgClient) {
+  const end = (userId: UserId, now: DateTime.Utc) =>
+    sql`
+      UPDATE files f SET deleted_at = ${toDate(now)}, expires_at = ${toDate(now)}
+      WHERE f.user_id = ${userId} AND f.deleted_at IS NULL AND f.expires_at > ${toDate(now)}`
+  return {
+    add: (row: FileRow, quota: FileQuota | undefined) =>
+      sql`
+        SELECT file_add(
+          ${row.id}, ${row.userId}::uuid, ${row.purpose}, ${row.filename}, ${String(row.bytes)}::bigint,
+          ${toDate(row.createdAt)}::timestamptz, ${toDate(row.expiresAt)}::timestamptz,
+          ${quota === undefined ? unlimited : String(quota.bytes)}::bigint,
+          ${quota === undefined ? unlimited : String(quota.files)}::bigint) AS added`.pipe(
+        rowOf(Schema.Struct({ added: Schema.Boolean })),
+        Effect.map(({ added }) => added),
+        retryDeadlock,
+        storeFailures
+      ),
+    delete: (userId: UserId, id: FileId, now: DateTime.Utc) =>
+      sql`${end(userId, now)} AND f.id = ${id} RETURNING f.id`.pipe(
+        rowsOf(Id),
+        Effect.map(Array.isReadonlyArrayNonEmpty),
+        storeFailures
+      ),
+    deleteAll: (userId: UserId, now: DateTime.Utc) =>
+      Effect.asVoid(end(userId, now)).pipe(storeFailures),
+    remove: (removed: ReadonlyArray<FileId>) =>
+      sql`DELETE FROM files WHERE id = ANY(${removed}::text[])`.pipe(
+        retryDeadlock,
+        Effect.asVoid,
+        storeFailures
+      ),
+    postpone: (failed: ReadonlyArray<FileId>, until: DateTime.Utc) =>
+      sql`
+        UPDATE files SET deleted_at = coalesce(deleted_at, expires_at), expires_at = ${toDate(until)}
+        WHERE id = ANY(${failed}::text[])`.pipe(Effect.asVoid, storeFailures)
+  }
+}

@@ -1,0 +1,199 @@
+import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
+import { AppConfig } from "../../config/Config.ts"
+import { fileDays, fileRemainsDays, fileSecondsMax, filesMax } from "../../domain/FileLimits.ts"
+import { makeFileId } from "../../domain/Ids.ts"
+import type { FileId, UserId } from "../../domain/Ids.ts"
+import { problem, Problem } from "../../domain/Problem.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { ArtifactBlobs } from "../ArtifactBlobs.ts"
+import { FileRow, FileStore } from "./FileStore.ts"
+import type { FilePage } from "./FileStore.ts"
+
+export type { FileRow } from "./FileStore.ts"
+
+/** What an upload says of its file. */
+export interface Described {
+  readonly filename: string
+  /** The time after which it expires; absent: the longest. */
+  readonly seconds?: number
+}
+
+/** A file that a batch makes: its id is decided before, so that a repeat replaces it. */
+export interface OutputFile {
+  readonly id: FileId
+  readonly userId: UserId
+  readonly filename: string
+}
+
+/** Files of users for batches, which only their owner sees. docs/reference/files.md */
+export class Files extends Context.Service<
+  Files,
+  {
+    /** Fails with 1202 when the user keeps as much as it may. */
+    readonly admit: (
+      userId: UserId,
+      bytes: number
+    ) => Effect.Effect<void, Problem | StoreUnavailable>
+    /**
+     * Stores an upload as it arrives; what it is called is known when it has ended. Fails with 1202 when the user would keep
+     * too much; then, and when the stream fails, nothing is stored.
+     */
+    readonly upload: <E, E2>(
+      userId: UserId,
+      bytes: Stream.Stream<Uint8Array, E>,
+      described: Effect.Effect<Described, E2>
+    ) => Effect.Effect<FileRow, Problem | StoreUnavailable | E | E2>
+    /** Stores what a batch has made. It counts for its user, and is never refused. `false`: the user was deleted. */
+    readonly putOutput: <E>(
+      file: OutputFile,
+      bytes: Stream.Stream<Uint8Array, E>
+    ) => Effect.Effect<boolean, StoreUnavailable | E>
+    /** Fails with 2005. */
+    readonly get: (userId: UserId, id: FileId) => Effect.Effect<FileRow, Problem | StoreUnavailable>
+    readonly list: (
+      userId: UserId,
+      page: FilePage
+    ) => Effect.Effect<ReadonlyArray<FileRow>, StoreUnavailable>
+    /** All bytes, in chunks. Fails with 2005 when they are gone. */
+    readonly open: (
+      file: Pick<FileRow, "id" | "bytes">
+    ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
+    /** Fails with 2005. What an unfinished batch reads is removed after its end. */
+    readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, Problem | StoreUnavailable>
+    readonly deleteAll: (userId: UserId) => Effect.Effect<void, StoreUnavailable>
+    /** Removes what has expired or was deleted, and remains of dead processes. */
+    readonly removeDue: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/artifacts/Files") {
+  static readonly layer = Layer.effect(
+    Files,
+    Effect.gen(function* () {
+      const blobs = yield* ArtifactBlobs
+      const store = yield* FileStore
+      const { fileBytesPerUser } = yield* AppConfig
+      const quota = { bytes: fileBytesPerUser, files: filesMax }
+      const tooMuch = tooMuchKept(fileBytesPerUser)
+      const remove = makeRemove(blobs, store)
+
+      const get = Effect.fnUntraced(function* (userId: UserId, id: FileId) {
+        const found = yield* store.find(userId, id, yield* DateTime.now)
+        return Option.isSome(found) ? found.value : yield* noFile(id)
+      })
+
+      /** The row is written when the bytes are, and before they can be read. */
+      const put = Effect.fnUntraced(function* <E, A, E2>(
+        id: FileId,
+        bytes: Stream.Stream<Uint8Array, E>,
+        record: (size: bigint, now: DateTime.Utc) => Effect.Effect<A, E2>
+      ) {
+        const now = yield* DateTime.now
+        let size = 0n
+        const counted = Stream.map(bytes, (chunk) => {
+          size += BigInt(chunk.length)
+          return chunk
+        })
+        return yield* blobs.put(
+          id,
+          counted,
+          Effect.suspend(() => record(size, now))
+        )
+      })
+
+      const rowOf = (
+        file: Pick<FileRow, "id" | "userId" | "purpose" | "filename">,
+        bytes: bigint,
+        createdAt: DateTime.Utc,
+        seconds = fileSecondsMax
+      ) =>
+        new FileRow({
+          ...file,
+          bytes,
+          createdAt,
+          expiresAt: DateTime.add(createdAt, { seconds })
+        })
+
+      return Files.of({
+        admit: Effect.fnUntraced(function* (userId, bytes) {
+          if ((yield* store.kept(userId)) + bytes > fileBytesPerUser) return yield* tooMuch
+        }),
+        upload: Effect.fn("Files.upload")(function* (userId, bytes, described) {
+          const id = makeFileId(DateTime.toEpochMillis(yield* DateTime.now))
+          return yield* put(id, bytes, (size, now) =>
+            Effect.flatMap(described, ({ filename, seconds }) => {
+              const file = { id, userId, purpose: "batch", filename } as const
+              const row = rowOf(file, size, now, seconds)
+              return Effect.flatMap(store.add(row, quota), (isAdded) =>
+                isAdded ? Effect.succeed(row) : Effect.fail(tooMuch)
+              )
+            })
+          )
+        }),
+        putOutput: Effect.fn("Files.putOutput")(function* (file, bytes) {
+          const isKept = yield* put(file.id, bytes, (size, now) =>
+            store.add(rowOf({ ...file, purpose: "batch_output" }, size, now), undefined)
+          )
+          if (!isKept) yield* Effect.ignore(blobs.remove(file.id))
+          return isKept
+        }),
+        get,
+        list: (userId, page) =>
+          Effect.flatMap(DateTime.now, (now) => store.list(userId, page, now)),
+        open: Effect.fnUntraced(function* ({ bytes, id }) {
+          const range = { start: 0, end: Number(bytes) - 1 }
+          const found = yield* blobs.stream(id, range)
+          return Option.isSome(found) ? found.value : yield* noFile(id)
+        }),
+        delete: Effect.fn("Files.delete")(function* (userId, id) {
+          if (!(yield* store.delete(userId, id, yield* DateTime.now))) return yield* noFile(id)
+          yield* Effect.ignore(remove(userId))
+        }),
+        deleteAll: Effect.fn("Files.deleteAll")(function* (userId) {
+          yield* store.deleteAll(userId, yield* DateTime.now)
+          yield* remove(userId)
+        }),
+        removeDue: remove(undefined).pipe(
+          Effect.andThen(DateTime.now),
+          Effect.flatMap((now) =>
+            blobs.removeOlder(DateTime.subtract(now, { days: fileRemainsDays }), "files")
+          ),
+          Effect.withSpan("Files.removeDue")
+        )
+      })
+    })
+  )
+}
+
+/** How many files are removed at a time, and how long one stays whose bytes cannot be removed. */
+const removedAtOnceMax = 100
+const removalRetry = { hours: 1 } as const
+
+/** Removes the bytes, then the rows: a file whose bytes cannot be removed is tried again. */
+const makeRemove = (blobs: ArtifactBlobs["Service"], store: FileStore["Service"]) =>
+  Effect.fnUntraced(function* (userId: UserId | undefined) {
+    const began = yield* DateTime.now
+    for (let hasMore = true; hasMore;) {
+      const due = yield* store.due(began, userId, removedAtOnceMax)
+      const [removed, failed] = yield* Effect.partition(
+        due,
+        (id) => Effect.mapBoth(blobs.remove(id), { onFailure: () => id, onSuccess: () => id }),
+        { concurrency: 8 }
+      )
+      if (removed.length > 0) yield* store.remove(removed)
+      if (failed.length > 0) {
+        yield* Effect.logWarning(`Could not remove ${failed.length} files`)
+        yield* store.postpone(failed, DateTime.add(began, removalRetry))
+      }
+      hasMore = due.length === removedAtOnceMax
+    }
+  })
+
+export const noFile = (id: string): Problem => problem(2005, `There is no file ${id.slice(0, 60)}`)
+
+const tooMuchKept = (bytesMax: number) =>
+  new Problem({
+    code: 1202,
+    detail: `The files of this user would exceed ${bytesMax} bytes in ${filesMax} files: delete some, or wait until they expire, ${fileDays} days after their upload`,
+    retryAfterSeconds: quotaRetryAfterSeconds
+  })
+
+const quotaRetryAfterSeconds = 60

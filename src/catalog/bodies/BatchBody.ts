@@ -1,0 +1,14 @@
+import { Schema } from "effect"
+import { FileId } from "../../domain/Ids.ts"
+
+/** What is stored of a vendor's batch, instead of a label's body. docs/reference/vendor-batches.md */
+export const BatchBody = Schema.Struct({
+  /** The file with its requests, one a line. */
+  input_file_id: FileId,
+  /** Its length. */
+  bytes: Schema.Int,
+  /** The path of every request, such as `/v1/chat/completions`. */
+  endpoint: Schema.String,
+  requests: Schema.Int
+})
+export type BatchBody = typeof BatchBody.Type

@@ -1,0 +1,77 @@
+import { Buffer } from "node:buffer"
+
+/** A line of a file, without its end. */
+export interface Line {
+  /** The first bytes only, if it is longer than the maximum. */
+  readonly bytes: Buffer
+  /** Its length. */
+  readonly length: number
+  /** Of a line that is longer than the maximum: its last bytes. */
+  readonly tail?: Buffer
+}
+
+const lineFeed = 0x0a
+
+/** Kept of each end of a line that is too long. */
+const keptBytes = 64 * 1024
+
+/** Splits a file into its lines while its bytes arrive. A line longer than `bytesMax` is not kept whole. */
+export class LineSplitter {
+  readonly #bytesMax: number
+  #parts: Array<Buffer> = []
+  #length = 0
+  /** Of a line that is too long. */
+  #head: Buffer | undefined
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** The lines that end in this chunk. */
+  push(chunk: Uint8Array): ReadonlyArray<Line> {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    const lines: Array<Line> = []
+    let from = 0
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, from)) {
+      this.#add(bytes.subarray(from, end))
+      lines.push(this.#take())
+      from = end + 1
+    }
+    // A copy: the chunk may be a small part of a large block
+    if (from < bytes.length) this.#add(Buffer.from(bytes.subarray(from)))
+    return lines
+  }
+
+  /** The last line, if the file does not end with the end of one. */
+  end(): ReadonlyArray<Line> {
+    return this.#length === 0 ? [] : [this.#take()]
+  }
+
+  #add(bytes: Buffer): void {
+    this.#parts.push(bytes)
+    this.#length += bytes.length
+    if (this.#length <= this.#bytesMax) return
+    const whole = Buffer.concat(this.#parts)
+    this.#head ??= Buffer.from(whole.subarray(0, keptBytes))
+    this.#parts = [Buffer.from(whole.subarray(-keptBytes))]
+  }
+
+  #take(): Line {
+    const [first = Buffer.alloc(0), ...rest] = this.#parts
+    const kept = rest.length === 0 ? first : Buffer.concat(this.#parts)
+    const line =
+      this.#head === undefined
+        ? lineOf(kept)
+        : { bytes: this.#head, length: this.#length, tail: kept }
+    this.#parts = []
+    this.#length = 0
+    this.#head = undefined
+    return line
+  }
+}
+
+/** Some programs end lines with CR and LF. */
+const lineOf = (kept: Buffer): Line => {
+  const bytes = kept.at(-1) === 0x0d ? kept.subarray(0, -1) : kept
+  return { bytes, length: bytes.length }
+}

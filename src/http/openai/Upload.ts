@@ -1,0 +1,160 @@
+import { ByteSize, Duration, Effect, Option, Stream } from "effect"
+import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
+import { Files } from "../../artifacts/files/Files.ts"
+import type { Described, FileRow } from "../../artifacts/files/Files.ts"
+import { bodyStream } from "../../domain/BodyStream.ts"
+import { FairShares } from "../../domain/FairShares.ts"
+import {
+  fileBytesMax,
+  fileNameCharactersMax,
+  fileSecondsMax,
+  fileSecondsMin,
+  uploadFieldsBytesMax,
+  uploadsAtOnce
+} from "../../domain/FileLimits.ts"
+import type { UserId } from "../../domain/Ids.ts"
+import { invalid, Problem, problem } from "../../domain/Problem.ts"
+import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
+import { cutOffBody } from "../server/bodies/BodyReader.ts"
+import { sendContinue } from "../server/listener/Listener.ts"
+import { boundaryOf, notAForm } from "./FormParts.ts"
+import { UploadParser } from "./UploadParser.ts"
+
+/** Stores the file of a form as it arrives: it is never in memory as a whole. docs/reference/files.md */
+export const makeUpload = Effect.gen(function* () {
+  const files = yield* Files
+  const places = new FairShares(uploadsAtOnce)
+
+  const store = Effect.fnUntraced(function* (
+    userId: UserId
+  ): Effect.fn.Return<FileRow, Problem | StoreUnavailable, HttpServerRequest.HttpServerRequest> {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { headers, source } = request
+    const contentType = headers["content-type"] ?? ""
+    if (!/^multipart\/form-data\s*;/iu.test(contentType)) return yield* notForm
+    const boundary = boundaryOf(contentType)
+    if (boundary === undefined) return yield* problem(2002, notAForm)
+    const announced = Number(headers["content-length"] ?? 0)
+    if (announced > fileBytesMax + uploadFieldsBytesMax) return yield* tooLarge
+    yield* files.admit(userId, announced)
+    const form = new UploadParser(boundary)
+    let size = 0
+    const file = bodyOf(request).pipe(
+      Stream.mapEffect((chunk) => {
+        const found = form.push(chunk)
+        if (typeof found === "string") return problem(2002, found)
+        size += found.length
+        return size > fileBytesMax ? Effect.fail(tooLarge) : Effect.succeed(found)
+      }),
+      Stream.filter(({ length }) => length > 0)
+    )
+    return yield* files
+      .upload(
+        userId,
+        file,
+        Effect.suspend(() => describe(form, size))
+      )
+      .pipe(
+        Effect.onError(() =>
+          Effect.sync(() => {
+            if (source instanceof IncomingMessage && !source.complete) cutOffBody(source)
+          })
+        )
+      )
+  })
+
+  return (userId: UserId) =>
+    Effect.catchTag(places.within(userId)(store(userId)), "ShareExhausted", () =>
+      Effect.fail(tooManyUploads)
+    )
+})
+
+const notForm = problem(2003, "Send the file as multipart/form-data")
+const tooLarge = problem(2004, `The file is larger than ${fileBytesMax} bytes`)
+const unreadable = problem(2002, "The body could not be read")
+
+const tooManyUploads = new Problem({
+  code: 1202,
+  detail: "Too many uploads of this user wait: send one after another",
+  retryAfterSeconds: 5
+})
+
+const silenceMax = Duration.seconds(30)
+
+/** The body as it arrives; of a request of a test's own process too. */
+export const bodyOf = (
+  request: HttpServerRequest.HttpServerRequest
+): Stream.Stream<Uint8Array, Problem> => {
+  const { source } = request
+  if (!(source instanceof IncomingMessage)) {
+    return request.stream.pipe(
+      Stream.mapError(() => unreadable),
+      Stream.provideService(
+        HttpIncomingMessage.MaxBodySize,
+        ByteSize.bytes(fileBytesMax + uploadFieldsBytesMax)
+      )
+    )
+  }
+  return Stream.suspend(() => {
+    sendContinue(source)
+    return bodyStream(source, {
+      silenceMax,
+      onSilence: () => unreadable,
+      onBroken: () => unreadable
+    })
+  })
+}
+
+const wholeNumber = /^\d{1,8}$/u
+
+/** What the form says of its file, when it has arrived. Fails with 2001. */
+const describe = (form: UploadParser, size: number): Effect.Effect<Described, Problem> => {
+  const fault = form.end()
+  if (fault !== undefined) return Effect.fail(problem(2002, fault))
+  const { fields, filename } = form
+  const known = new Set(["purpose", "expires_after[anchor]", "expires_after[seconds]"])
+  const faults: Array<FieldFault> = [...fields.keys()]
+    .filter((name) => !known.has(name))
+    .map((name) => ({
+      pointer: `#/${encodeURIComponent(name.slice(0, 60))}`,
+      detail: "Unknown field"
+    }))
+  const refuse = (pointer: string, detail: string) => faults.push({ pointer, detail })
+  if (fields.get("purpose") !== "batch") {
+    refuse("#/purpose", "Expected batch: files have no other use here")
+  }
+  if (filename === undefined) refuse("#/file", "Expected a file")
+  else if (size === 0) refuse("#/file", "Expected a file that is not empty")
+  const seconds = secondsOf(fields)
+  if (Option.isNone(seconds)) {
+    refuse(
+      "#/expires_after",
+      `Expected the anchor created_at, and from ${fileSecondsMin} to ${fileSecondsMax} seconds`
+    )
+  }
+  const [first, ...rest] = faults
+  if (first !== undefined) return Effect.fail(invalid([first, ...rest]))
+  return Effect.succeed({
+    filename: nameOf(filename ?? ""),
+    seconds: Option.getOrElse(seconds, () => fileSecondsMax)
+  })
+}
+
+const secondsOf = (fields: ReadonlyMap<string, string>): Option.Option<number> => {
+  const [anchor, seconds] = [
+    fields.get("expires_after[anchor]"),
+    fields.get("expires_after[seconds]")
+  ]
+  if (anchor === undefined && seconds === undefined) return Option.some(fileSecondsMax)
+  const number = wholeNumber.test(seconds ?? "") ? Number(seconds) : 0
+  const isWithin = number >= fileSecondsMin && number <= fileSecondsMax
+  return anchor === "created_at" && isWithin ? Option.some(number) : Option.none()
+}
+
+/** Without a folder, and without characters that no text of the store has. */
+const nameOf = (filename: string): string => {
+  const [name = ""] = filename.split(/[/\\]/u).slice(-1)
+  const plain = [...name.toWellFormed().replaceAll(/\p{Cc}/gu, "")]
+  return plain.slice(0, fileNameCharactersMax).join("") || "batch.jsonl"
+}

@@ -1,0 +1,224 @@
+import { Effect, Result, Schema, Stream } from "effect"
+import { capFaults, describeValue } from "../../catalog/FieldFaults.ts"
+import type { OpenRoute, TokenModel } from "../../catalog/OpenRoutes.ts"
+import type { UpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
+import { bounded, zero } from "../../domain/Credits.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import { batchLineBytesMax, batchLinesMax, customIdCharactersMax } from "../../domain/FileLimits.ts"
+import { at, hasDuplicateKeys } from "../../domain/Json.ts"
+import { memberOf } from "../../domain/JsonBytes.ts"
+import { documentOf, isMark, keepDocument, parseDocument } from "../../domain/JsonDocument.ts"
+import type { JsonDocument } from "../../domain/JsonDocument.ts"
+import { JsonScanner } from "../../domain/JsonScanner.ts"
+import { faultsMax } from "../../domain/Limits.ts"
+import { LineSplitter } from "../../domain/Lines.ts"
+import type { Line } from "../../domain/Lines.ts"
+import { invalid } from "../../domain/Problem.ts"
+import type { FieldFault, Problem } from "../../domain/Problem.ts"
+import { inSlices, sliceBytes } from "../../domain/Slices.ts"
+import type { Sliced } from "../../domain/Slices.ts"
+import { planCall } from "../CallPlan.ts"
+
+/** Which requests a batch may have, and how its file has them. */
+export interface BatchShape {
+  readonly catalog: UpstreamCatalog
+  /** The route of every request. */
+  readonly route: OpenRoute
+  /** The member of a line with the body of a request. */
+  readonly body: "body" | "params"
+  /** What the other members have to be. */
+  readonly fixed: Readonly<Record<string, string>>
+  readonly nowMillis: number
+}
+
+/** A batch that may be accepted. */
+export interface PlannedBatch {
+  readonly requests: number
+  /** The model of all requests, as they name it, and as it is priced. */
+  readonly name: string
+  readonly model: TokenModel
+  /** The sum of what the requests cost at most, at the price of a batch. */
+  readonly hold: Credits
+}
+
+/**
+ * Reads the requests of a batch and plans each as a call. Fails with 2001, which names every fault by its line, as
+ * far as `faultsMax` of them. docs/reference/vendor-batches.md#price
+ */
+export const planBatch = Effect.fn("planBatch")(function* <E>(
+  shape: BatchShape,
+  file: Stream.Stream<Uint8Array, E>
+): Effect.fn.Return<PlannedBatch, Problem | E> {
+  const splitter = new LineSplitter(batchLineBytesMax)
+  const plan = new BatchPlan(shape)
+  let seen = 0
+  const add = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
+    for (const line of lines) {
+      yield* inSlices(() => plan.add(line))
+      if (plan.isFull) return yield* plan.refusal
+      seen += line.length + lineCost
+      if (seen < sliceBytes) continue
+      seen = 0
+      yield* Effect.yieldNow
+    }
+  })
+  yield* Stream.runForEach(file, (chunk) => add(splitter.push(chunk)))
+  yield* add(splitter.end())
+  return yield* plan.end()
+})
+
+/** In bytes that are parsed in the same time. */
+const lineCost = 1024
+
+const Named = Schema.Struct({ custom_id: Schema.String })
+const isNamed = Schema.is(Named)
+
+class BatchPlan {
+  readonly #shape: BatchShape
+  readonly #ids = new Set<string>()
+  readonly #faults: Array<FieldFault> = []
+  #line = 0
+  #hold = zero
+  #name: string | undefined
+  #model: TokenModel | undefined
+
+  constructor(shape: BatchShape) {
+    this.#shape = shape
+  }
+
+  /** No more faults are counted. */
+  get isFull(): boolean {
+    const isLong = this.#ids.size > batchLinesMax || this.#line > 2 * batchLinesMax
+    return isLong || this.#faults.length >= faultsMax
+  }
+
+  get refusal(): Effect.Effect<never, Problem> {
+    const [first, ...rest] = this.#faults
+    if (first === undefined) return Effect.fail(tooManyLines)
+    return Effect.fail(invalid(capFaults([first, ...rest])))
+  }
+
+  /** Empty lines are skipped. */
+  *add(line: Line): Sliced<void> {
+    this.#line += 1
+    if (line.length === 0) return
+    if (line.tail !== undefined) {
+      return this.#refuse("", `Expected at most ${batchLineBytesMax} bytes, got ${line.length}`)
+    }
+    const document = yield* readDocument(line.bytes)
+    if (Result.isFailure(document)) return this.#refuse("", lineFault(document.failure))
+    const { keys, value } = document.success
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      return this.#refuse("", "Expected an object")
+    }
+    if (hasDuplicateKeys(keys, value)) return this.#refuse("", "An object has the same key twice")
+    this.#checkMembers(value)
+    const { body: name } = this.#shape
+    if (at(value, name, "stream") === true) {
+      this.#refuse(`/${name}/stream`, "A request of a batch cannot be streamed")
+    }
+    const body = memberOf(line.bytes, name)
+    if (body === undefined || typeof at(value, name) !== "object") {
+      return this.#refuse(`/${name}`, "Expected the body of a request")
+    }
+    // Parsed in slices, and remembered: the plan parses it at once
+    const parsed = yield* readDocument(body)
+    if (Result.isFailure(parsed)) return this.#refuse(`/${name}`, lineFault(parsed.failure))
+    this.#plan(body)
+  }
+
+  end(): Effect.Effect<PlannedBatch, Problem> {
+    if (this.#faults.length > 0) return this.refusal
+    if (this.#model === undefined || this.#name === undefined) {
+      return Effect.fail(invalid([{ pointer: "#/lines", detail: "Expected at least one request" }]))
+    }
+    return Effect.succeed({
+      requests: this.#ids.size,
+      name: this.#name,
+      model: this.#model,
+      hold: this.#hold
+    })
+  }
+
+  #refuse(pointer: string, detail: string): void {
+    if (this.#faults.length < faultsMax) {
+      this.#faults.push({ pointer: `#/lines/${this.#line}${pointer}`, detail })
+    }
+  }
+
+  #checkMembers(value: object): void {
+    const { body, fixed } = this.#shape
+    for (const key of Object.keys(value)) {
+      const isKnown = key === "custom_id" || key === body || Object.hasOwn(fixed, key)
+      if (!isKnown) this.#refuse(`/${encodeURIComponent(key.slice(0, 60))}`, "Unknown member")
+    }
+    for (const [key, expected] of Object.entries(fixed)) {
+      const given = at(value, key)
+      if (given !== expected) {
+        this.#refuse(`/${key}`, `Expected ${expected}, got ${describeValue(given)}`)
+      }
+    }
+    if (!isNamed(value) || isMark(value.custom_id) || !isCustomId(value.custom_id)) {
+      return this.#refuse(
+        "/custom_id",
+        `Expected a string of 1 to ${customIdCharactersMax} characters`
+      )
+    }
+    if (this.#ids.has(value.custom_id)) {
+      return this.#refuse("/custom_id", "An earlier line has the same custom_id")
+    }
+    this.#ids.add(value.custom_id)
+  }
+
+  #plan(body: Uint8Array): void {
+    const { body: name, catalog, nowMillis, route } = this.#shape
+    const planned = planCall(catalog, route, undefined, body, nowMillis, { inBatch: true })
+    if (Result.isFailure(planned)) {
+      const { detail, errors } = planned.failure
+      if (errors === undefined) return this.#refuse(`/${name}/model`, detail)
+      for (const fault of errors) {
+        this.#refuse(`/${name}${fault.pointer.slice(1)}`, fault.detail)
+      }
+      return
+    }
+    const { hold, metered, model } = planned.success
+    if (metered._tag !== "Tokens" || model === null) {
+      return this.#refuse(`/${name}/model`, "Expected a model that is charged by the token")
+    }
+    this.#name ??= model
+    this.#model ??= metered.model
+    if (model !== this.#name) {
+      return this.#refuse(
+        `/${name}/model`,
+        `Expected ${this.#name}, as on the first line: all requests of a batch name one model`
+      )
+    }
+    this.#hold = bounded(this.#hold + hold)
+  }
+}
+
+const isCustomId = (text: string): boolean =>
+  text.length > 0 &&
+  text.length <= customIdCharactersMax &&
+  text.isWellFormed() &&
+  !text.includes("\0")
+
+const lineFault = (fault: string): string => fault.replace("The body", "The line")
+
+const tooManyLines = invalid([
+  { pointer: "#/lines", detail: `Expected at most ${batchLinesMax} requests` }
+])
+
+/** The document of a line or of its body, remembered where a part of it was kept apart. */
+function* readDocument(bytes: Uint8Array): Sliced<Result.Result<JsonDocument, string>> {
+  if (bytes.length <= sliceBytes) return documentOf(bytes)
+  const scanner = new JsonScanner()
+  for (let start = 0; start < bytes.length; start += sliceBytes) {
+    const fault = scanner.add(bytes.subarray(start, start + sliceBytes))
+    if (fault !== undefined) return Result.fail(fault)
+    yield
+  }
+  const parsed = yield* parseDocument(bytes, scanner)
+  if (Result.isSuccess(parsed)) keepDocument(bytes, parsed.success)
+  return parsed
+}

@@ -1,0 +1,18 @@
+import { createHash } from "node:crypto"
+import { memberOf } from "../domain/JsonBytes.ts"
+import { simulateCall } from "./UpstreamSimulator.ts"
+
+/** The line with the result of a request of a batch, in OpenAI's form. Equal requests give equal lines. */
+export const simulatedLine = (endpoint: string, line: Uint8Array): Uint8Array => {
+  const body = memberOf(line, "body") ?? new Uint8Array()
+  const customId = memberOf(line, "custom_id") ?? Buffer.from("null")
+  const seed = createHash("sha256").update(line).digest("hex").slice(0, 24)
+  const answer = simulateCall("openai", { path: endpoint, body })
+  return Buffer.concat([
+    Buffer.from(`{"id":"batch_req_${seed}","custom_id":`),
+    customId,
+    Buffer.from(`,"response":{"status_code":${answer.status},"request_id":"req_${seed}","body":`),
+    answer.body,
+    Buffer.from('},"error":null}\n')
+  ])
+}

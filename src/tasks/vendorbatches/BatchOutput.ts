@@ -1,0 +1,287 @@
+import { Context, DateTime, Effect, Layer, Option, Schema, Semaphore, Stream } from "effect"
+import { createHash } from "node:crypto"
+import { Files } from "../../artifacts/files/Files.ts"
+import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
+import { batchPriceOf } from "../../catalog/Price.ts"
+import { priceAt } from "../../catalog/PriceRow.ts"
+import { AppConfig } from "../../config/Config.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { make } from "../../domain/Credits.ts"
+import type { Credits } from "../../domain/Credits.ts"
+import {
+  batchLineBytesMax,
+  receiptsAtOnce,
+  resultLineBytesMax,
+  resultsAtOnce
+} from "../../domain/FileLimits.ts"
+import { outputFileIdOf } from "../../domain/Ids.ts"
+import type { FileId } from "../../domain/Ids.ts"
+import { LineSplitter } from "../../domain/Lines.ts"
+import type { Line } from "../../domain/Lines.ts"
+import { StoreUnavailable } from "../../domain/Problem.ts"
+import { batchFileRetries } from "../../domain/Retries.ts"
+import { sliceBytes } from "../../domain/Slices.ts"
+import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
+import type { BatchResult, UrlItem, VendorAccount } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import { lost } from "../completion/ResultStream.ts"
+import type { PersistedOutput } from "../completion/TaskOutput.ts"
+import { Fenced } from "../submission/PaidSubmit.ts"
+import type { TaskUsage } from "../TaskStore.ts"
+import { TaskStore } from "../TaskStore.ts"
+import { receiptOf } from "./ResultLine.ts"
+import type { BatchPricing } from "./ResultLine.ts"
+import { VendorBatchStore } from "./VendorBatchStore.ts"
+import type { BatchReceipt, InHand, ReceiptSum } from "./VendorBatchStore.ts"
+
+/** A batch that has ended at its vendor. */
+export interface EndedBatch {
+  readonly account: VendorAccount
+  readonly result: BatchResult
+}
+
+/**
+ * Reads the results of a batch once: they become files of its user and receipts while they pass, and are never in
+ * memory as a whole. A process that dies in between is followed by one that reads them again: receipts that were
+ * written stay, and a file replaces its first part. docs/reference/vendor-batches.md#results, ADR 0300
+ */
+export class BatchOutput extends Context.Service<
+  BatchOutput,
+  {
+    readonly persist: (
+      owned: InHand,
+      ended: EndedBatch
+    ) => Effect.Effect<PersistedOutput, VendorError | Fenced>
+  }
+>()("gateway/tasks/BatchOutput") {
+  static readonly layer = Layer.effect(
+    BatchOutput,
+    Effect.gen(function* () {
+      const places = yield* Semaphore.make(resultsAtOnce)
+      const persist = yield* makePersist
+      return BatchOutput.of({
+        persist: (owned, ended) => places.withPermit(persist(owned, ended))
+      })
+    })
+  )
+}
+
+const decodeBody = Schema.decodeUnknownOption(BatchBody)
+
+const makePersist = Effect.gen(function* () {
+  const { baseUrl } = yield* AppConfig
+  const store = yield* VendorBatchStore
+  const pricingOf = pricingWith(yield* CatalogVersions)
+  const tasks = yield* TaskStore
+  const files = yield* Files
+  const copy = copyWith(files, store)
+
+  return Effect.fn("BatchOutput.persist")(function* (
+    owned: InHand,
+    { account, result }: EndedBatch
+  ) {
+    const row = yield* retryStore(tasks.find(owned.task.id))
+    const body = Option.flatMap(row, (it) => decodeBody(it.body))
+    if (Option.isNone(row) || Option.isNone(body)) return yield* new Fenced()
+    const task = row.value
+    const pricing = yield* pricingOf(task, body.value)
+    const before = yield* retryStore(store.sumReceipts(task))
+    let left = make(task.price - before.captured)
+    const source = { owned, task, pricing, take: () => left }
+    const copyOf = Effect.fnUntraced(function* (
+      kind: "output" | "errors",
+      open: Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError, never> | undefined
+    ) {
+      if (open === undefined) return null
+      return yield* copy(source, kind, open, (charged) => {
+        left = make(left - charged)
+      })
+    })
+    const output = yield* copyOf("output", outputOf(files, account, result, body.value))
+    const errors = yield* copyOf(
+      "errors",
+      result.errors === undefined ? undefined : downloadOf(account, result.errors)
+    )
+    const sum = yield* retryStore(store.sumReceipts(task))
+    const counts =
+      account.isSimulated === true
+        ? { status: result.status, completed: sum.settled, failed: sum.released }
+        : result
+    yield* retryStore(store.noteEnd(owned, counts, { output, errors }))
+    return {
+      urls: [output, errors].flatMap((id) =>
+        id === null ? [] : [`${baseUrl}/v1/files/${id}/content`]
+      ),
+      captured: sum.captured,
+      usage: usageOf(sum)
+    }
+  })
+})
+
+const usageOf = (sum: ReceiptSum): TaskUsage => ({
+  inputTokens: sum.input,
+  cachedInputTokens: sum.cached,
+  cacheWriteTokens: sum.written,
+  outputTokens: sum.output,
+  reasoningTokens: sum.reasoning,
+  counted: sum.counted
+})
+
+/** By the prices of its creation. */
+const pricingWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* (
+    { catalogId, createdAt, model: name, vendor }: TaskRow,
+    { bytes, endpoint, requests }: BatchBody
+  ): Effect.fn.Return<BatchPricing, VendorError> {
+    const version = yield* retryStore(versions.withId(catalogId))
+    const catalog = Option.getOrUndefined(version)?.upstream
+    const model = catalog?.priced(vendor, name)
+    const nowMillis = DateTime.toEpochMillis(createdAt)
+    const listed = model && priceAt(model, nowMillis)
+    const price = listed && batchPriceOf(listed)
+    const found = catalog?.match(vendor, "POST", endpoint)
+    const meter = found?._tag === "Open" ? found.route.meter : undefined
+    // It was priced when it was accepted, by the same catalog
+    if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
+    if (meter?.per !== "tokens") return yield* noPrice
+    return {
+      catalog,
+      protocol: meter.protocol,
+      model,
+      name,
+      price,
+      nowMillis,
+      requestBytes: bytes / Math.max(1, requests)
+    }
+  })
+
+const noPrice = new VendorError({
+  class: "OPERATOR",
+  message: "the catalog that priced the batch cannot be read"
+})
+
+type Opened = Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError>
+
+/** The responses: of the vendor, or of the simulator, which makes them of the requests. */
+const outputOf = (
+  files: Files["Service"],
+  account: VendorAccount,
+  { output }: BatchResult,
+  body: BatchBody
+): Opened | undefined => {
+  const { answerLine } = account
+  if (answerLine === undefined) {
+    return output === undefined ? undefined : downloadOf(account, output)
+  }
+  const file = { id: body.input_file_id, bytes: BigInt(body.bytes) }
+  const requests = Effect.mapError(files.open(file), () => storeAway)
+  return Effect.map(requests, (stream) => {
+    const splitter = new LineSplitter(batchLineBytesMax)
+    const answers = (lines: ReadonlyArray<Line>) =>
+      lines.filter(({ length }) => length > 0).map(({ bytes }) => answerLine(body.endpoint, bytes))
+    return Stream.mapError(stream, () => storeAway).pipe(
+      Stream.map((chunk) => answers(splitter.push(chunk))),
+      Stream.concat(Stream.suspend(() => Stream.succeed(answers(splitter.end())))),
+      Stream.flatMap((lines) => Stream.fromIterable(lines))
+    )
+  })
+}
+
+const storeAway = new VendorError({
+  class: "RETRYABLE",
+  message: "The artifact store cannot be reached"
+})
+
+const downloadOf = (account: VendorAccount, item: UrlItem): Opened =>
+  Effect.succeed(
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const opened = yield* account.download?.(item) ?? Effect.succeedNone
+        return Option.isSome(opened)
+          ? opened.value.stream
+          : Stream.fail(lost("it lies at another address than the vendor's own"))
+      })
+    )
+  )
+
+interface Source {
+  readonly owned: InHand
+  readonly task: TaskRow
+  readonly pricing: BatchPricing
+  /** What may still be charged. */
+  readonly take: () => Credits
+}
+
+/** Stores a file of results, and writes the receipts of its lines as they pass. Returns the id of the file. */
+const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =>
+  Effect.fnUntraced(function* (
+    { owned, pricing, take, task }: Source,
+    kind: "output" | "errors",
+    open: Opened,
+    charged: (amount: Credits) => void
+  ): Effect.fn.Return<FileId | null, VendorError | Fenced> {
+    const id = outputFileIdOf(
+      task.id,
+      createHash("sha256").update(`${task.id}:${kind}`).digest("hex")
+    )
+    const write = Effect.fnUntraced(function* (receipts: ReadonlyArray<BatchReceipt>) {
+      if (receipts.length === 0) return
+      const now = yield* DateTime.now
+      const written = yield* retryStore(store.addReceipts(owned, take(), receipts, now))
+      if (Option.isNone(written)) return yield* new Fenced()
+      charged(written.value)
+    })
+    const file = { id, userId: task.userId, filename: `${kind}.jsonl` }
+    const once = Effect.flatMap(open, (stream) =>
+      files.putOutput(file, metered(pricing, stream, write))
+    ).pipe(
+      Effect.catchIf(
+        (error) => error instanceof StoreUnavailable,
+        () => Effect.fail(storeAway)
+      )
+    )
+    const isKept = yield* Effect.retry(once, {
+      ...batchFileRetries,
+      while: (error) => error._tag === "VendorError" && error.class === "RETRYABLE"
+    })
+    return isKept ? id : null
+  })
+
+type Write = (receipts: ReadonlyArray<BatchReceipt>) => Effect.Effect<void, Fenced>
+
+/** In bytes that are read in the same time. */
+const lineCost = 1024
+
+/** The same bytes. The receipts of the lines that have passed are written before the next chunk is read. */
+const metered = (
+  pricing: BatchPricing,
+  bytes: Stream.Stream<Uint8Array, VendorError>,
+  write: Write
+): Stream.Stream<Uint8Array, VendorError | Fenced> =>
+  Stream.suspend(() => {
+    const splitter = new LineSplitter(resultLineBytesMax)
+    let waiting: Array<BatchReceipt> = []
+    const flush = Effect.suspend(() => {
+      const receipts = waiting
+      waiting = []
+      return write(receipts)
+    })
+    const add = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
+      let seen = 0
+      for (const line of lines) {
+        const receipt = line.length === 0 ? Option.none() : receiptOf(pricing, line)
+        if (Option.isSome(receipt)) waiting.push(receipt.value)
+        if (waiting.length >= receiptsAtOnce) yield* flush
+        seen += line.length + lineCost
+        if (seen < sliceBytes) continue
+        seen = 0
+        yield* Effect.yieldNow
+      }
+    })
+    const rest = Effect.suspend(() => Effect.andThen(add(splitter.end()), flush))
+    return Stream.concat(
+      Stream.tap(bytes, (chunk) => add(splitter.push(chunk))),
+      Stream.fromEffectDrain(rest)
+    )
+  })

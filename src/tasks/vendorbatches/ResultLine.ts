@@ -1,0 +1,122 @@
+import { Option, Schema } from "effect"
+import { createHash } from "node:crypto"
+import type { TokenModel, UsageProtocol } from "../../catalog/OpenRoutes.ts"
+import { batchPriceOf, chargeTokens } from "../../catalog/Price.ts"
+import type { TokenPrice, TokenUsage } from "../../catalog/Price.ts"
+import { settledPrice } from "../../catalog/SettledPrice.ts"
+import type { UpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
+import { isCredible, responderOf, usageOf } from "../../catalog/Usage.ts"
+import { zero } from "../../domain/Credits.ts"
+import { customIdCharactersMax } from "../../domain/FileLimits.ts"
+import { at } from "../../domain/Json.ts"
+import type { Line } from "../../domain/Lines.ts"
+import type { BatchReceipt } from "./VendorBatchStore.ts"
+
+/** What the results of a batch are priced by: the prices of its creation. */
+export interface BatchPricing {
+  readonly catalog: UpstreamCatalog
+  readonly protocol: UsageProtocol
+  readonly model: TokenModel
+  /** As the requests name it. */
+  readonly name: string
+  readonly price: TokenPrice
+  readonly nowMillis: number
+  /** An average request, by which the prompt is estimated where the vendor reports no figures. */
+  readonly requestBytes: number
+}
+
+/** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
+const bytesPerToken = 4
+
+/** Digits of the SHA-256 of a `custom_id`: 80 bits tell the requests of one batch apart. */
+const digestDigits = 20
+
+const digestOf = (customId: string): string =>
+  createHash("sha256").update(customId).digest("hex").slice(0, digestDigits)
+
+const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+const Named = Schema.Struct({
+  custom_id: Schema.NonEmptyString.check(Schema.isMaxLength(customIdCharactersMax))
+})
+const decodeNamed = Schema.decodeUnknownOption(Named)
+
+/** The receipt of a line of the vendor's results. `None`: it is no result of a request. */
+export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<BatchReceipt> => {
+  const value = line.tail === undefined ? parse(line.bytes.toString("utf8")) : longLine(line)
+  return Option.flatMap(value, (it) =>
+    Option.map(decodeNamed(it), ({ custom_id: customId }) => ({
+      digest: digestOf(customId),
+      customId,
+      ...chargeOf(pricing, it, line.length)
+    }))
+  )
+}
+
+/** The status, the request's id and the response of a result, if it has one. */
+const responseIn = (value: unknown) => {
+  const status = at(value, "response", "status_code")
+  const requestId = at(value, "response", "request_id")
+  return {
+    status: typeof status === "number" && Number.isInteger(status) ? status : null,
+    requestId: typeof requestId === "string" ? requestId.slice(0, 128) : null,
+    body: at(value, "response", "body")
+  }
+}
+
+const chargeOf = (
+  pricing: BatchPricing,
+  value: unknown,
+  bytes: number
+): Omit<BatchReceipt, "customId" | "digest"> => {
+  const { body, requestId, status } = responseIn(value)
+  if (status === null || status < 200 || status >= 300) {
+    return { outcome: "released", status, requestId, cost: zero, usage: null }
+  }
+  const { catalog, model, name, nowMillis, price, protocol } = pricing
+  const reported = usageOf(protocol, body)
+  const isReported = reported !== undefined && isCredible(reported, model)
+  const usage: TokenUsage = isReported ? reported : counted(pricing, bytes)
+  const request = { catalog, model, price, nowMillis, fallbacks: [] }
+  const settled = settledPrice(request, name, responderOf(protocol, body))
+  // A model that responded in place of the requested one, and is not sold in batches
+  const charged = settled.pricedAs === undefined ? price : batchPriceOf(settled.price)
+  const pricedAs = charged === undefined ? undefined : settled.pricedAs
+  return {
+    outcome: "settled",
+    status,
+    requestId,
+    cost: chargeTokens(charged ?? price, usage),
+    usage: {
+      ...usage,
+      counted: !isReported,
+      ...(pricedAs === undefined ? {} : { pricedAs })
+    }
+  }
+}
+
+const counted = ({ requestBytes }: BatchPricing, bytes: number): TokenUsage => ({
+  inputTokens: Math.ceil(requestBytes / bytesPerToken),
+  outputTokens: Math.ceil(bytes / bytesPerToken)
+})
+
+/**
+ * What can be read of a line that is too long to be parsed: its name and status are at its beginning, the figures of
+ * the vendor at its end. A quote within a string is escaped, so that these words are members.
+ */
+const longLine = ({ bytes, tail }: Line): Option.Option<unknown> => {
+  const head = bytes.toString("utf8")
+  const name = /"custom_id"\s*:\s*("(?:[^"\\]|\\.)*")/u.exec(head)?.[1]
+  const status = /"status_code"\s*:\s*(\d{3})/u.exec(head)?.[1]
+  if (name === undefined) return Option.none()
+  const end = tail?.toString("utf8") ?? ""
+  const figures = /(?<!\\)"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/gu
+  const usage = [...end.matchAll(figures)].at(-1)?.[1]
+  return Option.map(parse(name), (customId) => ({
+    custom_id: customId,
+    response: {
+      status_code: status === undefined ? null : Number(status),
+      body: { usage: usage === undefined ? undefined : Option.getOrUndefined(parse(usage)) }
+    }
+  }))
+}

@@ -1,0 +1,237 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { retryDeadlock } from "../../db/BatchWrites.ts"
+import { amounts, integers, texts } from "../../db/Columns.ts"
+import { when } from "../../db/ListScan.ts"
+import { Micro, rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { TaskRow } from "../../db/TaskRow.ts"
+import type * as Credits from "../../domain/Credits.ts"
+import { FileId } from "../../domain/Ids.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import type { BatchProgress, BatchResult } from "../../vendors/VendorClient.ts"
+import type { TaskUsage } from "../TaskStore.ts"
+
+/** What a request of a batch is charged. */
+export interface BatchReceipt {
+  /** By which a request is known: a part of the SHA-256 of its `custom_id`. */
+  readonly digest: string
+  readonly customId: string
+  readonly outcome: "settled" | "released"
+  readonly status: number | null
+  readonly cost: Credits.Credits
+  readonly usage: TaskUsage | null
+  readonly requestId: string | null
+}
+
+/** A task in hand. */
+export interface InHand {
+  readonly task: Pick<TaskRow, "id" | "userId">
+  readonly epoch: number
+}
+
+const State = Schema.Struct({
+  batchStatus: Schema.NullOr(
+    Schema.Literals([
+      "validating",
+      "in_progress",
+      "finalizing",
+      "cancelling",
+      "completed",
+      "expired",
+      "cancelled"
+    ])
+  ),
+  completed: Schema.NullOr(Schema.Int),
+  failed: Schema.NullOr(Schema.Int),
+  cancellingAt: Schema.NullOr(Time),
+  outputFile: Schema.NullOr(FileId),
+  errorFile: Schema.NullOr(FileId),
+  usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
+})
+
+/** A task with what its vendor said of the batch. */
+export const VendorBatchRow = Schema.Struct({ ...TaskRow.fields, ...State.fields })
+export type VendorBatchRow = typeof VendorBatchRow.Type
+
+const ReceiptRow = Schema.Struct({
+  digest: Schema.String,
+  customId: Schema.NullOr(Schema.String),
+  outcome: Schema.Literals(["settled", "released"]),
+  httpStatus: Schema.NullOr(Schema.Int),
+  captured: Micro,
+  usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  requestId: Schema.NullOr(Schema.String),
+  createdAt: Time
+})
+export type ReceiptRow = typeof ReceiptRow.Type
+
+export interface ReceiptPage {
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+const Sum = Schema.Struct({
+  captured: Micro,
+  settled: Schema.Int,
+  released: Schema.Int,
+  input: Schema.Finite,
+  cached: Schema.Finite,
+  written: Schema.Finite,
+  output: Schema.Finite,
+  reasoning: Schema.Finite,
+  counted: Schema.Boolean
+})
+export type ReceiptSum = typeof Sum.Type
+
+/** Batches that a vendor runs for one task, and receipts of their requests. docs/reference/vendor-batches.md */
+export class VendorBatchStore extends Context.Service<
+  VendorBatchStore,
+  {
+    readonly find: (
+      userId: UserId,
+      id: TaskId
+    ) => Effect.Effect<Option.Option<VendorBatchRow>, StoreUnavailable>
+    /** Newest first. */
+    readonly list: (
+      userId: UserId,
+      page: { readonly vendor: string; readonly after: TaskId | undefined; readonly limit: number }
+    ) => Effect.Effect<ReadonlyArray<VendorBatchRow>, StoreUnavailable>
+    /** Notes what the vendor says of a batch. */
+    readonly note: (
+      task: { readonly id: TaskId; readonly epoch: number },
+      progress: BatchProgress
+    ) => Effect.Effect<void, StoreUnavailable>
+    readonly noteCancelling: (
+      id: TaskId,
+      now: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** Notes how the batch has ended, and its files, before its task ends. */
+    readonly noteEnd: (
+      task: InHand,
+      result: Pick<BatchResult, "status" | "completed" | "failed">,
+      files: { readonly output: FileId | null; readonly errors: FileId | null }
+    ) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Writes receipts of requests that have none, at most `left` together, and returns what they charge. `None`: fenced.
+     */
+    readonly addReceipts: (
+      task: InHand,
+      left: Credits.Credits,
+      receipts: ReadonlyArray<BatchReceipt>,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<Credits.Credits>, StoreUnavailable>
+    /** In the order of their digests. */
+    readonly receipts: (
+      task: InHand["task"],
+      page: ReceiptPage
+    ) => Effect.Effect<ReadonlyArray<ReceiptRow>, StoreUnavailable>
+    readonly sumReceipts: (task: InHand["task"]) => Effect.Effect<ReceiptSum, StoreUnavailable>
+  }
+>()("gateway/tasks/VendorBatchStore") {
+  static readonly layer = Layer.effect(
+    VendorBatchStore,
+    Effect.map(PgClient.PgClient, (sql) => VendorBatchStore.of({ ...reads(sql), ...writes(sql) }))
+  )
+}
+
+const columns = `t.*, b.status AS batch_status, b.completed, b.failed, b.cancelling_at, b.output_file, b.error_file`
+
+function reads(sql: PgClient.PgClient) {
+  return {
+    find: (userId: UserId, id: TaskId) =>
+      sql`
+        SELECT ${sql.literal(columns)} FROM tasks t LEFT JOIN vendor_batches b ON b.task_id = t.id
+        WHERE t.id = ${id} AND t.user_id = ${userId} AND t.result_kind = 'batches'`.pipe(
+        rowsOf(VendorBatchRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    list: (
+      userId: UserId,
+      { after, limit, vendor }: { vendor: string; after: TaskId | undefined; limit: number }
+    ) =>
+      sql`
+        SELECT ${sql.literal(columns)} FROM tasks t LEFT JOIN vendor_batches b ON b.task_id = t.id
+        WHERE ${sql.and([
+          sql`t.user_id = ${userId}`,
+          sql`t.result_kind = 'batches'`,
+          sql`t.vendor = ${vendor}`,
+          ...when(after, (it) => sql`t.id < ${it}`)
+        ])}
+        ORDER BY t.id DESC LIMIT ${limit}`.pipe(rowsOf(VendorBatchRow), storeFailures),
+    receipts: ({ id, userId }: InHand["task"], { after = "", limit }: ReceiptPage) =>
+      sql`
+        SELECT split_part(b.id, '.', 2) AS digest, b.custom_id, b.outcome, b.http_status, b.captured, b.usage,
+          b.request_id, b.created_at
+        FROM batch_receipts b
+        WHERE b.user_id = ${userId} AND b.id > ${`${id}.${after}`} AND b.id < ${`${id}/`}
+        ORDER BY b.id LIMIT ${limit}`.pipe(rowsOf(ReceiptRow), storeFailures),
+    sumReceipts: ({ id, userId }: InHand["task"]) =>
+      sql`SELECT * FROM batch_receipts_sum(${userId}::uuid, ${id}::uuid)`.pipe(
+        rowOf(Sum),
+        storeFailures
+      )
+  }
+}
+
+const Charged = Schema.Struct({ charged: Schema.NullOr(Micro) })
+
+function writes(sql: PgClient.PgClient) {
+  return {
+    note: (
+      { epoch, id }: { id: TaskId; epoch: number },
+      { completed, failed, status }: BatchProgress
+    ) =>
+      sql`
+        SELECT vendor_batch_note(
+          ${id}::uuid, ${epoch}::int, ${status}, ${completed}::int, ${failed}::int)`.pipe(
+        Effect.asVoid,
+        storeFailures
+      ),
+    noteCancelling: (id: TaskId, now: DateTime.Utc) =>
+      sql`
+        INSERT INTO vendor_batches AS b (task_id, status, cancelling_at) VALUES (${id}, 'cancelling', ${toDate(now)})
+        ON CONFLICT (task_id) DO UPDATE
+          SET status = 'cancelling', cancelling_at = coalesce(b.cancelling_at, excluded.cancelling_at)`.pipe(
+        Effect.asVoid,
+        storeFailures
+      ),
+    noteEnd: (
+      { epoch, task }: InHand,
+      { completed, failed, status }: Pick<BatchResult, "status" | "completed" | "failed">,
+      { errors, output }: { output: FileId | null; errors: FileId | null }
+    ) =>
+      sql`
+        INSERT INTO vendor_batches AS b (task_id, status, completed, failed, output_file, error_file)
+        SELECT r.task_id, ${status}, ${completed}::int, ${failed}::int, ${output}::text, ${errors}::text FROM runs r
+          WHERE r.task_id = ${task.id} AND r.epoch = ${epoch} AND r.owner IS NOT NULL
+        ON CONFLICT (task_id) DO UPDATE
+          SET status = excluded.status, completed = excluded.completed, failed = excluded.failed,
+            output_file = excluded.output_file, error_file = excluded.error_file`.pipe(
+        Effect.asVoid,
+        storeFailures
+      ),
+    addReceipts: (
+      { epoch, task }: InHand,
+      left: Credits.Credits,
+      receipts: ReadonlyArray<BatchReceipt>,
+      now: DateTime.Utc
+    ) =>
+      sql`
+        SELECT batch_receipts_add(
+          ${task.id}::uuid, ${epoch}::int, ${task.userId}::uuid, ${String(left)}::bigint,
+          ${texts(receipts, (it) => `${task.id}.${it.digest}`)}, ${texts(receipts, (it) => it.customId)},
+          ${texts(receipts, (it) => it.outcome)}, ${integers(receipts, (it) => it.status)},
+          ${amounts(receipts, (it) => it.cost)},
+          ${texts(receipts, (it) => (it.usage === null ? null : JSON.stringify(it.usage)))},
+          ${texts(receipts, (it) => it.requestId)}, ${toDate(now)}::timestamptz) AS charged`.pipe(
+        rowOf(Charged),
+        Effect.map(({ charged }) => Option.fromNullOr(charged)),
+        retryDeadlock,
+        storeFailures
+      )
+  }
+}

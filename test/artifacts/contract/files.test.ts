@@ -1,0 +1,139 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Result, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
+import { Files } from "../../../src/artifacts/files/Files.ts"
+import { FileStore } from "../../../src/artifacts/files/FileStore.ts"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { UserId } from "../../../src/domain/Ids.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/reference/files.md */
+
+const user = UserId.make("00000000-0000-7000-8000-0000000000a1")
+const other = UserId.make("00000000-0000-7000-8000-0000000000a2")
+
+const addUsers = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO users (id, email, created_at)
+    SELECT u::uuid, u || '@example.com', to_timestamp(0) FROM unnest(${[user, other]}::text[]) u`
+})
+
+const upload = (text: string, userId = user) =>
+  Effect.flatMap(Files, (files) =>
+    files.upload(userId, Stream.succeed(Buffer.from(text)), Effect.succeed({ filename: "a.jsonl" }))
+  )
+
+const readAll = (file: { readonly id: never; readonly bytes: bigint }) =>
+  Effect.flatMap(Files, (files) => Effect.flatMap(files.open(file), Stream.runCollect))
+
+const page = { after: undefined, limit: 10, isAscending: true, purpose: undefined }
+
+describeStores("files of users", (database) => {
+  const files = Layer.unwrap(
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      return Files.layer.pipe(
+        Layer.provideMerge(Layer.mergeAll(FileStore.layer, ArtifactBlobs.layerDirectory(folder))),
+        Layer.provide(AppConfig.layerOf({ FILE_BYTES_PER_USER: "100" }))
+      )
+    })
+  ).pipe(Layer.provideMerge(NodeServices.layer), Layer.provideMerge(database))
+
+  it.effect(
+    "have a quota, exact under concurrency, in which deleted ones count until removed",
+    () =>
+      Effect.gen(function* () {
+        yield* addUsers
+        const store = yield* Files
+        const uploads = yield* Effect.forEach(
+          Array.from({ length: 8 }, () => "x".repeat(30)),
+          (text) => Effect.result(upload(text)),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(uploads.filter(Result.isSuccess).length, 3)
+        const refused = uploads.find(Result.isFailure)
+        assert.strictEqual(refused?.failure._tag === "Problem" && refused.failure.code, 1202)
+        assert.lengthOf(yield* store.list(user, page), 3)
+        // Another user is not concerned
+        yield* upload("y".repeat(100), other)
+        const [first] = yield* store.list(user, page)
+        if (first !== undefined) yield* store.delete(user, first.id)
+        yield* upload("z".repeat(40))
+      }).pipe(Effect.provide(files))
+  )
+
+  it.effect("leave nothing when an upload breaks off or is refused", () =>
+    Effect.gen(function* () {
+      yield* addUsers
+      const store = yield* Files
+      const broken = Stream.concat(Stream.succeed(Buffer.from("a")), Stream.fail("broken" as const))
+      const named = Effect.succeed({ filename: "a" })
+      assert.strictEqual(yield* Effect.flip(store.upload(user, broken, named)), "broken")
+      const refusing = Effect.fail("refused" as const)
+      const whole = Stream.succeed(Buffer.from("a"))
+      assert.strictEqual(yield* Effect.flip(store.upload(user, whole, refusing)), "refused")
+      assert.lengthOf(yield* store.list(user, page), 0)
+    }).pipe(Effect.provide(files))
+  )
+
+  it.effect(
+    "are removed when they expire or are deleted, unless an unfinished batch reads them",
+    () =>
+      Effect.gen(function* () {
+        yield* addUsers
+        const sql = yield* SqlClient.SqlClient
+        const store = yield* Files
+        const [read, unread] = [yield* upload("read"), yield* upload("unread")]
+        yield* sql`
+        INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price,
+          created_at, updated_at)
+        VALUES (gen_random_uuid(), ${user}, 'openai', 'm', 'batches', 'batches', 'processing',
+          jsonb_build_object('input_file_id', ${read.id}::text), true, 0, to_timestamp(0), to_timestamp(0))`
+        yield* store.delete(user, read.id)
+        assert.lengthOf(yield* store.list(user, page), 1)
+        assert.lengthOf(yield* readAll(read as never), 1)
+        yield* sql`UPDATE tasks SET status = 'completed', captured = 0 WHERE user_id = ${user}`
+        yield* TestClock.adjust("31 days")
+        assert.lengthOf(yield* store.list(user, page), 0)
+        yield* store.removeDue
+        const rows = yield* sql`SELECT 1 FROM files WHERE user_id = ${user}`
+        assert.lengthOf(rows, 0)
+        for (const file of [read, unread]) {
+          const opened = yield* Effect.result(store.open(file))
+          assert.isTrue(Result.isFailure(opened))
+        }
+      }).pipe(Effect.provide(files))
+  )
+
+  it.effect("are replaced by a second output of the same id, and gone with their user", () =>
+    Effect.gen(function* () {
+      yield* addUsers
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* Files
+      const { id } = yield* upload("first")
+      yield* store.delete(user, id)
+      for (const text of ["x".repeat(500), "y".repeat(600)]) {
+        const kept = yield* store.putOutput(
+          { id, userId: user, filename: "output.jsonl" },
+          Stream.succeed(Buffer.from(text))
+        )
+        assert.isTrue(kept)
+      }
+      const [file] = yield* store.list(user, page)
+      assert.strictEqual(file?.bytes, 600n)
+      yield* store.deleteAll(user)
+      assert.lengthOf(yield* sql`SELECT 1 FROM files WHERE user_id = ${user}`, 0)
+      yield* sql`UPDATE users SET deleted_at = to_timestamp(0) WHERE id = ${user}`
+      const late = yield* store.putOutput(
+        { id, userId: user, filename: "output.jsonl" },
+        Stream.succeed(Buffer.from("late"))
+      )
+      assert.isFalse(late)
+    }).pipe(Effect.provide(files))
+  )
+})

@@ -1,0 +1,117 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Credits from "../../../src/domain/Credits.ts"
+import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { VendorBatchStore } from "../../../src/tasks/vendorbatches/VendorBatchStore.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/reference/vendor-batches.md#receipts */
+
+const id = TaskId.make("00000000-0000-7000-8000-000000000001")
+const userId = UserId.make("00000000-0000-7000-8000-0000000000a1")
+const now = DateTime.makeUnsafe(1000)
+const owned = { task: { id, userId }, epoch: 2 }
+
+const receipt = (n: number, cost: number) => ({
+  digest: String(n).padStart(20, "0"),
+  customId: `request ${n}`,
+  outcome: "settled" as const,
+  status: 200,
+  cost: Credits.make(BigInt(cost)),
+  usage: { inputTokens: n, outputTokens: 1, counted: false },
+  requestId: `req_${n}`
+})
+
+const run = (epoch: number, owner: string | null) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      INSERT INTO runs (task_id, deadline_at, queue, due_at, owner, epoch)
+      VALUES (${id}, to_timestamp(1000), 'q', to_timestamp(0), ${owner}, ${epoch})`
+  )
+
+const add = (left: number, receipts: ReadonlyArray<ReturnType<typeof receipt>>, as = owned) =>
+  Effect.flatMap(VendorBatchStore, (store) =>
+    Effect.map(store.addReceipts(as, Credits.make(BigInt(left)), receipts, now), Option.map(Number))
+  )
+
+describeStores("receipts of a batch", (database) => {
+  const store = VendorBatchStore.layer.pipe(Layer.provideMerge(database))
+
+  it.effect("are written once, and charge what is left at most, in order", () =>
+    Effect.gen(function* () {
+      yield* run(2, "proc_a")
+      const batches = yield* VendorBatchStore
+      assert.deepStrictEqual(yield* add(100, [receipt(1, 30), receipt(2, 20)]), Option.some(50))
+      // Read again from the beginning
+      assert.deepStrictEqual(
+        yield* add(50, [
+          receipt(1, 30),
+          receipt(2, 20),
+          receipt(3, 45),
+          receipt(4, 10),
+          receipt(5, 7)
+        ]),
+        Option.some(50)
+      )
+      const rows = yield* batches.receipts(owned.task, { after: undefined, limit: 10 })
+      assert.deepStrictEqual(
+        rows.map(({ captured }) => Number(captured)),
+        [30, 20, 45, 5, 0]
+      )
+      const sum = yield* batches.sumReceipts(owned.task)
+      assert.deepInclude<object>(sum, {
+        captured: 100n,
+        settled: 5,
+        released: 0,
+        input: 15,
+        output: 5
+      })
+      assert.deepStrictEqual(
+        (yield* batches.receipts(owned.task, { after: receipt(2, 0).digest, limit: 2 })).map(
+          ({ customId }) => customId
+        ),
+        ["request 3", "request 4"]
+      )
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("are written by the owner of the task only", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* run(3, "proc_b")
+      assert.deepStrictEqual(yield* add(100, [receipt(1, 30)]), Option.none())
+      yield* sql`UPDATE runs SET owner = NULL, epoch = 2`
+      assert.deepStrictEqual(yield* add(100, [receipt(1, 30)]), Option.none())
+      yield* sql`DELETE FROM runs`
+      assert.deepStrictEqual(yield* add(100, [receipt(1, 30)]), Option.none())
+      const sum = yield* Effect.flatMap(VendorBatchStore, (it) => it.sumReceipts(owned.task))
+      assert.strictEqual(sum.captured, 0n)
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("of the same request in one file are one", () =>
+    Effect.gen(function* () {
+      yield* run(2, "proc_a")
+      assert.deepStrictEqual(yield* add(100, [receipt(1, 30), receipt(1, 40)]), Option.some(30))
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("note what the vendor says once, by the owner", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const batches = yield* VendorBatchStore
+      yield* run(2, "proc_a")
+      const progress = { status: "in_progress", completed: 1, failed: 0 } as const
+      yield* batches.note({ id, epoch: 1 }, progress)
+      assert.lengthOf(yield* sql`SELECT 1 FROM vendor_batches`, 0)
+      yield* batches.note({ id, epoch: 2 }, progress)
+      const [first] = yield* sql`SELECT xmin::text, status, completed FROM vendor_batches`
+      yield* batches.note({ id, epoch: 2 }, progress)
+      const [second] = yield* sql`SELECT xmin::text, status, completed FROM vendor_batches`
+      assert.deepStrictEqual(second, first)
+      assert.deepInclude(first, { status: "in_progress", completed: 1 })
+    }).pipe(Effect.provide(store))
+  )
+})

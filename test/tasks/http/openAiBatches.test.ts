@@ -1,0 +1,443 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import OpenAI, { APIError } from "openai"
+import type { Batch } from "openai/resources/batches"
+import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
+import type { VendorServer } from "../../../src/testing/index.ts"
+import { adminToken, readResult } from "../../support/gateway.ts"
+import { call, Running, runningGateway } from "../../support/running.ts"
+
+/** docs/reference/vendor-batches.md, docs/reference/files.md */
+
+const clientOf = (base: string) =>
+  Effect.map(
+    Running,
+    ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 })
+  )
+const client = clientOf("/v1")
+
+const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
+
+const refusal = (request: () => Promise<unknown>) =>
+  promised(async () => {
+    const error: unknown = await request().then(
+      () => undefined,
+      (error: unknown) => error
+    )
+    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
+    return { status: error.status, code: error.code, message: error.message }
+  })
+
+const chat = (id: string, more: object = {}) => ({
+  custom_id: id,
+  method: "POST",
+  url: "/v1/chat/completions",
+  body: {
+    model: "gpt-4o-mini",
+    messages: [{ role: "user", content: `Say ${id}` }],
+    max_tokens: 50,
+    ...more
+  }
+})
+
+const fileOf = (lines: ReadonlyArray<object>, name = "requests.jsonl") =>
+  new File([lines.map((line) => `${JSON.stringify(line)}\n`).join("")], name)
+
+const upload = (openai: OpenAI, lines: ReadonlyArray<object>) =>
+  promised(() => openai.files.create({ purpose: "batch", file: fileOf(lines) }))
+
+const create = (openai: OpenAI, fileId: string, more: object = {}) =>
+  promised(() =>
+    openai.batches.create({
+      input_file_id: fileId,
+      endpoint: "/v1/chat/completions",
+      completion_window: "24h",
+      ...more
+    })
+  )
+
+const isOver = ({ status }: Batch) =>
+  ["completed", "failed", "expired", "cancelled"].includes(status)
+
+const ended = (openai: OpenAI, id: string) =>
+  promised(() => openai.batches.retrieve(id)).pipe(
+    Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 20)))),
+    Effect.repeat({ until: isOver, times: 1500 })
+  )
+
+const textOf = (openai: OpenAI, id: string | null | undefined) =>
+  promised(async () => (await openai.files.content(id ?? "")).text())
+
+const read = (path: string) =>
+  Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
+
+const taskIdOf = (id: string) =>
+  id.slice(6).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
+
+/** Of a second user, with credits. */
+const strangersClient = Effect.flatMap(Running, ({ url }) =>
+  promised(async () => {
+    const manage = async (path: string, body: object) => {
+      const answer = await fetch(`${url}/manage/v1${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+      return (await answer.json()) as { id: string; key: string }
+    }
+    const { id } = await manage("/users", { email: "stranger@example.com" })
+    await manage(`/users/${id}/top-ups`, { amount: "1000.00" })
+    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
+    return new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
+  })
+)
+
+const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
+
+describe("files and batches, in the sandbox", () => {
+  layer(
+    runningGateway({ SIMULATOR_DELAY: "200 millis" }),
+    seconds
+  )((it) => {
+    it.effect("are created, read, listed and deleted by OpenAI's client", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const file = yield* upload(openai, [chat("a"), chat("b")])
+        assert.match(file.id, /^file-[0-9a-f]{32}$/u)
+        assert.deepInclude<object>(file, {
+          object: "file",
+          purpose: "batch",
+          filename: "requests.jsonl",
+          status: "processed"
+        })
+        assert.strictEqual(
+          yield* textOf(openai, file.id),
+          [chat("a"), chat("b")].map((line) => `${JSON.stringify(line)}\n`).join("")
+        )
+        const batch = yield* create(openai, file.id, { metadata: { order: "17" } })
+        assert.match(batch.id, /^batch_[0-9a-f]{32}$/u)
+        assert.deepInclude<object>(batch, {
+          object: "batch",
+          endpoint: "/v1/chat/completions",
+          input_file_id: file.id,
+          completion_window: "24h",
+          metadata: { order: "17" },
+          output_file_id: null,
+          error_file_id: null
+        })
+        const done = yield* ended(openai, batch.id)
+        assert.strictEqual(done.status, "completed")
+        assert.deepStrictEqual(done.request_counts, { total: 2, completed: 2, failed: 0 })
+        const lines = (yield* textOf(openai, done.output_file_id))
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+        assert.deepStrictEqual(
+          lines.map((line) => line.custom_id),
+          ["a", "b"]
+        )
+        assert.match(lines[0].response.body.choices[0].message.content, /simulator/u)
+        const listed = yield* promised(() => openai.batches.list({ limit: 1 }))
+        assert.deepStrictEqual(
+          listed.data.map(({ id }) => id),
+          [batch.id]
+        )
+        const files = yield* promised(() => openai.files.list({ order: "asc" }))
+        assert.deepStrictEqual(
+          files.data.map(({ purpose }) => purpose),
+          ["batch", "batch_output"]
+        )
+        const deleted = yield* promised(() => openai.files.delete(file.id))
+        assert.isTrue(deleted.deleted)
+        assert.deepInclude(yield* refusal(() => openai.files.retrieve(file.id)), {
+          status: 404,
+          code: "2005"
+        })
+      })
+    )
+
+    it.effect("names every fault by its line, and accepts nothing then", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const before = (yield* read("/manage/v1/wallet")).json
+        const file = yield* upload(openai, [
+          chat("a"),
+          { ...chat("a"), url: "/v1/responses" },
+          chat("c", { stream: true }),
+          chat("d", { max_tokens: 0 }),
+          chat("e", { model: "gpt-4o" }),
+          chat("f", { model: "gemini-2.5-pro" }),
+          { ...chat("g"), method: "GET", extra: 1 },
+          { custom_id: "", method: "POST", url: "/v1/chat/completions", body: 1 }
+        ])
+        const answer = yield* call("/v1/batches", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({
+            input_file_id: file.id,
+            endpoint: "/v1/chat/completions",
+            completion_window: "24h"
+          })
+        })
+        const { json } = yield* promised(() => readResult(answer))
+        assert.strictEqual(answer.status, 400)
+        assert.strictEqual(json.code, 2001)
+        assert.deepStrictEqual(
+          json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          [
+            "#/lines/2/url",
+            "#/lines/2/custom_id",
+            "#/lines/3/body/stream",
+            "#/lines/4/body/max_tokens",
+            "#/lines/5/body/model",
+            "#/lines/6/body/model",
+            "#/lines/7/extra",
+            "#/lines/7/method",
+            "#/lines/8/custom_id",
+            "#/lines/8/body"
+          ]
+        )
+        assert.deepStrictEqual((yield* read("/manage/v1/wallet")).json, before)
+      })
+    )
+
+    it.effect("refuses files of other purposes, empty ones and what is no form", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const refused = yield* refusal(() =>
+          openai.files.create({ purpose: "assistants", file: fileOf([chat("a")]) })
+        )
+        assert.deepInclude(refused, { status: 400, code: "2001" })
+        const empty = yield* refusal(() =>
+          openai.files.create({ purpose: "batch", file: new File([""], "empty.jsonl") })
+        )
+        assert.deepInclude(empty, { status: 400, code: "2001" })
+        const json = yield* call("/v1/files", { method: "POST", body: "{}" })
+        assert.strictEqual(json.status, 415)
+        const kept = yield* promised(() => openai.files.list({ purpose: "batch", limit: 100 }))
+        assert.notInclude(
+          kept.data.map(({ filename }) => filename),
+          "empty.jsonl"
+        )
+      })
+    )
+
+    it.effect("shows files and batches to their owner only", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const stranger = yield* strangersClient
+        const file = yield* upload(openai, [chat("a")])
+        const batch = yield* create(openai, file.id)
+        const requests = [
+          () => stranger.files.retrieve(file.id),
+          () => stranger.files.content(file.id),
+          () => stranger.files.delete(file.id),
+          () => stranger.batches.retrieve(batch.id),
+          () => stranger.batches.cancel(batch.id),
+          () =>
+            stranger.batches.create({
+              input_file_id: file.id,
+              endpoint: "/v1/chat/completions",
+              completion_window: "24h"
+            })
+        ]
+        for (const request of requests) {
+          assert.deepInclude(yield* refusal(request), { status: 404, code: "2005" })
+        }
+        assert.lengthOf((yield* promised(() => stranger.batches.list())).data, 0)
+        assert.lengthOf((yield* promised(() => stranger.files.list())).data, 0)
+        yield* ended(openai, batch.id)
+      })
+    )
+
+    it.effect("returns the first response to a repeat, below the vendor's path too", () =>
+      Effect.gen(function* () {
+        const openai = yield* clientOf("/vendors/openai/v1")
+        const file = yield* upload(openai, [chat("a")])
+        const headers = { "Idempotency-Key": "batch-1" }
+        const asked = {
+          input_file_id: file.id,
+          endpoint: "/v1/chat/completions",
+          completion_window: "24h"
+        } as const
+        const first = yield* promised(() => openai.batches.create(asked, { headers }))
+        yield* ended(openai, first.id)
+        // Its file need not exist any more
+        yield* promised(() => openai.files.delete(file.id))
+        const { data, response } = yield* promised(() =>
+          openai.batches.create(asked, { headers }).withResponse()
+        )
+        assert.strictEqual(data.id, first.id)
+        assert.strictEqual(response.headers.get("idempotency-replayed"), "true")
+        const other = yield* refusal(() =>
+          openai.batches.create({ ...asked, metadata: { a: "b" } }, { headers })
+        )
+        assert.deepInclude(other, { status: 422, code: "2008" })
+      })
+    )
+  })
+})
+
+/** The sum of the receipts of a batch, in micro-credits. */
+const receiptsOf = (id: string) =>
+  Effect.gen(function* () {
+    const receipts: Array<{ custom_id: string; cost: string; outcome: string }> = []
+    let cursor = ""
+    do {
+      const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
+      receipts.push(...json.data)
+      cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
+    } while (cursor !== "")
+    return receipts
+  })
+
+const micro = (cost: string): bigint => {
+  const [whole = "0", decimals = ""] = cost.split(".")
+  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
+}
+
+const vendorGateway = (script: Parameters<typeof startVendorServer>[1] = {}) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.acquireRelease(
+        promised(() => startVendorServer("openai", script)),
+        (vendor) => promised(() => vendor.stop())
+      ),
+      (vendor) => Layer.merge(runningGateway({ ...vendor.env }), Layer.succeed(Vendor, vendor))
+    )
+  )
+
+class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
+
+describe("a batch at the vendor", () => {
+  layer(
+    vendorGateway({
+      script: { default: [MockVendor.result("1 second"), MockVendor.result("1 minute")] }
+    }),
+    seconds
+  )((it) => {
+    it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const vendor = yield* Vendor
+        const lines = Array.from({ length: 120 }, (_, n) =>
+          chat(n % 40 === 7 ? `fails ${n}` : `r${n}`)
+        )
+        const file = yield* upload(openai, lines)
+        const { data: batch, response } = yield* promised(() =>
+          openai.batches
+            .create({
+              input_file_id: file.id,
+              endpoint: "/v1/chat/completions",
+              completion_window: "24h"
+            })
+            .withResponse()
+        )
+        const held = response.headers.get("x-service-cost") ?? ""
+        const done = yield* ended(openai, batch.id)
+        assert.strictEqual(done.status, "completed")
+        assert.deepStrictEqual(done.request_counts, { total: 120, completed: 117, failed: 3 })
+        const output = (yield* textOf(openai, done.output_file_id)).trim().split("\n")
+        const errors = (yield* textOf(openai, done.error_file_id)).trim().split("\n")
+        assert.strictEqual(output.length, 117)
+        assert.strictEqual(errors.length, 3)
+
+        const receipts = yield* receiptsOf(batch.id)
+        assert.strictEqual(receipts.length, 120)
+        assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
+        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+        const capture = task.entries.find((it: { kind: string }) => it.kind === "capture")
+        const sql = yield* SqlClient.SqlClient
+        const [row] =
+          yield* sql`SELECT captured::text, price::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
+        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
+        assert.strictEqual(String(sum), row?.["captured"])
+        assert.isAbove(Number(sum), 0)
+        assert.isTrue(capture !== undefined)
+        assert.strictEqual(task.receipt.held, "0.00")
+        assert.isAtLeast(Number(held) * 1_000_000, Number(sum))
+
+        // Half of what the same calls cost
+        const usage = output.map((line) => JSON.parse(line).response.body.usage)
+        const expected = usage.reduce(
+          (total: bigint, { completion_tokens: out, prompt_tokens: input }) =>
+            total +
+            (BigInt(input) * 7_500_000n + BigInt(out) * 30_000_000n + 999_999n) / 1_000_000n,
+          0n
+        )
+        assert.strictEqual(sum, expected)
+
+        // The file went there once, and the batch names our task
+        const sent = vendor.requests.filter(({ method }) => method === "POST")
+        assert.deepStrictEqual(
+          sent.map(({ path }) => path),
+          ["/v1/files", "/v1/batches"]
+        )
+        assert.deepInclude(sent[1]?.json as object, {
+          metadata: { gateway_task: taskIdOf(batch.id) }
+        })
+        assert.strictEqual(
+          done.usage?.total_tokens,
+          usage.reduce((all, it) => all + it.total_tokens, 0)
+        )
+      })
+    )
+
+    it.effect("is cancelled there, and charged for what it has made", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const file = yield* upload(
+          openai,
+          Array.from({ length: 10 }, (_, n) => chat(`c${n}`))
+        )
+        const batch = yield* create(openai, file.id)
+        yield* promised(() => openai.batches.retrieve(batch.id)).pipe(
+          Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 10)))),
+          Effect.repeat({ until: ({ status }) => status === "in_progress", times: 2000 })
+        )
+        const cancelling = yield* promised(() => openai.batches.cancel(batch.id))
+        assert.strictEqual(cancelling.status, "cancelling")
+        const done = yield* ended(openai, batch.id)
+        assert.strictEqual(done.status, "cancelled")
+        const receipts = yield* receiptsOf(batch.id)
+        assert.strictEqual(receipts.length, 5)
+        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+        assert.strictEqual(task.error.code, 4004)
+        const sql = yield* SqlClient.SqlClient
+        const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
+        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
+        assert.strictEqual(String(sum), row?.["captured"])
+        assert.strictEqual(
+          (yield* textOf(openai, done.output_file_id)).trim().split("\n").length,
+          5
+        )
+        const again = yield* refusal(() => openai.batches.cancel(batch.id))
+        assert.deepInclude(again, { status: 409, code: "2010" })
+      })
+    )
+
+    it.effect("is found in the vendor's list when the response to its submit was lost", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const vendor = yield* Vendor
+        const before = vendor.sold
+        vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
+        const file = yield* upload(openai, [chat("lost")])
+        const batch = yield* create(openai, file.id)
+        yield* promised(() => openai.batches.retrieve(batch.id)).pipe(
+          Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 100)))),
+          Effect.repeat({ until: ({ status }) => status === "in_progress", times: 600 })
+        )
+        assert.strictEqual(vendor.sold, before + 1)
+        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+        assert.deepStrictEqual(
+          task.attempts.map((it: { state: string }) => it.state),
+          ["submitted"]
+        )
+        yield* promised(() => openai.batches.cancel(batch.id))
+        assert.strictEqual((yield* ended(openai, batch.id)).status, "cancelled")
+      })
+    )
+  })
+})
