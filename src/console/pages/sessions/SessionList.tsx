@@ -16,13 +16,15 @@ interface Props {
   /** Whose; none: of the one who asks. */
   readonly user?: string | undefined
   readonly isReadOnly: boolean
+  /** Another number reads the list again. */
+  readonly round?: number
 }
 
 /** The open sessions, each of which can be revoked. */
-export const SessionList = ({ isReadOnly, user }: Props) => {
+export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
   const sessions = usePages<Session>(
     "sessions",
-    user ?? "",
+    `${user ?? ""} ${round}`,
     (cursor) =>
       dataOf(
         api.GET("/manage/v1/sessions", {

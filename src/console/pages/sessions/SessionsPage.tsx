@@ -26,7 +26,7 @@ export default function SessionsPage() {
         )}
       </PageHeader>
       <div role="status">{changes > 0 && <p>{words.passwordChanged}</p>}</div>
-      <SessionList key={`${user} ${changes}`} user={user} isReadOnly={user !== undefined} />
+      <SessionList key={user} user={user} isReadOnly={user !== undefined} round={changes} />
       {isChanging && (
         <PasswordDialog
           onChanged={() => setChanges(changes + 1)}
