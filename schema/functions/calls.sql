@@ -82,7 +82,7 @@ begin
       route = coalesce(x.usage #>> '{alias,route}', c.route),
       usage = nullif(x.usage - '{catalog,request,first_token_ms,alias}'::text[], '{}'),
       request_id = x.usage ->> 'request', first_token_ms = (x.usage ->> 'first_token_ms')::integer,
-      alias = (x.usage -> 'alias') - '{vendor,model,route}'::text[]
+      alias = nullif((x.usage -> 'alias') - '{vendor,model,route}'::text[], '{}')
     from (
       select u.id, u.user_id, u.captured, u.status, u.account, u.usage::jsonb as usage, o.created_at,
         o.ended_at as lost_at, o.vendor as lost_vendor, coalesce(o.model, '') as lost_model
@@ -139,8 +139,8 @@ end $$;
 -- `p_receipts`: the receipt of a starting call (`holds.call`); `checked`, if the caller has checked
 -- the key's other limits: with the models that the key allowed then; otherwise `rotation`
 -- identifies the secret with which the caller authenticated the key. p_usages: with the vendor's id
--- of the request as `request`, for a stream `first_token_ms`, and for an alias `alias`: its name,
--- the vendor, model and route that responded, and the skipped models. Returns refusals (`key`,
+-- of the request as `request`, for a stream `first_token_ms`, and `alias` if another model responded
+-- than the hold names: its vendor, model and route, and for an alias its name and the skipped models. Returns refusals (`key`,
 -- `balance`, and `budget_` with the reset of the spend limit), the credits left of spend limits,
 -- and balance alerts. Raises GW428 when an alert is due and the caller has no transaction to
 -- publish it in (`p_alerts` is false).
@@ -191,7 +191,7 @@ begin
       outcome, status, amount, captured,
       nullif(usage::jsonb - '{request,first_token_ms,alias}'::text[], '{}'), sandbox, trace, created_at, p_now, catalog,
       usage::jsonb ->> 'request', (usage::jsonb ->> 'first_token_ms')::integer,
-      (usage::jsonb -> 'alias') - '{vendor,model,route}'::text[]
+      nullif((usage::jsonb -> 'alias') - '{vendor,model,route}'::text[], '{}')
     from ended
     returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox, created_at
   ), freed as (

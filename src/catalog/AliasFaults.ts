@@ -4,6 +4,7 @@ import type { Alias } from "./Alias.ts"
 import type { AliasedRows } from "./AliasTargets.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import { pointerOf } from "./FieldFaults.ts"
+import { serves } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
@@ -117,17 +118,10 @@ const bodyFaults = (entries: ReadonlyArray<CatalogEntry>): ReadonlyArray<Fault> 
 }
 
 /** Protocols of the vendor's routes that a model supports. */
-const dialectsOf = (
-  { outputTokensMax, vendor }: TokenModel,
-  routes: ReadonlyArray<OpenRoute>
-): ReadonlySet<string> =>
+const dialectsOf = (model: TokenModel, routes: ReadonlyArray<OpenRoute>): ReadonlySet<string> =>
   new Set(
-    routes.flatMap(({ meter, vendor: of }) =>
-      of === vendor &&
-      meter.per === "tokens" &&
-      meter.protocol.endsWith("-embeddings") === (outputTokensMax === 0)
-        ? [meter.protocol]
-        : []
+    routes.flatMap((route) =>
+      route.meter.per === "tokens" && serves(route, model) ? [route.meter.protocol] : []
     )
   )
 

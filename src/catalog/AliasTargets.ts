@@ -130,17 +130,22 @@ export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): Catalo
 
 export const shownTokenModel = ({ alias, targets, vendor }: CallAlias): TokenModel | undefined => {
   const models = targets.map(({ model }) => model)
-  const [dearest] = models.toSorted((a, b) => (b.price.output > a.price.output ? 1 : -1))
+  const [dearest] = models.toSorted((a, b) => (mainRate(b) > mainRate(a) ? 1 : -1))
   return (
     dearest && {
       vendor,
       model: alias,
+      ...(dearest.kind === undefined ? {} : { kind: dearest.kind }),
       price: dearest.price,
       inputTokensMax: Math.min(...models.map((it) => it.inputTokensMax)),
       outputTokensMax: Math.min(...models.map((it) => it.outputTokensMax))
     }
   )
 }
+
+/** The rate by which the models of an alias, all of one kind, are compared. */
+const mainRate = ({ price }: TokenModel): bigint =>
+  price.per === "million_tokens" ? (price.output > 0n ? price.output : price.input) : price.amount
 
 /** The models of an alias by their names. */
 export const namesIn = <Model extends { readonly vendor: string; readonly model: string }>(

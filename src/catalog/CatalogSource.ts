@@ -10,11 +10,19 @@ import { CatalogFile } from "./CatalogEntry.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
 import { jobFaults } from "./jobs/JobFaults.ts"
-import { builtInRoutes, dialectRoute } from "./OpenRoutes.ts"
+import { unitsFor } from "./ModelPrice.ts"
+import { builtInRoutes, dialectRoute, dialectRoutes } from "./OpenRoutes.ts"
+import type { TokenModel } from "./OpenRoutes.ts"
 import { orderFaults } from "./PriceRow.ts"
 import type { PriceRow } from "./PriceRow.ts"
 import { shippedJobVendors } from "./ShippedVendors.ts"
-import { makeUpstreamCatalog, openedBy, tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
+import {
+  likeBuiltIn,
+  makeUpstreamCatalog,
+  openedBy,
+  tokenModelKey,
+  withBuiltIn
+} from "./UpstreamCatalog.ts"
 import { jobModelsOf, tokenModelsOf, Vendor } from "./Vendors.ts"
 
 /** `CATALOG_FILE` cannot be used: the places in the file and their faults. Startup fails with it; a reload changes nothing. */
@@ -104,8 +112,46 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
         : []
     ),
     ...captureFaults(file),
+    ...tokenRows(file).flatMap(([at, row]) => unitFaults(at, likeBuiltIn(row))),
     ...aliasFaults(file.aliases ?? [], { ...upstream, models })
   ]
+}
+
+type Place = ReadonlyArray<PropertyKey>
+
+/** The rows of models that are called, with their places in the file. */
+const tokenRows = ({
+  tokenModels = [],
+  vendors = []
+}: CatalogFile): ReadonlyArray<readonly [Place, TokenModel]> => [
+  ...tokenModels.map((row, index) => [["tokenModels", index], row] as const),
+  ...vendors.flatMap((vendor, at) =>
+    tokenModelsOf(vendor).map((row, index) => [["vendors", at, "models", index], row] as const)
+  )
+]
+
+/** A price counts what the calls of its model's kind have. */
+const unitFaults = (
+  at: Place,
+  { kind, laterPrices = [], price }: TokenModel
+): ReadonlyArray<FieldFault> => {
+  const units = unitsFor(kind)
+  const prices: ReadonlyArray<readonly [Place, string]> = [
+    [["price"], price.per],
+    ...laterPrices.map(
+      (later, index) => [["laterPrices", index, "price"], later.price.per] as const
+    )
+  ]
+  return prices.flatMap(([place, per]) =>
+    units.some((unit) => unit === per)
+      ? []
+      : [
+          {
+            pointer: pointerOf([...at, ...place, "per"]),
+            detail: `Expected ${units.join(" or ")} for ${kind === undefined ? "a model without kind" : `the kind ${kind}`}`
+          }
+        ]
+  )
 }
 
 /** Of a model without a description only the number of results is known at its end. */
@@ -176,9 +222,7 @@ const vendorFaults = (
 }
 
 const dialectPaths = (dialect: Dialect): string =>
-  [
-    ...new Set(builtInRoutes.filter(({ provider }) => provider === dialect).map(({ path }) => path))
-  ].join(", ")
+  [...new Set(dialectRoutes(dialect).map(({ path }) => path))].join(", ")
 
 // In two steps, so that the fault of a decoded value does not begin with "Expected a string"
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import type { Dialect } from "../domain/Provider.ts"
+import { ModelKind, ModelPrice } from "./ModelPrice.ts"
 import { ModelId, PathSegment } from "./PathSegment.ts"
-import { Amount, TokenPrice } from "./Price.ts"
+import { Amount } from "./Price.ts"
 import { priceRowFields } from "./PriceRow.ts"
 
 /** Where a response reports its usage and a request sets its token limit. */
@@ -9,6 +10,9 @@ export const UsageProtocol = Schema.Literals([
   "openai-chat",
   "openai-responses",
   "openai-embeddings",
+  "openai-speech",
+  "openai-transcription",
+  "rerank",
   "anthropic-messages",
   "gemini-generate",
   "gemini-embeddings"
@@ -39,21 +43,23 @@ export const OpenRoute = Schema.Struct({
 }).annotate({ identifier: "OpenRoute" })
 export type OpenRoute = typeof OpenRoute.Type
 
-/** A model charged by the token. */
+/** A model that is called, charged by the token or by another unit. */
 export const TokenModel = Schema.Struct({
   vendor: PathSegment,
   /** The upstream's model id; with a date appended it is the same model. */
   model: ModelId,
-  price: TokenPrice,
-  ...priceRowFields(TokenPrice),
+  /** Absent: it writes text, or embeds it if its output has no tokens. */
+  kind: Schema.optionalKey(ModelKind),
+  price: ModelPrice,
+  ...priceRowFields(ModelPrice),
   /**
    * `false` if it does not reason unless a request asks for it, so that its stream shows its usage. Absent: like the
    * built-in model of this name, or else `true`. docs/reference/passthrough.md#streams-left-by-their-client
    */
   reasons: Schema.optionalKey(Schema.Boolean),
-  /** The longest response, which is held if the request sets no limit. */
+  /** The longest response in tokens, which is held if the request sets no limit. */
   outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
-  /** The longest prompt, which bounds the hold of a long request. */
+  /** The longest prompt in tokens, or in what its price counts. It bounds the hold of a long request. */
   inputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 }).annotate({ identifier: "TokenModel" })
 export type TokenModel = typeof TokenModel.Type
@@ -87,6 +93,19 @@ export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   { ...openai, method: "POST", path: "/v1/chat/completions", meter: tokens("openai-chat") },
   { ...openai, method: "POST", path: "/v1/responses", meter: tokens("openai-responses") },
   { ...openai, method: "POST", path: "/v1/embeddings", meter: tokens("openai-embeddings") },
+  { ...openai, method: "POST", path: "/v1/audio/speech", meter: tokens("openai-speech") },
+  {
+    ...openai,
+    method: "POST",
+    path: "/v1/audio/transcriptions",
+    meter: tokens("openai-transcription")
+  },
+  {
+    ...openai,
+    method: "POST",
+    path: "/v1/audio/translations",
+    meter: tokens("openai-transcription")
+  },
   { ...openai, method: "POST", path: "/v1/moderations", meter: free },
   { ...openai, method: "GET", path: "/v1/models", meter: free },
   { ...openai, method: "GET", path: "/v1/models/{model}", meter: free },
@@ -99,14 +118,39 @@ export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   ...googleRoutes("/v1")
 ]
 
+const kinds: Readonly<Partial<Record<UsageProtocol, ModelKind>>> = {
+  "openai-speech": "speech",
+  "openai-transcription": "transcription",
+  rerank: "rerank"
+}
+
+/** Whether a protocol is that of models of this kind. One that writes text is not refused where others embed it. */
+export const isOfKind = (protocol: UsageProtocol, { kind }: TokenModel): boolean =>
+  kinds[protocol] === kind
+
+/** Whether a route is one of those that a model is made for. */
+export const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
+  vendor === model.vendor &&
+  meter.per === "tokens" &&
+  isOfKind(meter.protocol, model) &&
+  (model.kind !== undefined ||
+    meter.protocol.endsWith("-embeddings") === (model.outputTokensMax === 0))
+
 const withoutVersion = (path: string): string => path.replace(/^\/v\d[a-z0-9]*(?=\/)/u, "")
 
 /** The name of a route without the version of its API: `POST /chat/completions`. */
 export const unversionedName = ({ method, path }: OpenRoute): string =>
   `${method} ${withoutVersion(path)}`
 
+/** Routes of a dialect that the vendor who made it does not have itself. */
+const routesOfOthers: ReadonlyArray<OpenRoute> = [
+  { ...openai, method: "POST", path: "/v1/rerank", meter: tokens("rerank") }
+]
+
+/** The routes that a vendor of a dialect may have. */
+export const dialectRoutes = (dialect: Dialect): ReadonlyArray<OpenRoute> =>
+  [...builtInRoutes, ...routesOfOthers].filter(({ provider }) => provider === dialect)
+
 /** The route of a dialect behind a path with any version segment, or none. */
 export const dialectRoute = (dialect: Dialect, path: string): OpenRoute | undefined =>
-  builtInRoutes.find(
-    (route) => route.provider === dialect && withoutVersion(route.path) === withoutVersion(path)
-  )
+  dialectRoutes(dialect).find((route) => withoutVersion(route.path) === withoutVersion(path))

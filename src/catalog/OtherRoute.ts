@@ -1,4 +1,5 @@
 import type { CatalogEntry } from "./CatalogEntry.ts"
+import { serves } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import { routeAliases } from "./RouteAliases.ts"
 
@@ -6,6 +7,9 @@ const dialects: Readonly<Record<UsageProtocol, string>> = {
   "openai-chat": "OpenAI Chat Completions",
   "openai-responses": "OpenAI Responses",
   "openai-embeddings": "OpenAI Embeddings",
+  "openai-speech": "OpenAI Speech",
+  "openai-transcription": "OpenAI Transcriptions",
+  rerank: "Rerank",
   "anthropic-messages": "Anthropic Messages",
   "gemini-generate": "Gemini generateContent",
   "gemini-embeddings": "Gemini embedContent"
@@ -14,12 +18,13 @@ const dialects: Readonly<Record<UsageProtocol, string>> = {
 /** The dialect of a model, and the path to use: the first matching route of its vendor. */
 export const dialectOf = (
   routes: ReadonlyArray<OpenRoute>,
-  { outputTokensMax, vendor }: TokenModel,
+  model: TokenModel,
   name: string
 ): string | undefined => {
-  for (const { meter, path, vendor: owner } of routes) {
-    if (owner !== vendor || meter.per !== "tokens") continue
-    if (meter.protocol.endsWith("-embeddings") !== (outputTokensMax === 0)) continue
+  const { vendor } = model
+  for (const route of routes) {
+    const { meter, path } = route
+    if (meter.per !== "tokens" || !serves(route, model)) continue
     const short = routeAliases.get(path) === vendor
     const shown = short ? path : `/vendors/${vendor}${path.replace("{model}", name)}`
     return `${name} speaks ${dialects[meter.protocol]}: use ${shown}`

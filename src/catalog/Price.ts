@@ -224,9 +224,11 @@ const batchPrices = new WeakMap<TokenPrice, TokenPrice>()
  * The price of a request of a batch: the rates times `batch`, each rounded up to a micro-credit per million tokens.
  * Tools cost what they cost elsewhere. `undefined`: the model is not sold in batches.
  */
-export const batchPriceOf = (price: TokenPrice): TokenPrice | undefined => {
+export const batchPriceOf = (
+  price: TokenPrice | { readonly per: "million_characters" | "minute" | "search" }
+): TokenPrice | undefined => {
+  if (price.per !== "million_tokens" || price.batch === undefined) return undefined
   const { batch, long } = price
-  if (batch === undefined) return undefined
   const known = batchPrices.get(price)
   if (known !== undefined) return known
   const made: TokenPrice = {
@@ -238,12 +240,22 @@ export const batchPriceOf = (price: TokenPrice): TokenPrice | undefined => {
   return made
 }
 
+/** What a call used beside tokens, or instead of them. */
+export interface Units {
+  /** Unicode code points of the text that is spoken. */
+  readonly characters?: number
+  /** Of the sound that is transcribed. */
+  readonly seconds?: number
+  /** Of a reranker, as its vendor counts them. */
+  readonly searches?: number
+}
+
 /**
  * Tokens of a call. The parts are included in the sums: cached, written and audio tokens in the input,
  * long-lived ones in the written, reasoning and image tokens in the output. Audio tokens are those that
  * were not cached.
  */
-export interface TokenUsage {
+export interface TokenUsage extends Units {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedInputTokens?: number

@@ -1,6 +1,6 @@
 import { Context, Metric } from "effect"
+import type { ModelPrice } from "./ModelPrice.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
-import type { TokenPrice } from "./Price.ts"
 import { priceAt } from "./PriceRow.ts"
 import { isPinned } from "./UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
@@ -11,11 +11,11 @@ const otherResponders = Metric.counter("gateway_other_model_responses_total", {
   incremental: true
 })
 
-/** A request charged by the token, at the prices from when it began. */
+/** A request charged by its usage, at the prices from when it began. */
 export interface TokenRequest {
   /** The requested model. */
   readonly model: TokenModel
-  readonly price: TokenPrice
+  readonly price: ModelPrice
   /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<{ readonly model: TokenModel }>
   /** Has the price of another model that responds. */
@@ -24,7 +24,7 @@ export interface TokenRequest {
 }
 
 interface SettledPrice {
-  readonly price: TokenPrice
+  readonly price: ModelPrice
   /** The model whose price was charged, if it is not the requested one. */
   readonly pricedAs?: string
 }

@@ -37,9 +37,30 @@ const grok = (input: number, output: number, cached: number) => ({
 
 const silent = { reasons: false } as const
 
+/** Its price is per search, in a tenth of a credit for a thousand of them. */
+const searching = (model: string, perThousand: number): Model => ({
+  model,
+  kind: "rerank",
+  price: { per: "search", amount: make(BigInt(perThousand) * 100n) },
+  source: "developer.puter.com/tutorials/cohere-api-pricing, read 2026-11-26",
+  // 10,000 documents, should each of them have ten parts
+  inputTokensMax: 1000,
+  outputTokensMax: 0
+})
+
+const reranking = (model: string, input: number): Model => ({
+  model,
+  kind: "rerank",
+  price: { per: "million_tokens", ...rates(input, 0) },
+  source: "public cost tables, read 2026-11-26",
+  inputTokensMax: 8_388_608,
+  outputTokensMax: 0
+})
+
 const chat = "/v1/chat/completions"
 const embeddings = "/v1/embeddings"
 const models = "/v1/models"
+const rerank = "/v1/rerank"
 
 const openAiLike = { auth: "bearer", dialect: "openai" } as const
 const selfHosted = {
@@ -170,6 +191,27 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
       sold("glm-5.2", rates(14_000, 44_000, 2600), [1_000_000, 131_072])
     ]
   },
+  {
+    ...openAiLike,
+    name: "cohere",
+    base: "https://api.cohere.com/v2",
+    routes: ["/v2/rerank"],
+    models: [
+      searching("rerank-v4.0-pro", 2500),
+      searching("rerank-v4.0-fast", 2000),
+      searching("rerank-v3.5", 2000)
+    ]
+  },
+  {
+    ...openAiLike,
+    name: "jina",
+    base: "https://api.jina.ai/v1",
+    routes: [rerank],
+    models: [
+      reranking("jina-reranker-v3", 500),
+      reranking("jina-reranker-v2-base-multilingual", 500)
+    ]
+  },
   // Its models are the operator's deployments, and its base is that of a resource: https://….openai.azure.com/openai/v1
   {
     name: "azure-openai",
@@ -177,7 +219,11 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
     dialect: "openai",
     routes: [chat, "/v1/responses", embeddings, models]
   },
-  { ...selfHosted, name: "vllm" },
+  {
+    ...selfHosted,
+    name: "vllm",
+    routes: [...selfHosted.routes, rerank, "/v1/audio/transcriptions", "/v1/audio/translations"]
+  },
   { ...selfHosted, name: "ollama" },
   { ...selfHosted, name: "llama-cpp" }
 ]

@@ -1,4 +1,5 @@
 import { make, microPerCredit } from "../domain/Credits.ts"
+import type { ModelPrice } from "./ModelPrice.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
 
@@ -172,6 +173,65 @@ const openAi: ReadonlyArray<TokenModel> = [
   embedding("text-embedding-ada-002", 100n)
 ]
 
+/** Sound, with the largest input in characters, seconds or tokens. docs/catalog.md#sources-of-prices */
+const openAiSound = (
+  kind: "speech" | "transcription",
+  model: string,
+  price: ModelPrice,
+  inputTokensMax: number,
+  outputTokensMax = 0
+): TokenModel => ({
+  vendor: "openai",
+  model,
+  kind,
+  price,
+  source,
+  outputTokensMax,
+  inputTokensMax
+})
+
+/** A request may have 4096 characters. */
+const charactersMax = 4096
+const spoken = (amount: bigint): ModelPrice => ({
+  per: "million_characters",
+  amount: mills(amount)
+})
+
+/** As many seconds as a file of 25 MB has at 6 kilobits a second, the lowest rate of its formats. */
+const secondsMax = 34_953
+
+/** In tenths of a mill. */
+const minutes = (amount: bigint): ModelPrice => ({
+  per: "minute",
+  amount: make((amount * microPerCredit) / 100n)
+})
+
+/** Tokens of the prompt, of the transcript and of the sound. */
+const heard = (model: string, input: bigint, output: bigint, sound: bigint): TokenModel => {
+  const tokens = { input: mills(input), output: mills(output), audioInput: mills(sound) }
+  return openAiSound("transcription", model, { per: "million_tokens", ...tokens }, 16_000, 2000)
+}
+
+const openAiAudio: ReadonlyArray<TokenModel> = [
+  ending("2027-01-06", openAiSound("speech", "tts-1", spoken(15_000n), charactersMax)),
+  ending("2027-01-06", openAiSound("speech", "tts-1-hd", spoken(30_000n), charactersMax)),
+  ending(
+    "2027-01-06",
+    openAiSound(
+      "speech",
+      "gpt-4o-mini-tts",
+      { per: "million_tokens", input: mills(600n), output: mills(12_000n) },
+      2000,
+      32_768
+    )
+  ),
+  openAiSound("transcription", "whisper-1", minutes(60n), secondsMax),
+  openAiSound("transcription", "gpt-transcribe", minutes(45n), secondsMax),
+  heard("gpt-4o-transcribe", 2500n, 10_000n, 6000n),
+  heard("gpt-4o-transcribe-diarize", 2500n, 10_000n, 6000n),
+  heard("gpt-4o-mini-transcribe", 1250n, 5000n, 3000n)
+]
+
 const anthropic: ReadonlyArray<TokenModel> = [
   claude5("claude-fable-5-2", claudeRates(8000n, 40_000n, 200n)),
   claude5("claude-fable-5-1", claudeRates(10_000n, 50_000n, 250n)),
@@ -256,4 +316,9 @@ const google: ReadonlyArray<TokenModel> = [
  * The vendors' list prices as of 2026-11-22 (docs/catalog.md#sources-of-prices). The operator checks them
  * before use and changes them in `CATALOG_FILE`.
  */
-export const builtInTokenModels: ReadonlyArray<TokenModel> = [...openAi, ...anthropic, ...google]
+export const builtInTokenModels: ReadonlyArray<TokenModel> = [
+  ...openAi,
+  ...openAiAudio,
+  ...anthropic,
+  ...google
+]

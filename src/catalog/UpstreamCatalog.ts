@@ -93,21 +93,21 @@ export const withBuiltIn = ({
     })),
     routes: replaced([...builtInRoutes, ...opened.flatMap(routesOf), ...routes], routeKey),
     tokenModels: replaced(
-      [
-        ...builtInTokenModels,
-        ...opened.flatMap(tokenModelsOf),
-        ...tokenModels.map(withBuiltInReasoning)
-      ],
+      [...builtInTokenModels, ...opened.flatMap(tokenModelsOf), ...tokenModels.map(likeBuiltIn)],
       tokenModelKey
     )
   }
 }
 
-/** A row that changes the price of a built-in model keeps its `reasons`, unless the row sets it. */
-const withBuiltInReasoning = (row: TokenModel): TokenModel => {
+/** A row that changes the price of a built-in model keeps its `kind` and `reasons`, unless the row sets them. */
+export const likeBuiltIn = (row: TokenModel): TokenModel => {
   const key = tokenModelKey(row)
-  const { reasons } = builtInTokenModels.find((model) => tokenModelKey(model) === key) ?? {}
-  return reasons === undefined ? row : { reasons, ...row }
+  const { kind, reasons } = builtInTokenModels.find((model) => tokenModelKey(model) === key) ?? {}
+  return {
+    ...(reasons === undefined ? {} : { reasons }),
+    ...(kind === undefined ? {} : { kind }),
+    ...row
+  }
 }
 
 /** A decoded segment, or a model in one: no slash, no percent sign, no space, and not `.` or `..`. */

@@ -1,7 +1,7 @@
 import { at } from "../domain/Json.ts"
 import type { UsageDifferences } from "../domain/Provider.ts"
 import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
-import type { TokenUsage } from "./Price.ts"
+import type { TokenUsage, Units } from "./Price.ts"
 import { mergeToolUses, toolUsesOf } from "./ToolUses.ts"
 import type { ToolUses } from "./ToolUses.ts"
 
@@ -20,10 +20,14 @@ const choicesMax = 128
  * that is not a count stays `NaN` when it is merged. docs/reference/passthrough.md#usage
  */
 export const isCredible = (usage: TokenUsage, model: TokenModel): boolean =>
-  usage.inputTokens + usage.outputTokens > 0 &&
+  usage.inputTokens + usage.outputTokens + unitsIn(usage) > 0 &&
+  unitsIn(usage) <= readingsMax * model.inputTokensMax &&
   usage.inputTokens <= readingsMax * model.inputTokensMax &&
   usage.outputTokens <= choicesMax * model.outputTokensMax &&
   !Number.isNaN(sumOf(usage))
+
+const unitsIn = ({ characters = 0, searches = 0, seconds = 0 }: TokenUsage): number =>
+  characters + searches + seconds
 
 const sumOf = (usage: TokenUsage): number =>
   usage.inputTokens +
@@ -33,7 +37,8 @@ const sumOf = (usage: TokenUsage): number =>
   (usage.cacheWriteLongTokens ?? 0) +
   (usage.reasoningTokens ?? 0) +
   (usage.audioInputTokens ?? 0) +
-  (usage.imageOutputTokens ?? 0)
+  (usage.imageOutputTokens ?? 0) +
+  unitsIn(usage)
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
 
@@ -63,6 +68,12 @@ const tokensOf = (
       return openAiUsage(at(value, "usage"), differences)
     case "openai-responses":
       return responsesUsage(at(value, "usage") ?? at(value, "response", "usage"))
+    case "openai-speech":
+      return responsesUsage(at(value, "usage"))
+    case "openai-transcription":
+      return transcriptionUsage(value)
+    case "rerank":
+      return rerankUsage(value)
     case "anthropic-messages":
       return anthropicUsage(at(value, "usage") ?? at(value, "message", "usage"))
     case "gemini-embeddings":
@@ -118,6 +129,38 @@ const responsesUsage = (usage: unknown): TokenUsage | undefined =>
         reasoningTokens: count(usage, "output_tokens_details", "reasoning_tokens")
       }
     : undefined
+
+/** Seconds, where the model is charged by them: in `usage`, or as the `duration` of a verbose response. */
+const transcriptionUsage = (value: unknown): TokenUsage | undefined => {
+  const usage = at(value, "usage")
+  const seconds = at(usage, "seconds") ?? at(value, "duration")
+  if (!isObject(usage) && seconds === undefined) return undefined
+  return {
+    inputTokens: count(usage, "input_tokens"),
+    outputTokens: count(usage, "output_tokens"),
+    audioInputTokens: count(usage, "input_token_details", "audio_tokens"),
+    ...(seconds === undefined ? {} : { seconds: length(seconds) })
+  }
+}
+
+/** Some servers write it as text. */
+const length = (value: unknown): number => {
+  const seconds = typeof value === "string" ? Number.parseFloat(value) : value
+  return typeof seconds === "number" && Number.isFinite(seconds) && seconds >= 0 ? seconds : NaN
+}
+
+/** Cohere counts searches in `meta`, Jina tokens in `usage`. */
+const rerankUsage = (value: unknown): TokenUsage | undefined => {
+  const usage = at(value, "usage")
+  const billed = at(value, "meta", "billed_units")
+  if (!isObject(usage) && !isObject(billed)) return undefined
+  const searches = count(billed, "search_units")
+  return {
+    inputTokens: isObject(usage) ? count(usage, "total_tokens") : count(billed, "input_tokens"),
+    outputTokens: 0,
+    ...(searches === 0 ? {} : { searches })
+  }
+}
 
 /** Anthropic's `input_tokens` excludes cached tokens; `inputTokens` is the sum. */
 const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
@@ -179,6 +222,9 @@ const namedBy = (protocol: UsageProtocol, value: unknown): unknown => {
   switch (protocol) {
     case "openai-chat":
     case "openai-embeddings":
+    case "openai-speech":
+    case "openai-transcription":
+    case "rerank":
       return at(value, "model")
     case "openai-responses":
       return at(value, "model") ?? at(value, "response", "model")
@@ -217,11 +263,23 @@ export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage
         cacheWriteLongTokens: Math.max(a.cacheWriteLongTokens ?? 0, b.cacheWriteLongTokens ?? 0),
         reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0),
         ...usedTools(mergeToolUses(a.tools, b.tools)),
+        ...mergeUnits(a, b),
         ...modalities(
           Math.max(a.audioInputTokens ?? 0, b.audioInputTokens ?? 0),
           Math.max(a.imageOutputTokens ?? 0, b.imageOutputTokens ?? 0)
         )
       }
+
+const mergeUnits = (a: Units, b: Units): Units => ({
+  ...larger("characters", a, b),
+  ...larger("seconds", a, b),
+  ...larger("searches", a, b)
+})
+
+const larger = (unit: keyof Units, a: Units, b: Units): Units => {
+  const most = Math.max(a[unit] ?? 0, b[unit] ?? 0)
+  return most === 0 ? {} : { [unit]: most }
+}
 
 const usedTools = (tools: ToolUses | undefined) => (tools === undefined ? {} : { tools })
 

@@ -295,7 +295,7 @@ export interface Catalog {
 export interface CatalogRow {
   readonly type: "media" | "token" | "vendor" | "route" | "alias"
   readonly id: string
-  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | { readonly per: "expression"; readonly hold: string; readonly capture?: string } | TokenPrice
+  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | TokenPrice | UnitPrice
   readonly valid_from: string | null
   readonly valid_until: string | null
   readonly deprecation: string | null
@@ -303,6 +303,8 @@ export interface CatalogRow {
   readonly replacement: string | null
   readonly source: string | null
 }
+
+export type UnitPrice = { readonly per: "million_characters"; readonly amount: string } | { readonly per: "minute"; readonly amount: string } | { readonly per: "search"; readonly amount: string }
 
 export interface TokenPrice {
   readonly per: "million_tokens"
@@ -334,7 +336,7 @@ export interface TokenModel {
   readonly path: string
   readonly sandbox: boolean
   readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly weight: number | null }>
-  readonly price: TokenPrice
+  readonly price: TokenPrice | UnitPrice
   readonly valid_from: string | null
   readonly valid_until: string | null
   readonly deprecation: string | null
@@ -1132,6 +1134,7 @@ export interface Schemas {
   readonly CatalogRowName: CatalogRowName
   readonly Catalog: Catalog
   readonly CatalogRow: CatalogRow
+  readonly UnitPrice: UnitPrice
   readonly TokenPrice: TokenPrice
   readonly TokenModel: TokenModel
   readonly Model: Model

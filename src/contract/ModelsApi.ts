@@ -4,7 +4,7 @@ import { PriceRule } from "../catalog/Price.ts"
 import { MediaKind } from "../domain/Task.ts"
 import { pageOf, pageQuery } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { priceRowView, TokenPriceView } from "./Prices.ts"
+import { ModelPriceView, priceRowView } from "./Prices.ts"
 
 const modelView = {
   vendor: Schema.String,
@@ -57,12 +57,13 @@ export const MediaModelView = Schema.Struct({
   media: Schema.Record(Schema.String, MediaFieldView)
 }).annotate({ identifier: "Model" })
 
-/** A model that is charged by the token, at the price of one period. docs/reference/wallet.md#price-of-a-call */
+/** A model that is called, charged by the token or by another unit, at the price of one period. docs/reference/wallet.md#price-of-a-call */
 export const TokenModelView = Schema.Struct({
   type: Schema.Literal("token"),
   ...modelView,
-  price: TokenPriceView,
+  price: ModelPriceView,
   ...priceRowView,
+  /** In tokens, or in what the price counts: characters, seconds or searches. */
   input_tokens_max: Schema.Int,
   output_tokens_max: Schema.Int,
   body_schema

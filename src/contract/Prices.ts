@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { UnitPrice } from "../catalog/ModelPrice.ts"
 import { Amount, PriceRule, ToolPrice } from "../catalog/Price.ts"
 
 /** The members of every price row. docs/catalog.md#price-rows */
@@ -29,7 +30,7 @@ const rates = {
 }
 
 /** Credits for a million tokens; `long`: of a call whose prompt has more than `above` tokens. */
-export const TokenPriceView = Schema.Struct({
+const TokenPriceView = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   ...rates,
   /** The part of the rates that a request of a batch costs; null: the model is not sold in batches. */
@@ -39,4 +40,9 @@ export const TokenPriceView = Schema.Struct({
   tools: Schema.Record(Schema.String, ToolPrice)
 }).annotate({ identifier: "TokenPrice" })
 
-export const PriceView = Schema.Union([PriceRule, TokenPriceView])
+/** Credits for what is not counted in tokens. */
+const UnitPriceView = UnitPrice.annotate({ identifier: "UnitPrice" })
+
+export const ModelPriceView = Schema.Union([TokenPriceView, UnitPriceView])
+
+export const PriceView = Schema.Union([PriceRule, TokenPriceView, UnitPriceView])

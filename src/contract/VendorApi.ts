@@ -5,6 +5,7 @@ import { format } from "../domain/Credits.ts"
 import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { endingHeaders, modelHeaders, requestHeaders, withHeaders } from "./Headers.ts"
+import { FormFile } from "./ImagesApi.ts"
 import { problems } from "./Problems.ts"
 
 /**
@@ -15,6 +16,11 @@ const aliases: ReadonlyMap<string, { readonly vendor: string; readonly name: str
   ["/v1/chat/completions", { vendor: "openai", name: "createChatCompletion" }],
   ["/v1/responses", { vendor: "openai", name: "createResponse" }],
   ["/v1/embeddings", { vendor: "openai", name: "createEmbedding" }],
+  ["/v1/audio/speech", { vendor: "openai", name: "createSpeech" }],
+  ["/v1/audio/transcriptions", { vendor: "openai", name: "createTranscription" }],
+  ["/v1/audio/translations", { vendor: "openai", name: "createTranslation" }],
+  ["/v1/moderations", { vendor: "openai", name: "createModeration" }],
+  ["/v1/rerank", { vendor: "jina", name: "createRerank" }],
   ["/v1/messages", { vendor: "anthropic", name: "createMessage" }],
   ["/v1/messages/count_tokens", { vendor: "anthropic", name: "countMessageTokens" }],
   ["/v1/models", { vendor: "openai", name: "listUpstreamModels" }],
@@ -38,6 +44,25 @@ const bodies: Readonly<
   "openai-embeddings": {
     fields: {},
     example: { model: "text-embedding-3-small", input: ["Hello"] }
+  },
+  "openai-speech": {
+    fields: { input: Schema.String, stream_format: Schema.optionalKey(Schema.String) },
+    example: { model: "gpt-4o-mini-tts", input: "Hello", voice: "alloy", response_format: "wav" }
+  },
+  "openai-transcription": {
+    fields: { file: FormFile },
+    example: { model: "whisper-1", file: "the bytes of the file" }
+  },
+  rerank: {
+    fields: {
+      query: Schema.optionalKey(Schema.Unknown),
+      documents: Schema.Array(Schema.Unknown).check(Schema.isMinLength(1))
+    },
+    example: {
+      model: "jina-reranker-v3",
+      query: "Which one is about light?",
+      documents: ["A lamp gives light.", "A stone is heavy."]
+    }
   },
   "anthropic-messages": {
     fields: { messages: list, max_tokens: Schema.optionalKey(Schema.Int), stream },
@@ -65,6 +90,14 @@ export const vendorBodyOf = (route: OpenRoute) => {
   return Schema.StructWithRest(Schema.Struct({ ...named, ...known?.fields }), [open])
 }
 
+/** A file comes in a form, anything else in JSON. */
+const payloadOf = (route: OpenRoute) => {
+  const { meter } = route
+  return meter.per === "tokens" && meter.protocol === "openai-transcription"
+    ? vendorBodyOf(route).pipe(HttpApiSchema.asMultipart())
+    : vendorBodyOf(route)
+}
+
 const paid = ({ meter }: OpenRoute): string => {
   switch (meter.per) {
     case "nothing":
@@ -72,9 +105,11 @@ const paid = ({ meter }: OpenRoute): string => {
     case "call":
       return `${format(meter.amount)} credits a call.`
     case "tokens":
-      return "Paid by the token: the most that it can cost is held before, what it cost is settled after."
+      return "Paid by its use: the most that it can cost is held before, what it cost is settled after."
   }
 }
+
+const Sound = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: "audio/*" }))
 
 const VendorModel = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9._:@-]{1,128}$/u)).annotate({
   description: "The vendor's id of the model"
@@ -84,7 +119,9 @@ const endpointOf = (route: OpenRoute, path: string, name: string) => {
   const { meter, method, vendor } = route
   const isPost = method === "POST"
   const isMetered = meter.per !== "nothing"
-  const streams = meter.per === "tokens" && !meter.protocol.endsWith("-embeddings")
+  const protocol = meter.per === "tokens" ? meter.protocol : undefined
+  const streams =
+    protocol !== undefined && !protocol.endsWith("-embeddings") && protocol !== "rerank"
   const headers = [
     ...(meter.per === "tokens" ? [...modelHeaders, ...endingHeaders] : []),
     ...(isMetered
@@ -104,9 +141,9 @@ const endpointOf = (route: OpenRoute, path: string, name: string) => {
       ...(isMetered ? { "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"] } : {}),
       ...(isPost ? { "Content-Type": requestHeaders["Content-Type"] } : {})
     },
-    ...(isPost ? { payload: vendorBodyOf(route) } : {}),
+    ...(isPost ? { payload: payloadOf(route) } : {}),
     success: [
-      withHeaders(open, headers),
+      withHeaders(protocol === "openai-speech" ? Sound : open, headers),
       ...(streams
         ? [
             Schema.String.annotate({ description: "The vendor's own events" }).pipe(

@@ -24,6 +24,10 @@ const nonce = `${randomBytes(12).toString("base64url")}:`
 /** Whether a string of an outline stands for a long one. */
 export const isMark = (text: string): boolean => text.startsWith(nonce)
 
+/** The long string that a mark of this document stands for. */
+export const longTextOf = ({ longTexts }: JsonDocument, mark: string): LongText | undefined =>
+  isMark(mark) ? longTexts[Number(mark.slice(nonce.length))] : undefined
+
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 const invalidUtf8 = "The body is not valid UTF-8"
 const invalidJson = "The body is not valid JSON"

@@ -1,6 +1,6 @@
 import { Context, Metric, Result } from "effect"
 import type { Clock } from "effect"
-import { chargeTokens } from "../catalog/Price.ts"
+import { chargeUsage, unitOf } from "../catalog/ModelPrice.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { settledPrice } from "../catalog/SettledPrice.ts"
 import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
@@ -11,10 +11,13 @@ import type { StreamWatch, UpstreamHeaders } from "../vendors/upstream/UpstreamE
 import type { AbandonedStream, AbandonedStreams } from "./AbandonedStreams.ts"
 import { released } from "./CallBatches.ts"
 import type { CallHold } from "./CallHolds.ts"
-import type { CallPlan } from "./CallPlan.ts"
+import type { CallPlan, MeteredTokens } from "./CallPlan.ts"
+import { bytesPerToken } from "./counted/CountedCall.ts"
+import { SoundMeter } from "./counted/SoundMeter.ts"
 import { lostHoldEvent } from "./ErrorBody.ts"
 import type { CallEnd } from "./Metering.ts"
 import { StreamMeter } from "./StreamMeter.ts"
+import type { Meter } from "./StreamMeter.ts"
 import type { Reached } from "./UpstreamCalls.ts"
 
 const parseJson = (bytes: Uint8Array): unknown => {
@@ -33,18 +36,21 @@ const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
   incremental: true
 })
 
-/** Bytes of text per token, used if an upstream reports no figures: the vendors' rule of thumb. */
-const bytesPerToken = 4
-
 /** The state of a stream without chunks. */
 const nothingRead = {
   failed: false,
   hasFinished: false,
+  isCounted: false,
   isFinal: false,
   pieces: 0,
   responder: undefined,
   usage: undefined
 }
+
+const meterOf = ({ counted, protocol, usage }: MeteredTokens, hidesUsage: boolean): Meter =>
+  counted?.isSound === true
+    ? new SoundMeter(counted.counts)
+    : new StreamMeter(protocol, hidesUsage, usage)
 
 /** Ids that are longer or contain other characters are not stored. */
 const requestIdPattern = /^[\x21-\x7E]{1,128}$/u
@@ -62,6 +68,8 @@ interface BilledCall {
   readonly begunMillis: number
   /** Set if the call named an alias. */
   readonly alias: CallEnd["alias"]
+  readonly vendor: string
+  readonly route: string
 }
 
 /** The parts of a plan that a bill needs. Not its body, which may be large: a stream outlives its request. */
@@ -87,8 +95,8 @@ export class CallBill implements StreamWatch {
   readonly #abandoned: AbandonedStreams
   readonly #close: (end: CallEnd) => void
   readonly #hold: CallHold
-  /** Present for an event stream metered by tokens. */
-  #meter: StreamMeter | undefined
+  /** Present for a stream that is metered. */
+  #meter: Meter | undefined
   /** Set if the client has left and the stream is still read. */
   #left: AbandonedStream | undefined
   /** Another model is tried, with a separate bill. */
@@ -132,21 +140,20 @@ export class CallBill implements StreamWatch {
     this.#hold.retake(done)
   }
 
-  /** Charges late for what the client has received; nothing if it received nothing. */
+  /** Charges late for what the client has received; nothing if it received nothing. Sound breaks off. */
   lose(): Buffer {
     if (this.#meter === undefined && this.#firstTokenMillis === undefined)
       this.release(this.#status)
     else this.ended("abandoned")
     const { metered } = this.#plan
-    return lostHoldEvent(metered._tag === "Tokens" ? metered.protocol : undefined)
+    if (metered._tag !== "Tokens") return lostHoldEvent(undefined)
+    return metered.counted?.isSound === true ? Buffer.alloc(0) : lostHoldEvent(metered.protocol)
   }
 
-  /** Meters a chunk of an event stream as it passes; returns the bytes for the client. */
+  /** Meters a chunk of a stream as it passes; returns the bytes for the client. */
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
-    if (metered._tag === "Tokens") {
-      this.#meter ??= new StreamMeter(metered.protocol, hidesUsage, metered.usage)
-    }
+    if (metered._tag === "Tokens") this.#meter ??= meterOf(metered, hidesUsage)
     const relayed = this.#meter?.push(chunk) ?? chunk
     if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
@@ -186,7 +193,9 @@ export class CallBill implements StreamWatch {
 
   /** The client left before a response: a call that the upstream may be executing costs at least its prompt. */
   leave(): void {
-    if (this.#isSent) this.#settle(this.#estimate(0), true, undefined)
+    const { metered } = this.#plan
+    const isBought = metered._tag !== "Tokens" || metered.counted?.isBought() !== false
+    if (this.#isSent && isBought) this.#settle(this.#estimate(0), true, undefined)
     else this.release(null)
   }
 
@@ -200,9 +209,15 @@ export class CallBill implements StreamWatch {
       this.release(response.status)
       return zero
     }
-    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
+    const { metered } = this.#plan
+    if (metered._tag !== "Tokens") return this.#settleCall()
+    if (metered.counted?.isSound === true) {
+      const meter = meterOf(metered, false)
+      meter.push(Buffer.from(response.body))
+      return this.#settle(meter.usage ?? this.#estimate(0), true, undefined)
+    }
     const value = parseJson(response.body)
-    const { protocol, usage } = this.#plan.metered
+    const { protocol, usage } = metered
     const reported = this.#credible(usageOf(protocol, value, usage))
     const responder = responderOf(protocol, value)
     return reported === undefined
@@ -213,7 +228,8 @@ export class CallBill implements StreamWatch {
   /** The end of an event stream. */
   ended(how: "complete" | "broken" | "abandoned"): void {
     this.#left?.end()
-    const { failed, isFinal, pieces, responder, usage: reported } = this.#meter ?? nothingRead
+    const meter = this.#meter ?? nothingRead
+    const { failed, isCounted, isFinal, pieces, responder, usage: reported } = meter
     // A client that left has received the earlier part
     const isBroken = how === "broken" && this.#left === undefined
     if (isBroken || failed) return this.release(this.#status)
@@ -229,7 +245,7 @@ export class CallBill implements StreamWatch {
     // A complete stream has all figures of the upstream. Another one has some, or all if the client left after the
     // last event, as OpenAI's client does at `[DONE]`
     if ((how === "complete" || isFinal) && usage !== undefined) {
-      this.#settle(usage, false, responder)
+      this.#settle(usage, isCounted, responder)
     } else {
       const counted = this.#estimate(pieces)
       this.#settle(
@@ -254,6 +270,8 @@ export class CallBill implements StreamWatch {
   }
 
   #estimate(outputTokens: number): TokenUsage {
+    const { metered } = this.#plan
+    if (metered._tag === "Tokens" && metered.counted !== undefined) return metered.counted.counts()
     return {
       inputTokens: Math.ceil(this.#requestBytes / bytesPerToken),
       outputTokens: Math.ceil(outputTokens)
@@ -269,14 +287,30 @@ export class CallBill implements StreamWatch {
     const { hold, metered, model } = this.#plan
     if (metered._tag !== "Tokens") return this.#settleCall()
     const { price, pricedAs } = settledPrice(metered, model, responder)
-    const cost = chargeTokens(price, usage)
+    const unit = unitOf(price)
+    // The vendor reports other figures than those that the price counts
+    const isOther = unit !== undefined && usage[unit] === undefined
+    const used = isOther ? { ...usage, ...metered.counted?.counts() } : usage
+    const cost = chargeUsage(price, used)
     // Costs beyond the hold are not charged
     const captured = cost > hold ? hold : cost
     this.#end({
       ...this.#settled(captured),
-      usage: { ...usage, counted, ...(pricedAs === undefined ? {} : { pricedAs }) }
+      usage: {
+        ...used,
+        counted: counted || isOther,
+        ...(pricedAs === undefined ? {} : { pricedAs })
+      }
     })
     return captured
+  }
+
+  /** The model that a form named behind its file: the hold does not have it. */
+  #lateModel(): CallEnd["alias"] {
+    const { metered, model } = this.#plan
+    if (metered._tag !== "Tokens" || model !== null || metered.named === undefined) return undefined
+    const { route, vendor } = this.#call
+    return { vendor, model: metered.named, route }
   }
 
   #settled(captured: Credits): CallEnd {
@@ -293,7 +327,7 @@ export class CallBill implements StreamWatch {
 
   #end(end: CallEnd): void {
     if (this.#isPassedOver) return
-    const { alias } = this.#call
+    const alias = this.#call.alias ?? this.#lateModel()
     const isPlain =
       this.#requestId === undefined && this.#firstTokenMillis === undefined && alias === undefined
     this.#close(

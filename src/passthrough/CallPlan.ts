@@ -3,10 +3,11 @@ import { nameOf } from "../catalog/Alias.ts"
 import { inOrderOf, routeOf } from "../catalog/AliasTargets.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
 import { capFaults } from "../catalog/FieldFaults.ts"
+import type { ModelPrice } from "../catalog/ModelPrice.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { batchPriceOf, holdTokens } from "../catalog/Price.ts"
+import { holdTokens } from "../catalog/Price.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
-import { endingOf, priceAt } from "../catalog/PriceRow.ts"
+import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import type { ToolUses } from "../catalog/ToolUses.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
@@ -20,15 +21,18 @@ import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Provider, UsageDifferences } from "../domain/Provider.ts"
 import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
+import { rerankOf, speechOf } from "./counted/CountedCall.ts"
+import type { CountedCall } from "./counted/CountedCall.ts"
+import { planUpload } from "./counted/UploadPlan.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import type { FallbackModel } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
-import { notOffered } from "./NotOffered.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
+import { soldModel } from "./SoldModel.ts"
 import { readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
 
 /** A model that may serve a call, with the request to send and its target. */
@@ -95,7 +99,9 @@ export const modelOf = ({ call, plan }: CallCandidate) => ({
 })
 
 /** The name in a call whose vendor has no model of this name. */
-const nameIn = ({ body, to: { model, route } }: PassthroughCall): string | undefined => {
+const nameIn = ({ body, to: { model, route }, upload }: PassthroughCall): string | undefined => {
+  // A form goes as it is, to the vendor of its path
+  if (upload !== undefined) return undefined
   if (route.meter.per !== "tokens" || model !== undefined) return model
   const read = readBody(withoutMark(body))
   return Result.isSuccess(read) ? read.success.body.model : undefined
@@ -273,7 +279,11 @@ export interface MeteredTokens {
   readonly usage: UsageDifferences | undefined
   /** Whether it may spend tokens or use tools that a stream shows only in its usage figures. */
   readonly mayReason: boolean
-  readonly price: TokenPrice
+  readonly price: ModelPrice
+  /** Of a model that is no language model: what the gateway counts. */
+  readonly counted?: CountedCall
+  /** The name of a model that came behind a file. */
+  readonly named?: string | undefined
   /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<FallbackModel>
   /** Has the price of another model that responds. */
@@ -319,7 +329,7 @@ export const planCall = (
   pathModel: string | undefined,
   given: Uint8Array,
   nowMillis: number,
-  kept: KeptResponses = {}
+  kept: CallState = {}
 ): Result.Result<CallPlan, Problem> => {
   const bytes = withoutMark(given)
   const model = pathModel ?? null
@@ -332,41 +342,31 @@ export const planCall = (
     return Result.succeed({ ...plain, metered: { _tag: "Call", amount }, hold: amount })
   }
   const { protocol } = route.meter
+  if (kept.upload !== undefined) {
+    const at = { catalog, route, protocol, nowMillis }
+    return planUpload(at, kept.upload, kept.principal)
+  }
   return planTokens({ catalog, route, protocol, pathModel, bytes, nowMillis, kept })
 }
 
-/** The permitted references of a call to responses stored at the vendor, and whether it is a request of a batch. */
-interface KeptResponses extends Pick<PassthroughCall, "previous" | "mayWait"> {
+/**
+ * The permitted references of a call to responses stored at the vendor, whether it is a request of a batch, and the
+ * form that it sends.
+ */
+export type CallState = Partial<
+  Pick<PassthroughCall, "previous" | "mayWait" | "upload" | "principal">
+> & {
   readonly inBatch?: boolean
 }
 
 interface MeteredRequest {
-  readonly kept: KeptResponses
+  readonly kept: CallState
   readonly catalog: UpstreamCatalog
   readonly route: OpenRoute
   readonly protocol: UsageProtocol
   readonly pathModel: string | undefined
   readonly bytes: Uint8Array
   readonly nowMillis: number
-}
-
-/** The priced model; a model without a current price is never sold. */
-const soldModel = (
-  catalog: UpstreamCatalog,
-  vendor: string,
-  name: string,
-  nowMillis: number,
-  inBatch: boolean
-): Result.Result<{ readonly model: TokenModel; readonly price: TokenPrice }, Problem> => {
-  const model = catalog.priced(vendor, name)
-  const listed = model && priceAt(model, nowMillis)
-  if (model === undefined || listed === undefined) {
-    return Result.fail(notOffered(catalog, vendor, name))
-  }
-  const price = inBatch ? batchPriceOf(listed) : listed
-  return price === undefined
-    ? Result.fail(problem(2006, `${name} is not offered in batches`))
-    : Result.succeed({ model, price })
 }
 
 const planTokens = ({
@@ -385,9 +385,12 @@ const planTokens = ({
   if (name === undefined || isMark(name)) {
     return Result.fail(invalid([{ pointer: "#/model", detail: "Expected the name of a model" }]))
   }
-  const sold = soldModel(catalog, route.vendor, name, nowMillis, inBatch)
+  const sold = soldModel({ catalog, route, protocol, nowMillis, inBatch }, name)
   if (Result.isFailure(sold)) return Result.fail(sold.failure)
   const { model, price } = sold.success
+  if (price.per !== "million_tokens" || model.kind !== undefined) {
+    return planCounted({ catalog, protocol, nowMillis }, read.success, model, price, name)
+  }
   if (body.background === true && mayWait !== true) {
     const detail = "Only OpenAI's responses are offered in the background, by the model's own name"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
@@ -443,6 +446,37 @@ const planTokens = ({
     body: sent,
     hidesUsage
   })
+}
+
+/** A model that speaks, transcribes or sorts: it has neither tools nor choices, and the vendor keeps nothing of it. */
+const planCounted = (
+  { catalog, nowMillis, protocol }: Pick<MeteredRequest, "catalog" | "protocol" | "nowMillis">,
+  read: ReadBody,
+  model: TokenModel,
+  price: ModelPrice,
+  name: string
+): Result.Result<CallPlan, Problem> => {
+  const plan = protocol === "rerank" ? rerankOf : speechOf
+  return Result.map(plan(read, model, price), (counted) => ({
+    metered: {
+      _tag: "Tokens",
+      protocol,
+      model,
+      usage: undefined,
+      // The figures are at the end of its events
+      mayReason: !counted.isSound,
+      price,
+      counted,
+      fallbacks: [],
+      catalog,
+      nowMillis
+    },
+    ending: endingOf(model),
+    model: name,
+    hold: counted.hold,
+    body: read.bytes,
+    hidesUsage: false
+  }))
 }
 
 interface CallInput {

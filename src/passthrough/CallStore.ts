@@ -61,14 +61,17 @@ export interface CallEnd {
   readonly requestId?: string | undefined
   /** For a stream: milliseconds to its first piece. */
   readonly firstTokenMillis?: number | undefined
-  /** For a call that named an alias: the alias, the model that responded and the skipped models. */
+  /**
+   * The model that responded, if the hold does not name it. For a call that named an alias, also the alias and the
+   * skipped models.
+   */
   readonly alias?:
     | {
-        readonly alias: string
+        readonly alias?: string
         readonly vendor: string
         readonly model: string
         readonly route: string
-        readonly skipped: ReadonlyArray<typeof SkippedCall.Type>
+        readonly skipped?: ReadonlyArray<typeof SkippedCall.Type>
       }
     | undefined
 }

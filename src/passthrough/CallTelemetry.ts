@@ -59,6 +59,9 @@ const operations: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": "chat",
   "openai-responses": "chat",
   "openai-embeddings": "embeddings",
+  "openai-speech": "speech",
+  "openai-transcription": "transcription",
+  rerank: "rerank",
   "anthropic-messages": "chat",
   "gemini-generate": "generate_content",
   "gemini-embeddings": "embeddings"

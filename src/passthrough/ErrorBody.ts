@@ -68,6 +68,8 @@ const lostHoldOf = (protocol: UsageProtocol | undefined): readonly [string, obje
     case "anthropic-messages":
       return ["event: error\n", { type: "error", error: { type: "api_error", message } }]
     case "openai-responses":
+    case "openai-speech":
+    case "openai-transcription":
       return [
         "event: error\n",
         { type: "error", code: "5003", message, param: null, error: openAi }
@@ -77,6 +79,7 @@ const lostHoldOf = (protocol: UsageProtocol | undefined): readonly [string, obje
       return ["", { error: { code: 503, message, status: "UNAVAILABLE" } }]
     case "openai-chat":
     case "openai-embeddings":
+    case "rerank":
     case undefined:
       return ["", { error: openAi }]
   }

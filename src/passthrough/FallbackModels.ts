@@ -44,12 +44,12 @@ export const fallbackModels = (
     const model = typeof name === "string" ? catalog.priced(vendor, name) : undefined
     const price = model && priceAt(model, nowMillis)
     const limit = at(entry, "max_tokens") ?? undefined
-    if (model === undefined || price === undefined) {
+    if (model === undefined || price?.per !== "million_tokens") {
       faults.push({ pointer: `${pointer}/model`, detail: "This model is not offered here" })
     } else if (limit !== undefined && !isPositive(limit)) {
       faults.push({ pointer: `${pointer}/max_tokens`, detail: "Expected a whole number from 1" })
     } else models.push({ model, price, maxTokens: limit })
-    for (const fault of price === undefined ? [] : surchargesOf(entry, price)) {
+    for (const fault of price?.per === "million_tokens" ? surchargesOf(entry, price) : []) {
       faults.push({ ...fault, pointer: `${pointer}${fault.pointer.slice(1)}` })
     }
   }

@@ -2,8 +2,8 @@ import { Effect, Option, Schema } from "effect"
 import { nameOf } from "../catalog/Alias.ts"
 import { shownTokenModel } from "../catalog/AliasTargets.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
+import type { ModelPrice } from "../catalog/ModelPrice.ts"
 import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
-import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
@@ -35,11 +35,14 @@ const textOf = (value: Schema.Json | undefined): string | undefined =>
 const modelOf = ({ id, name }: Member): string =>
   textOf(id) ?? textOf(name)?.replace(/^models\//u, "") ?? ""
 
-/** Credits per million tokens, and when the vendor ends the model. */
-const stateOf = (model: TokenModel, { input, output, per }: TokenPrice): Member => {
+/** Credits per million tokens or another unit, and when the vendor ends the model. */
+const stateOf = (model: TokenModel, price: ModelPrice): Member => {
   const { replacement, sunset } = model
   return {
-    price: { per, input: format(input), output: format(output) },
+    price:
+      price.per === "million_tokens"
+        ? { per: price.per, input: format(price.input), output: format(price.output) }
+        : { per: price.per, amount: format(price.amount) },
     ...(sunset === undefined ? {} : { sunset }),
     ...(replacement === undefined ? {} : { replacement })
   }

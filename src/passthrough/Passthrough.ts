@@ -91,8 +91,8 @@ const callWith = (services: Services) =>
     const { headers, traceId } = request
     const { isShared, query } = request.target
     // 2
-    return yield* request.withBody(to.route, principal, (body) => {
-      const call = { principal, to, isShared, query, headers, body, traceId, maxCost }
+    return yield* request.withBody(to.route, principal, ({ bytes: body, ...upload }) => {
+      const call = { principal, to, isShared, query, headers, body, traceId, maxCost, ...upload }
       if (to.route.meter.per === "nothing") return relayFree(services, call)
       return usesKeptResponses(call)
         ? relayKept(services, request, call)
@@ -200,7 +200,7 @@ const planAndHold = (
   const models = planned.success
   const start = startOf(call, models, id, upstream)
   // A reservation is settled under the model for which it was held
-  const mayDraw = models.alias === undefined
+  const mayDraw = models.alias === undefined && start.model !== null
   const paid = Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) => ({
     call,
     start,
@@ -330,13 +330,10 @@ const billOf = (
   skipped: ReadonlyArray<SkippedModel>
 ): CallBill => {
   // The receipt names the model that responded
-  const named = alias && {
-    alias: alias.alias,
-    ...modelOf(candidate),
-    route: routeName(candidate.call.to.route),
-    skipped
-  }
-  const billed = { id, user, begunMillis, alias: named }
+  const { vendor } = candidate.call.to.route
+  const route = routeName(candidate.call.to.route)
+  const named = alias && { alias: alias.alias, ...modelOf(candidate), route, skipped }
+  const billed = { id, user, begunMillis, alias: named, vendor, route }
   const { close, hold } = held
   return new CallBill(billed, candidate.plan, candidate.call.body.length, {
     abandoned,

@@ -7,6 +7,7 @@ import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import type { CallPlan, SkippedModel } from "./CallPlan.ts"
+import type { Upload } from "./counted/Upload.ts"
 import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
@@ -50,14 +51,20 @@ export interface CallRequest {
   /** Serves background responses, and finds those that a call continues. */
   readonly responses: ResponseCalls
   /**
-   * Reads the body and uses it, within the limits of this process for large bodies. Fails with 2002, 2003 or
-   * 2004.
+   * Reads the body, or the beginning of a form with a file, and uses it, within the limits of this process for large
+   * bodies. Fails with 2002, 2003 or 2004.
    */
   readonly withBody: <A>(
     route: OpenRoute,
     principal: Principal,
-    use: (body: Uint8Array) => Effect.Effect<A, Problem | StoreUnavailable>
+    use: (body: CallBody) => Effect.Effect<A, Problem | StoreUnavailable>
   ) => Effect.Effect<A, Problem | StoreUnavailable>
+}
+
+/** A body that was read, or a form that goes to the vendor as it arrives. */
+export interface CallBody {
+  readonly bytes: Uint8Array
+  readonly upload?: Upload
 }
 
 /** A response that a call continues. */
@@ -102,6 +109,8 @@ export interface PassthroughCall {
   readonly headers: HeaderValues
   /** Dropped when the response begins: a stream may last for minutes. */
   body: Uint8Array
+  /** In place of the body. */
+  readonly upload?: Upload
   readonly traceId: string
   /** The client's maximum cost. */
   readonly maxCost: Credits | undefined
@@ -153,7 +162,8 @@ export const requestOf = (
   key: call.principal.apiKeyId,
   route: call.to.route,
   watch,
-  ...(call.previous === undefined ? {} : { account: accountOf(call.previous) })
+  ...(call.previous === undefined ? {} : { account: accountOf(call.previous) }),
+  ...(call.upload === undefined ? {} : { upload: call.upload })
 })
 
 /** The account of an attempt, without its adapter. */

@@ -23,6 +23,9 @@ const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined 
     case "gemini-generate":
       return isOn(thinkingBudgetOf(body), 0)
     case "openai-embeddings":
+    case "openai-speech":
+    case "openai-transcription":
+    case "rerank":
     case "gemini-embeddings":
       return false
   }

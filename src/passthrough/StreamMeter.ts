@@ -11,12 +11,35 @@ const empty = Buffer.alloc(0)
 /** A longer event is not a usage chunk: it is relayed as it arrives and read by `LongEvent`. */
 const eventBytesMax = 64 * 1024
 
+/** Reads a response as it passes. */
+export interface Meter {
+  /** What the upstream has reported so far, or what was counted. */
+  readonly usage: TokenUsage | undefined
+  /** No vendor has reported it. */
+  readonly isCounted: boolean
+  /** The model that the events with figures name. */
+  readonly responder: string | undefined
+  /** Events with a piece of output: about a token each. */
+  readonly pieces: number
+  /** The figures are those of the whole response: what follows them costs nothing. */
+  readonly isFinal: boolean
+  /** An output, or a part of it, is complete: the client may have all that it wants. */
+  readonly hasFinished: boolean
+  /** The upstream reported a failure in its stream. */
+  readonly failed: boolean
+  /** Takes a chunk from upstream; returns what goes to the client. */
+  readonly push: (chunk: Buffer) => Buffer
+  /** Returns what is left for the client when the upstream has ended. */
+  readonly flush: () => Buffer
+}
+
 /**
  * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of pieces of output,
  * and whether the upstream failed. Bytes pass unchanged and at once; a chunk waits for the end of its event only if
  * the usage chunk must be hidden or a failure sanitized. docs/reference/passthrough.md#streams
  */
-export class StreamMeter {
+export class StreamMeter implements Meter {
+  readonly isCounted = false
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
   readonly #differences: UsageDifferences | undefined
@@ -38,37 +61,30 @@ export class StreamMeter {
     this.#hides = hides
   }
 
-  /** The usage reported by the upstream so far. */
   get usage(): TokenUsage | undefined {
     return this.#usage
   }
 
-  /** The model named by the events with figures. */
   get responder(): string | undefined {
     return this.#responder
   }
 
-  /** Number of events with a piece of output, each about one token. */
   get pieces(): number {
     return this.#pieces
   }
 
-  /** Whether the figures cover the whole response: later data costs nothing. */
   get isFinal(): boolean {
     return this.#isFinal
   }
 
-  /** Whether an output or a part of it is complete: the client may have all that it wants. */
   get hasFinished(): boolean {
     return this.#hasFinished
   }
 
-  /** Whether the upstream reported a failure in its stream. */
   get failed(): boolean {
     return this.#failed
   }
 
-  /** Takes a chunk from upstream; returns the bytes for the client. */
   push(chunk: Buffer): Buffer {
     if (this.#long === undefined) return this.#events(chunk)
     const end = this.#long.push(chunk)
@@ -113,7 +129,6 @@ export class StreamMeter {
     return kept.length === 0 ? left : Buffer.concat([...kept, left])
   }
 
-  /** Returns the rest for the client after the upstream has ended. */
   flush(): Buffer {
     if (this.#long !== undefined) this.#endLong(this.#long)
     const rest = this.#rest
@@ -175,6 +190,9 @@ const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": '"delta"',
   "openai-responses": ".delta",
   "openai-embeddings": '"delta"',
+  "openai-speech": ".delta",
+  "openai-transcription": ".delta",
+  rerank: '"results"',
   "anthropic-messages": "content_block_delta",
   "gemini-generate": '"candidates"',
   "gemini-embeddings": '"embedding'
@@ -185,6 +203,9 @@ const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": usageMark,
   "openai-responses": usageMark,
   "openai-embeddings": usageMark,
+  "openai-speech": usageMark,
+  "openai-transcription": usageMark,
+  rerank: usageMark,
   "anthropic-messages": "message_delta",
   "gemini-generate": '"finishReason"',
   "gemini-embeddings": usageMark
@@ -195,6 +216,9 @@ const finishMarks: { readonly [protocol in UsageProtocol]: RegExp } = {
   "openai-chat": /"finish_reason"\s*:\s*"/u,
   "openai-responses": /"response\.[a-z_.]+\.done"/u,
   "openai-embeddings": /"finish_reason"\s*:\s*"/u,
+  "openai-speech": /"speech\.audio\.done"/u,
+  "openai-transcription": /"transcript\.text\.done"/u,
+  rerank: /"results"/u,
   "anthropic-messages": /"(?:content_block_stop|message_delta)"/u,
   "gemini-generate": /"finishReason"\s*:\s*"/u,
   "gemini-embeddings": /"finishReason"\s*:\s*"/u

@@ -110,10 +110,14 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
     for (const account of order.success) {
       if (!accounts.admits(account, request, digestOf(request), now)) continue
       const exit = yield* Effect.exit(upstream.send(account, request))
+      // The client's form was wrong, or did not arrive: the vendor has no part in it
+      if (Exit.isFailure(exit) && request.upload?.problem !== undefined) {
+        return yield* request.upload.problem
+      }
       now = clock.currentTimeMillisUnsafe()
       observe(accounts, account, request, exit, now)
       const outcome = outcomeOf(account, request, exit)
-      if (outcome._tag === "Final") return yield* outcome.result
+      if (outcome._tag === "Final" || request.upload?.isSpent === true) return yield* outcome.result
       // The vendor's statement about its rate takes precedence over a later failure
       if (last?.isRate !== true || outcome.isRate) last = outcome
       yield* report(account, outcome.reason, outcome.refusal)

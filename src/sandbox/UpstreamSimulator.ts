@@ -2,10 +2,16 @@ import { Effect, Result } from "effect"
 import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
 import type { Dialect, Provider } from "../domain/Provider.ts"
 import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
 import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
-import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
+import type {
+  SentUpload,
+  UpstreamResponse,
+  UpstreamRequest
+} from "../vendors/upstream/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
 import type { Answer, ParsedRequest } from "./Completion.ts"
@@ -21,8 +27,12 @@ import {
 import { generateContentResponse, generateContentChunks } from "./GeminiFormat.ts"
 import { modelsResponse } from "./ModelsFormat.ts"
 import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
+import { cohereRerank, documentsMax, documentsOf, jinaRerank } from "./RerankFormat.ts"
 import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
 import { UnsatisfiableSchema } from "./SchemaExample.ts"
+import { speechEvents, speechFormats, speechOf } from "./SpeechFormat.ts"
+import { hear, transcription, transcriptionEvents } from "./TranscriptionFormat.ts"
+import type { Heard } from "./TranscriptionFormat.ts"
 
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
@@ -34,8 +44,9 @@ export const makeSimulator =
     catalogNow: () => UpstreamCatalog,
     answerOf?: (request: UpstreamRequest) => Answer | undefined
   ) =>
-  (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
-    Effect.sync(() => {
+  (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse, Problem> => {
+    if (request.upload !== undefined) return transcribe(request, request.upload)
+    return Effect.sync(() => {
       const dialect = dialectOfProvider(catalogNow(), provider)
       if (request.method === "GET") {
         const { status, value } = modelsResponse(catalogNow(), provider, request.path)
@@ -55,6 +66,7 @@ export const makeSimulator =
       }
       throw response.failure
     })
+  }
 
 const responseOf = (
   dialect: Dialect,
@@ -115,6 +127,8 @@ const openAi = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamRespon
   }
   if (request.path.endsWith("/embeddings")) return json(embeddingsBody(parsed))
   if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
+  if (request.path.endsWith("/speech")) return speech(request, parsed)
+  if (request.path.endsWith("/rerank")) return rerank(request, parsed)
   if (request.path.endsWith("/responses")) {
     return parsed.stream
       ? stream(request, openAiResponseEvents(completion))
@@ -126,6 +140,54 @@ const openAi = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamRespon
         chatCompletionEvents(completion, at(body, "stream_options", "include_usage") === true)
       )
     : json(chatCompletion(completion))
+}
+
+/** A form that ends too early has a problem, which its client gets. */
+const transcribe = (
+  request: UpstreamRequest,
+  upload: SentUpload
+): Effect.Effect<UpstreamResponse, Problem> =>
+  Effect.callback((resume) => {
+    request.watch?.sent()
+    const stop = hear(request, upload, (heard) =>
+      resume(
+        heard === undefined
+          ? Effect.fail(upload.problem ?? cutOff)
+          : Effect.sync(() => transcribed(request, heard))
+      )
+    )
+    return Effect.sync(stop)
+  })
+
+const cutOff = problem(2002, "The body could not be read")
+
+const transcribed = (request: UpstreamRequest, heard: Heard): UpstreamResponse => {
+  if (!heard.hasFile) return badRequest("openai", "The form has no file")
+  const body = transcription(heard, request.path.endsWith("/translations"))
+  if (body === undefined) return badRequest("openai", `'${heard.format}' is no response_format`)
+  if (heard.isStream) return stream(request, transcriptionEvents(heard))
+  return { status: 200, headers: { "content-type": body.mime }, body: Buffer.from(body.text) }
+}
+
+const speech = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
+  const sound = speechOf(parsed.body)
+  if (sound === undefined) {
+    return badRequest("openai", `The simulator speaks ${speechFormats}, and no other format`)
+  }
+  if (at(parsed.body, "stream_format") === "sse")
+    return stream(request, speechEvents(parsed, sound))
+  const { bytes, mime } = sound
+  const chunks = Array.from({ length: Math.ceil(bytes.length / chunkBytes) }, (_, index) =>
+    bytes.subarray(index * chunkBytes, (index + 1) * chunkBytes)
+  )
+  return stream(request, chunks, mime)
+}
+
+const rerank = ({ path }: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
+  if (documentsOf(parsed.body).length > documentsMax) {
+    return badRequest("openai", `'documents' must have at most ${documentsMax} items`)
+  }
+  return json(path.startsWith("/v2/") ? cohereRerank(parsed) : jinaRerank(parsed))
 }
 
 const anthropic = (
@@ -198,15 +260,23 @@ const unwatched: StreamWatch = {
 /** Pause between two events of a simulated stream. */
 const eventMillis = 5
 
-const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamResponse => {
+/** Sound comes in chunks of a third of a second. */
+const chunkBytes = 16 * 1024
+
+const stream = (
+  request: UpstreamRequest,
+  events: ReadonlyArray<string | Buffer>,
+  type = "text/event-stream; charset=utf-8"
+): UpstreamResponse => {
   const relay = new StreamRelay(request.watch ?? unwatched)
   const body = relay.open()
   const next = (index: number) => {
     if (relay.isOver) return
-    relay.receive(Buffer.from(events[index] ?? ""))
+    const event = events[index] ?? ""
+    relay.receive(typeof event === "string" ? Buffer.from(event) : event)
     if (index + 1 < events.length) setTimeout(next, eventMillis, index + 1)
     else relay.finish()
   }
   next(0)
-  return { status: 200, headers: { "content-type": "text/event-stream; charset=utf-8" }, body }
+  return { status: 200, headers: { "content-type": type }, body }
 }

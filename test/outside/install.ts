@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const folder = import.meta.dirname
@@ -45,11 +45,29 @@ const installPython = (cwd: string) => {
   })
 }
 
+/** Programs of Go, made with the packages of their module; without Go or its proxy they are left out, which is printed. */
+const buildGo = (cwd: string) => {
+  const made = join(cwd, "node_modules", ".go")
+  once(join(cwd, "go.sum"), join(made, ".installed"), () => {
+    mkdirSync(made, { recursive: true })
+    const words = ["build", "-mod=readonly", "-o", `${made}/`, "./..."]
+    const { error, status, stderr } = spawnSync("go", words, { cwd, encoding: "utf8" })
+    if (status === 0) return true
+    const reason = error?.message ?? stderr.trim().split("\n").at(-1)
+    console.log(`Skipped: the programs of ${cwd} cannot be made here (${reason})`)
+    rmSync(made, { recursive: true, force: true })
+    return false
+  })
+}
+
+const pythonEnvironments = ["python", "instructor", "litellm", "generated", "schemathesis"]
+
 if (process.argv[2] === "agents") {
   // No registry need have the binaries of other platforms, without which `npm ci` refuses the lock file
   installNpm(join(folder, "agents"), ["install", "--no-save"])
   installPython(join(folder, "agents"))
-  installPython(join(folder, "languages"))
+  for (const name of pythonEnvironments) installPython(join(folder, "languages", name))
+  buildGo(join(folder, "languages", "go"))
 } else {
   installNpm(folder, ["ci"])
 }

@@ -22,6 +22,7 @@ import { temporaryFolder } from "./temporaryFolder.ts"
 interface JsonBody {
   readonly code: number
   readonly detail: string
+  readonly errors: ReadonlyArray<{ readonly pointer: string; readonly detail: string }>
   readonly error: { readonly message: string; readonly type: string }
   readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }>
 }

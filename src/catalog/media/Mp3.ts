@@ -20,7 +20,7 @@ interface Frame {
 }
 
 /** The frame that starts here: MPEG 1, 2 or 2.5, layer III. */
-const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
+export const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
   const [second, third] = [u8(bytes, at + 1), u8(bytes, at + 2)]
   if (at + 4 > bytes.length || u8(bytes, at) !== 0xff || (second & 0xe6) !== 0xe2) return undefined
   const version = (second >> 3) & 3

@@ -1,24 +1,19 @@
 import { Result } from "effect"
 import { Buffer } from "node:buffer"
+import {
+  endOfHead,
+  headEndBytes,
+  lineEnd,
+  notAForm,
+  readHead
+} from "../../domain/forms/FormHead.ts"
 import { LongText } from "../../domain/LongText.ts"
-import { formHeaderBytesMax, formPartsMax, formTextsBytesMax } from "../../domain/ShapeLimits.ts"
+import { formPartsMax, formTextsBytesMax } from "../../domain/ShapeLimits.ts"
 
 /** A field of a form: a text, one that is too long for a turn of the event loop, or the bytes of a file. */
 export interface FormPart {
   readonly name: string
   readonly value: string | LongText | Uint8Array
-}
-
-const lineEnd = "\r\n"
-const headersEnd = Buffer.from("\r\n\r\n")
-
-/** Of `multipart/form-data`. RFC 2046, section 5.1.1 */
-const boundaryIn = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/iu
-
-/** The boundary that a content type names. */
-export const boundaryOf = (contentType: string): string | undefined => {
-  const match = boundaryIn.exec(contentType)
-  return match?.[1] ?? match?.[2]
 }
 
 /** Finds the parts of a form while its bytes arrive, and refuses a form with too many. */
@@ -65,7 +60,6 @@ export class FormScanner {
 }
 
 const tooManyParts = `The form has more than ${formPartsMax} parts`
-export const notAForm = "The body is not a valid form"
 
 interface RawPart {
   readonly name: string
@@ -93,31 +87,7 @@ const valueOf = ({ content, isFile }: RawPart, isDecoded: boolean): FormPart["va
 
 /** What stands between two delimiters: the rest of a line, headers, an empty line, the content. */
 const readPart = (bytes: Buffer): RawPart | undefined => {
-  const head = bytes.subarray(0, formHeaderBytesMax)
-  const end = head.indexOf(headersEnd)
-  if (end < 0) return undefined
-  const [first = "", ...lines] = head.toString("utf8", 0, end).split(lineEnd)
-  if (first.trim() !== "") return undefined
-  const part = dispositionOf(lines)
-  if (part === undefined) return undefined
-  const { filename, name } = part
-  const isFile = filename !== undefined
-  return { name, isFile, content: bytes.subarray(end + headersEnd.length) }
-}
-
-/** What the headers of a part say of it; files have a name. */
-export const dispositionOf = (
-  lines: ReadonlyArray<string>
-): { readonly name: string; readonly filename: string | undefined } | undefined => {
-  const line = lines.find((it) => /^content-disposition\s*:\s*form-data\b/iu.test(it))
-  const name = line && parameterOf(line, "name")
-  if (line === undefined || name === undefined) return undefined
-  return { name, filename: parameterOf(line, "filename\\*?") }
-}
-
-/** A quoted parameter, as browsers and clients escape it (WHATWG, multipart/form-data), or a bare one. */
-const parameterOf = (line: string, name: string): string | undefined => {
-  const match = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;]+))`, "iu").exec(line)
-  const text = match?.[1]?.replaceAll(/\\(["\\])/gu, "$1") ?? match?.[2]
-  return text?.replaceAll(/%0a/giu, "\n").replaceAll(/%0d/giu, "\r").replaceAll(/%22/gu, '"')
+  const end = endOfHead(bytes)
+  const head = end === undefined ? undefined : readHead(bytes.toString("utf8", 0, end))
+  return head && { ...head, content: bytes.subarray((end ?? 0) + headEndBytes) }
 }

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { createHash } from "node:crypto"
+import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
 import type { LongText } from "../../domain/LongText.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { inSlices } from "../../domain/Slices.ts"
@@ -8,7 +9,7 @@ import { readBytes } from "../server/bodies/BodyReader.ts"
 import { readJsonBody } from "../server/bodies/JsonBody.ts"
 import type { JsonBody } from "../server/bodies/JsonBody.ts"
 import { addBytes } from "../server/IdempotencyKey.ts"
-import { boundaryOf, FormScanner, notAForm } from "./FormParts.ts"
+import { FormScanner } from "./FormParts.ts"
 import type { FormPart } from "./FormParts.ts"
 
 /** The fields of a request in OpenAI's shape, whether they came as JSON or as a form. */

@@ -3,6 +3,7 @@ import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { Described, FileRow } from "../../artifacts/files/Files.ts"
+import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
 import { bodyStream } from "../../domain/BodyStream.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import {
@@ -18,7 +19,6 @@ import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
 import { cutOffBody } from "../server/bodies/BodyReader.ts"
 import { sendContinue } from "../server/listener/Listener.ts"
-import { boundaryOf, notAForm } from "./FormParts.ts"
 import { UploadParser } from "./UploadParser.ts"
 
 /** Stores the file of a form as it arrives: it is never in memory as a whole. docs/reference/files.md */

@@ -29,7 +29,9 @@ export const documentedApi = (catalog: CatalogVersion, serviceName = "Service") 
   )
 
 const complete = (compiled: unknown): Json => {
-  const document = asRecord(JSON.parse(JSON.stringify(compiled), simplified))
+  const document = asRecord(
+    JSON.parse(JSON.stringify(compiled), (_key, value: unknown) => simplified(value))
+  )
   const schemas = picked(
     asRecord(asRecord(document["components"])["schemas"]),
     // Each status has a schema of its own, and clients see none of the service's inner errors
@@ -81,13 +83,20 @@ const asList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value)
 
 /**
  * One member of an `anyOf`, or of the `allOf` in which a check narrows what its schema says, stands in the schema itself;
- * an enumeration of integers is one.
+ * an enumeration of integers is one. A list of anything says so, because generators of clients need `items`.
  */
-const simplified = (_key: string, value: unknown): unknown => {
+const simplified = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value
   const { allOf, anyOf, ...rest } = asRecord(value)
   const one = [allOf, anyOf].find((members) => Array.isArray(members) && members.length === 1)
-  if (one !== undefined) return { ...rest, ...asRecord(asList(one)[0]) }
+  if (one !== undefined) return simplified({ ...rest, ...asRecord(asList(one)[0]) })
+  if (
+    rest["type"] === "array" &&
+    rest["items"] === undefined &&
+    rest["prefixItems"] === undefined
+  ) {
+    return { ...asRecord(value), items: {} }
+  }
   return rest["type"] === "number" && asList(rest["enum"]).some(Number.isInteger)
     ? { ...rest, type: "integer" }
     : value

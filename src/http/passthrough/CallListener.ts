@@ -3,17 +3,20 @@ import { Cookies, HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import type { ServerResponse } from "node:http"
 import { pipeline } from "node:stream"
-import type { Readable } from "node:stream"
+import { Readable } from "node:stream"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { dialectOfProvider } from "../../catalog/UpstreamCatalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import type { Credits } from "../../domain/Credits.ts"
+import { boundaryOf } from "../../domain/forms/FormHead.ts"
 import { keepDocument, withoutMark } from "../../domain/JsonDocument.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { Upload } from "../../passthrough/counted/Upload.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type {
+  CallBody,
   CallRequest,
   CallTarget,
   OpenPath,
@@ -42,6 +45,7 @@ import { traceOf } from "../server/listener/RequestTrace.ts"
 import type { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { faultOf, renderProblem } from "../server/problems/Problems.ts"
+import { FormUpload } from "./FormUpload.ts"
 import { defaultContentType, headerNames, responseHeaders } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { isPassthroughPath, placeOf, targetOf } from "./PassthroughTarget.ts"
@@ -272,8 +276,9 @@ export interface ClientRequest extends CookieRequest {
 export type ClientCallOf = (request: ClientRequest, traceId: string) => ClientCall | undefined
 
 export const makeClientCallOf = Effect.gen(function* () {
-  const { serviceName } = yield* AppConfig
+  const { maxBodyBytes, serviceName } = yield* AppConfig
   const services: ClientServices = {
+    maxBodyBytes,
     keys: yield* ApiKeys,
     bodies: yield* RequestBodyLimiter,
     turns: yield* CurrentBodyTurns,
@@ -288,6 +293,7 @@ export const makeClientCallOf = Effect.gen(function* () {
 })
 
 interface ClientServices {
+  readonly maxBodyBytes: number
   readonly keys: ApiKeys["Service"]
   readonly bodies: RequestBodyLimiter["Service"]
   readonly turns: BodyTurns
@@ -392,13 +398,36 @@ export class ClientCall implements CallRequest {
   withBody<A>(
     route: OpenRoute,
     { userId }: Principal,
-    use: (body: Uint8Array) => Effect.Effect<A, Problem | StoreUnavailable>
+    use: (body: CallBody) => Effect.Effect<A, Problem | StoreUnavailable>
   ): Effect.Effect<A, Problem | StoreUnavailable> {
     const { bodies, turns } = this.#services
-    const used = Effect.flatMap(this.#body(route), (body) =>
-      Effect.andThen(turns.take(userId, body.length), use(body))
-    )
+    const used = takesForm(route)
+      ? Effect.flatMap(this.#upload(), (upload) => use({ bytes: noBytes, upload }))
+      : Effect.flatMap(this.#body(route), (bytes) =>
+          Effect.andThen(turns.take(userId, bytes.length), use({ bytes }))
+        )
     return bodies.within(this.#request, userId)(used)
+  }
+
+  /** A form with a file, read up to what the plan needs. */
+  #upload(): Effect.Effect<Upload, Problem> {
+    const { headers, source } = this.#request
+    const type = headerText(headers, "content-type") ?? ""
+    const boundary = /^multipart\/form-data\b/iu.test(type) ? boundaryOf(type) : undefined
+    if (boundary === undefined) return Effect.fail(notForm)
+    const length = headerText(headers, "content-length")
+    const announced = length === undefined ? undefined : Number(length)
+    const { maxBodyBytes } = this.#services
+    const bytes =
+      source instanceof IncomingMessage
+        ? Effect.succeed(source)
+        : Effect.map(this.#request.read(watchNothing), (bytes) =>
+            Readable.from([Buffer.from(bytes)])
+          )
+    return Effect.flatMap(bytes, (readable) => {
+      const upload = new FormUpload(readable, boundary, announced, maxBodyBytes)
+      return Effect.as(upload.head, upload)
+    })
   }
 
   /** The whole body. If its tokens are charged, its contents determine the price. */
@@ -418,7 +447,13 @@ export class ClientCall implements CallRequest {
   }
 }
 
-const noBody = Effect.succeed(new Uint8Array())
+const noBytes = new Uint8Array()
+const noBody = Effect.succeed(noBytes)
+
+const takesForm = ({ meter }: OpenRoute): boolean =>
+  meter.per === "tokens" && meter.protocol === "openai-transcription"
+
+const notForm = problem(2003, "Expected Content-Type: multipart/form-data with a boundary")
 
 const watchNothing: BodyWatch = { add: () => undefined }
 

@@ -13,7 +13,8 @@ import {
 import type { Scope } from "effect"
 import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
-import { capturedBy, chargeHeld, chargeTokens } from "../../catalog/Price.ts"
+import { chargeUsage } from "../../catalog/ModelPrice.ts"
+import { capturedBy, chargeHeld } from "../../catalog/Price.ts"
 import { priceAt as priceRowAt } from "../../catalog/PriceRow.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
 import { isCredible } from "../../catalog/Usage.ts"
@@ -188,7 +189,7 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
     const charged = isReported ? usage : counted
     const request = { catalog, model, price, nowMillis, fallbacks: [] }
     const settled = settledPrice(request, name, responder)
-    const cost = chargeTokens(settled.price, charged)
+    const cost = chargeUsage(settled.price, charged)
     return {
       captured: cost > held ? held : cost,
       usage: {

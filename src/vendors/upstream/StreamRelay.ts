@@ -12,7 +12,10 @@ export interface StreamWatch {
   readonly isHeld: () => boolean
   /** Takes the hold again; calls `done` once. */
   readonly retake: (done: (isHeld: boolean) => void) => void
-  /** Called when the hold is lost: charges for the relayed part and returns the event that ends the stream. */
+  /**
+   * Called when the hold is lost: charges for the relayed part and returns the event that ends the stream. If it is
+   * empty, the stream breaks off.
+   */
   readonly lose: () => Buffer
   /** Receives a chunk and returns the bytes to relay. */
   readonly push: (chunk: Buffer) => Buffer
@@ -156,8 +159,12 @@ export class StreamRelay {
 
   #lose(): void {
     this.#isOver = true
-    this.#body?.push(this.#watch.lose())
-    this.#body?.push(null)
+    const last = this.#watch.lose()
+    if (last.length === 0) this.#body?.destroy(new Error("The hold of the call is gone"))
+    else {
+      this.#body?.push(last)
+      this.#body?.push(null)
+    }
     this.#stop()
   }
 

@@ -95,8 +95,8 @@ const sendWith =
       exchange.begin(origins(target.origin, account.guarded === true), {
         path: `${target.path}${request.query}`,
         method: request.method,
-        headers: request.headers.concat(credentials(account), lengthOf(request.body)),
-        body: sentBody(request.body)
+        headers: request.headers.concat(credentials(account), lengthOf(request)),
+        body: request.upload?.open() ?? sentBody(request.body)
       })
       return Effect.sync(() => exchange.abort())
     })
@@ -104,9 +104,13 @@ const sendWith =
 /** A larger body is sent in parts. */
 const partBytes = sliceBytes
 
-/** The header with the length of a body sent in parts. */
-const lengthOf = ({ length }: Uint8Array): ReadonlyArray<string> =>
-  length > partBytes ? ["content-length", String(length)] : []
+/** The header with the length of an upload, or of a body sent in parts. */
+const lengthOf = ({ body, upload }: UpstreamRequest): ReadonlyArray<string> => {
+  const length = upload === undefined ? body.length : upload.length
+  return length !== undefined && (upload !== undefined || length > partBytes)
+    ? ["content-length", String(length)]
+    : []
+}
 
 /**
  * Undici keeps the given body until the response has ended. A large body is given as a stream, of which only the

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream"
 import { errors } from "undici"
 import type { Client, Dispatcher } from "undici"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
+import type { Problem } from "../../domain/Problem.ts"
 import { MaskedStream } from "./SecretMask.ts"
 import type { SecretMask } from "./SecretMask.ts"
 import { StreamRelay } from "./StreamRelay.ts"
@@ -11,6 +12,19 @@ import type { UpstreamConnections } from "./UpstreamConnections.ts"
 export type { StreamWatch } from "./StreamRelay.ts"
 
 export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
+
+/** A body that is sent as it arrives from the client. */
+export interface SentUpload {
+  /** `undefined`: it is not known before the end. */
+  readonly length: number | undefined
+  /** Some of it was sent: it cannot be sent again. */
+  readonly isSpent: boolean
+  /** All of it has arrived. */
+  readonly isComplete: boolean
+  /** Why it ended before its end, if that is not the vendor's fault. */
+  readonly problem: Problem | undefined
+  readonly open: () => Readable
+}
 
 /** A passthrough call, without credentials. */
 export interface UpstreamRequest {
@@ -23,6 +37,8 @@ export interface UpstreamRequest {
   readonly headers: ReadonlyArray<string>
   /** Dropped when the response begins: a stream may last for minutes. */
   body: Uint8Array
+  /** Sent instead of the body. */
+  readonly upload?: SentUpload
   /** The name by which the vendor counts rates: the model of a metered call, else the route. */
   readonly model: string
   /** The user and the API key of the caller. */
@@ -32,11 +48,11 @@ export interface UpstreamRequest {
   readonly route: OpenRoute
   /** The only account that may serve the call, because it has the response that the call continues. */
   readonly account?: string
-  /** If present, an event stream is relayed as it arrives and observed by this watch. */
+  /** If present, a stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }
 
-/** The upstream's response: an event stream as a `Readable`, any other body whole. */
+/** The upstream's response: events and sound as a `Readable`, any other body whole. */
 export interface UpstreamResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
@@ -119,7 +135,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     if (status < 200) return
     this.#status = status
     this.#headers = this.#mask.headers(headers)
-    if (this.#watch !== undefined && status < 300 && isEventStream(headers)) {
+    if (this.#watch !== undefined && status < 300 && isStream(headers)) {
       this.#stream = new StreamRelay(this.#watch, controller)
       this.#masked = new MaskedStream(this.#mask)
       const { onResponse } = this.#handlers
@@ -189,7 +205,10 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
 export const isPage = (type: UpstreamHeaders[string]): boolean =>
   typeof type === "string" && /html|svg|xslt?\b/iu.test(type)
 
-const isEventStream = (headers: UpstreamHeaders): boolean => {
+/** Events, or sound: who waits for it wants to hear its beginning. */
+const isStream = (headers: UpstreamHeaders): boolean => {
   const type = headers["content-type"]
-  return typeof type === "string" && type.startsWith("text/event-stream")
+  return (
+    typeof type === "string" && /^(?:text\/event-stream|audio\/|application\/octet-)/u.test(type)
+  )
 }

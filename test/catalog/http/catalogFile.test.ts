@@ -29,7 +29,7 @@ const catalog = fileOf({
       vendor: "openai",
       provider: "openai",
       method: "POST",
-      path: "/v1/audio/speech",
+      path: "/v1/completions",
       meter: { per: "call", amount: "1.50" }
     }
   ]
@@ -78,7 +78,7 @@ describe("CATALOG_FILE", () => {
         assert.containsAllKeys(paths, [
           pathOf("acme", "acme-image-max"),
           pathOf("google", "acme-edit"),
-          "/vendors/openai/v1/audio/speech"
+          "/vendors/openai/v1/completions"
         ])
         assert.doesNotHaveAnyKeys(paths, [
           pathOf("alibaba", "text-to-image-max"),

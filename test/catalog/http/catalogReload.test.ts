@@ -293,8 +293,10 @@ describeStores("the catalog of a running gateway", (database) => {
           const other = "/vendors/alibaba/v1/text-to-image-preview/generation"
           const { headers } = yield* user.call("POST", other, { prompt: "a" })
           assert.isFalse(headers.has("deprecation") || headers.has("sunset"))
-          const listed = yield* user.call("GET", "/manage/v1/models?limit=100")
-          const rows = listed.json.data.filter(
+          const first = yield* user.call("GET", "/manage/v1/models?limit=100")
+          const next = `/manage/v1/models?limit=100&cursor=${first.json.next_cursor}`
+          const second = yield* user.call("GET", next)
+          const rows = [...first.json.data, ...second.json.data].filter(
             (it: { sunset: unknown }) => it.sunset === ends.sunset
           )
           const ours = rows.filter(
@@ -358,21 +360,21 @@ describeStores("the catalog of a running gateway", (database) => {
             vendor: "openai",
             provider: "openai",
             method: "POST",
-            path: "/v1/audio/speech"
+            path: "/v1/completions"
           }
           const { difference } = yield* adopt({
             add: [{ label: "image-edit", model: "wan3-edit" }],
             routes: [{ ...route, meter }]
           })
-          assert.deepInclude(difference.added, { type: "route", id: "POST openai/v1/audio/speech" })
+          assert.deepInclude(difference.added, { type: "route", id: "POST openai/v1/completions" })
           const added = "/vendors/alibaba/v1/wan3-edit/generation"
           const { paths } = (yield* callWith(undefined)("GET", "/openapi.json")).json
-          assert.containsAllKeys(paths, [added, "/vendors/openai/v1/audio/speech"])
+          assert.containsAllKeys(paths, [added, "/vendors/openai/v1/completions"])
           const models = (yield* user.call("GET", "/manage/v1/models")).json.data
           assert.isTrue(models.some((it: { path: string }) => it.path === added))
           const { data } = (yield* operator("GET", "/manage/v1/catalog")).json
           const row = data.find((it: { type: string }) => it.type === "route")
-          assert.deepInclude(row, { id: "POST openai/v1/audio/speech", price: meter })
+          assert.deepInclude(row, { id: "POST openai/v1/completions", price: meter })
           const again = yield* operator("POST", "/manage/v1/catalog/reload")
           assert.deepInclude(again.json, { adopted: false, difference: nothing })
           const page = (yield* user.call("GET", "/manage/v1/models?limit=3")).json

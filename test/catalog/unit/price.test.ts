@@ -11,6 +11,7 @@ import {
   quote as quoted,
   requestedOf
 } from "../../../src/catalog/Price.ts"
+import type { TokenPrice } from "../../../src/catalog/Price.ts"
 import { priceAt } from "../../../src/catalog/PriceRow.ts"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
 import { mergeUsage, responderOf, usageOf } from "../../../src/catalog/Usage.ts"
@@ -195,6 +196,7 @@ describe("token prices", () => {
 
   it("built-in prices are never lower for a long prompt, nor higher for cached tokens", () => {
     for (const { model, price: it } of builtInTokenModels) {
+      if (it.per !== "million_tokens") continue
       assert.isTrue((it.cachedInput ?? it.input) <= it.input, model)
       assert.isTrue(it.input <= (it.cacheWrite ?? it.input), model)
       if (it.long !== undefined)
@@ -215,7 +217,7 @@ describe("token prices", () => {
       outputTokensMax: 1,
       inputTokensMax: 1
     } as const
-    const at = (time: string) => priceAt(model, Date.parse(time))?.input
+    const at = (time: string) => priceAt<TokenPrice>(model, Date.parse(time))?.input
     assert.strictEqual(at("2026-11-30T23:59:59.999Z"), make(1n))
     assert.strictEqual(at("2026-12-01T00:00:00Z"), make(2n))
     assert.strictEqual(at("2026-12-31T23:59:59.999Z"), make(2n))
@@ -223,11 +225,13 @@ describe("token prices", () => {
   })
 
   it("the launch prices of Gemini double on the days that Google named", () => {
-    const input = (name: string, day: string) =>
-      priceAt(
+    const input = (name: string, day: string) => {
+      const price = priceAt(
         builtInTokenModels.find(({ model }) => model === name)!,
         Date.parse(day)
-      )?.input
+      )
+      return price?.per === "million_tokens" ? price.input : undefined
+    }
     for (const name of ["gemini-4-argon", "gemini-4-carbon"]) {
       assert.strictEqual(input(name, "2026-11-22"), make(200_000_000n))
       assert.strictEqual(input(name, "2026-12-01"), make(400_000_000n))

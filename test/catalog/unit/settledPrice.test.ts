@@ -59,7 +59,7 @@ const settle = (
     nowMillis
   } as const
   const found = settledPrice({ ...metered, price: model.price }, requested, responder)
-  return [Number(found.price.input), found.pricedAs]
+  return [found.price.per === "million_tokens" ? Number(found.price.input) : NaN, found.pricedAs]
 }
 
 const counted = (model: string): number => {

@@ -43,6 +43,52 @@ const faultsOf = (file: unknown) =>
 
 const withAcme = (change: object) => ({ vendors: [{ ...acme, ...change }] })
 
+describe("a model of a kind", () => {
+  const amount = { amount: "1.00" }
+  const row = (change: object) => ({
+    vendor: "openai",
+    model: "speaker",
+    kind: "speech",
+    price: { per: "million_characters", ...amount },
+    inputTokensMax: 10,
+    outputTokensMax: 0,
+    ...change
+  })
+
+  it.effect("is priced by a unit that its calls have", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* faultsOf({ tokenModels: [row({})] }), [])
+      const other = row({ price: { per: "minute", ...amount } })
+      const later = row({
+        laterPrices: [{ from: "2027-01-01", price: { per: "search", ...amount } }]
+      })
+      const text = row({ kind: undefined })
+      assert.deepStrictEqual(yield* faultsOf({ tokenModels: [other] }), [
+        "#/tokenModels/0/price/per"
+      ])
+      assert.deepStrictEqual(yield* faultsOf({ tokenModels: [later] }), [
+        "#/tokenModels/0/laterPrices/0/price/per"
+      ])
+      assert.deepStrictEqual(yield* faultsOf({ tokenModels: [text] }), [
+        "#/tokenModels/0/price/per"
+      ])
+      const { vendor: _vendor, ...model } = other
+      assert.deepStrictEqual(yield* faultsOf(withAcme({ models: [model] })), [
+        "#/vendors/0/models/0/price/per"
+      ])
+    })
+  )
+
+  it.effect("keeps the kind of the built-in model whose price it changes", () =>
+    Effect.gen(function* () {
+      const { upstream } = yield* versionWith({
+        tokenModels: [{ ...row({ model: "tts-1" }), kind: undefined }]
+      })
+      assert.strictEqual(upstream.priced("openai", "tts-1")?.kind, "speech")
+    })
+  )
+})
+
 describe("a vendor of a catalog file", () => {
   it.effect("opens its routes, sells its models and says how it is called", () =>
     Effect.gen(function* () {
@@ -189,6 +235,8 @@ describe("the shipped vendors", () => {
         "openrouter",
         "moonshot",
         "zhipu",
+        "cohere",
+        "jina",
         "azure-openai",
         "vllm",
         "ollama",

@@ -169,7 +169,7 @@ const models = async (it: ConsolePage) => {
   const tried = await page.getByRole("link", { name: "Try it" }).getAttribute("href")
   assert.include(tried ?? "", `/playground?model=${encodeURIComponent(`alibaba/${model}`)}`)
   await goTo(it, "Models", "Models and prices")
-  await page.getByRole("button", { name: "Text (tokens)" }).click()
+  await page.getByRole("button", { name: "Text and speech" }).click()
   await page.getByRole("table").getByRole("link").first().click()
   await page.getByText("Maximum output tokens").first().waitFor()
   await looks(it)

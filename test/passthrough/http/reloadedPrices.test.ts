@@ -13,13 +13,13 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 let upstream: MockVendor
 let gateway: TestGateway
 const file = join(temporaryFolder("catalog"), "catalog.json")
-const speech = "/vendors/openai/v1/audio/speech"
+const completions = "/vendors/openai/v1/completions"
 
 /** Credits for a million tokens and for a call. */
 const write = (tokens: string, call: string | undefined, more: object = {}) => {
   const price = { per: "million_tokens", input: tokens, output: tokens }
   const limits = { outputTokensMax: 1000, inputTokensMax: 10_000 }
-  const route = { vendor: "openai", provider: "openai", method: "POST", path: "/v1/audio/speech" }
+  const route = { vendor: "openai", provider: "openai", method: "POST", path: "/v1/completions" }
   writeFileSync(
     file,
     JSON.stringify({
@@ -78,12 +78,12 @@ const receipts = async () => {
 describe("a reload beside calls", () => {
   it("changes what the next call costs, and closes a route that has left", async () => {
     const first = await reload()
-    await ask(speech, {})
-    const before = await ask(speech, {})
+    await ask(completions, {})
+    const before = await ask(completions, {})
     assert.equal(before.headers.get("x-service-cost"), "1.00")
     write("1000000", "2.00")
     const second = await reload()
-    const after = await ask(speech, {})
+    const after = await ask(completions, {})
     assert.equal(after.headers.get("x-service-cost"), "2.00")
     const named = (await receipts()).map(({ captured, catalog }) => [Number(captured), catalog])
     assert.deepEqual(named.slice(0, 3), [
@@ -93,7 +93,7 @@ describe("a reload beside calls", () => {
     ])
     write("1000000", undefined)
     await reload()
-    assert.equal((await ask(speech, {})).status, 404)
+    assert.equal((await ask(completions, {})).status, 404)
   })
 
   it("a model that ends says so", async () => {

@@ -31,7 +31,7 @@ const request: CallRequest = {
   mayStill: Effect.void,
   forgetKey: () => {},
   responses: { create: () => Effect.die("not asked"), previous: () => Effect.die("not asked") },
-  withBody: (_route, _principal, use) => use(body)
+  withBody: (_route, _principal, use) => use({ bytes: body })
 }
 
 /** The store's side of a call: it is closed once, whoever closes it. */

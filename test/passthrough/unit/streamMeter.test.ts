@@ -41,6 +41,17 @@ const lastEvents: { readonly [protocol in UsageProtocol]: unknown } = {
       metadata: {}
     }
   },
+  "openai-speech": {
+    type: "speech.audio.done",
+    audio: long,
+    usage: { input_tokens: 7, output_tokens: 9 }
+  },
+  "openai-transcription": {
+    type: "transcript.text.done",
+    text: long,
+    usage: { input_tokens: 7, output_tokens: 9 }
+  },
+  rerank: { results: [long], usage: { total_tokens: 7 } },
   "anthropic-messages": {
     type: "message_delta",
     delta: { stop_sequence: long },
@@ -56,7 +67,10 @@ const lastEvents: { readonly [protocol in UsageProtocol]: unknown } = {
   }
 }
 
-const protocols = Object.keys(lastEvents) as ReadonlyArray<UsageProtocol>
+/** A reranker has no stream and no output. */
+const protocols = (Object.keys(lastEvents) as ReadonlyArray<UsageProtocol>).filter(
+  (protocol) => protocol !== "rerank"
+)
 
 describe("the meter of a stream", () => {
   it.each(protocols)(

@@ -5,11 +5,18 @@ export const modelTexts = {
   caption: "Models",
   search: "Name contains",
   kind: "Kind",
-  kinds: { images: "Image", videos: "Video", audios: "Audio", token: "Text (tokens)" },
+  kinds: { images: "Image", videos: "Video", audios: "Audio", token: "Text and speech" },
   noMatch: "No models match these filters",
   price: "Price",
   byRequest: "Depends on the request",
-  per: { image: "/ image", second: "/ second", call: "/ request" },
+  per: {
+    image: "/ image",
+    second: "/ second",
+    call: "/ request",
+    million_characters: "/ million characters",
+    minute: "/ minute",
+    search: "/ search"
+  },
   tier: (name: string) => `/ second at ${name}`,
   in: "in",
   out: "out",
@@ -51,7 +58,7 @@ export const modelTexts = {
     most === undefined ? `${least} items or more` : `${least} to ${most} items`,
   schema: "JSON Schema of the body",
   triedInTurn: "An alias. Its models are tried in turn until one starts; the highest price is held",
-  inputMost: "Maximum input tokens",
+  inputMost: "Maximum input",
   outputMost: "Maximum output tokens",
   validUntil: "Price valid until"
 }

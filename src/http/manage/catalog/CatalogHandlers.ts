@@ -2,8 +2,9 @@ import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { CatalogVersion } from "../../../catalog/CatalogContent.ts"
 import { pathKey } from "../../../catalog/CatalogContent.ts"
+import type { ModelPrice } from "../../../catalog/ModelPrice.ts"
 import type { OpenRoute } from "../../../catalog/OpenRoutes.ts"
-import type { PriceRule, TokenPrice } from "../../../catalog/Price.ts"
+import type { PriceRule } from "../../../catalog/Price.ts"
 import { pricePeriods } from "../../../catalog/PriceRow.ts"
 import type { PricePeriod, PriceRow } from "../../../catalog/PriceRow.ts"
 import { routeKey, tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
@@ -12,7 +13,7 @@ import { invalid, problem } from "../../../domain/Problem.ts"
 import { changesNothing } from "../../../process/audit/AuditLog.ts"
 import { CatalogVersions } from "../../../process/catalogs/CatalogVersions.ts"
 import { requireOperator } from "../../server/access/Authentication.ts"
-import { showRow, showTokenPrice } from "./PriceRows.ts"
+import { showRow, showModelPrice } from "./PriceRows.ts"
 
 /** What is sold, what was sold, and the reload of `CATALOG_FILE`. */
 export const layer = HttpApiBuilder.group(
@@ -85,10 +86,10 @@ const mediaRow = (id: string, row: Days, period: PricePeriod<PriceRule>) => ({
   ...showRow(row, period)
 })
 
-const tokenRow = (id: string, row: Days, period: PricePeriod<TokenPrice>) => ({
+const tokenRow = (id: string, row: Days, period: PricePeriod<ModelPrice>) => ({
   type: "token" as const,
   id,
-  price: showTokenPrice(period.price),
+  price: showModelPrice(period.price),
   ...showRow(row, period)
 })
 

@@ -7,6 +7,7 @@ import type { CatalogEntry } from "../../../catalog/CatalogEntry.ts"
 import { mimesOf } from "../../../catalog/media/Formats.ts"
 import { mediaFieldsOf } from "../../../catalog/media/MediaFields.ts"
 import type { MediaRules } from "../../../catalog/media/MediaRules.ts"
+import { serves } from "../../../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "../../../catalog/OpenRoutes.ts"
 import { pricePeriods } from "../../../catalog/PriceRow.ts"
 import { tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
@@ -18,7 +19,7 @@ import { UpstreamCalls } from "../../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../../tasks/creation/Router.ts"
 import type { RoutedModel } from "../../../tasks/creation/Router.ts"
 import { readPage, toPage } from "../Paging.ts"
-import { showRow, showTokenPrice } from "./PriceRows.ts"
+import { showRow, showModelPrice } from "./PriceRows.ts"
 
 interface Row {
   readonly key: string
@@ -121,12 +122,6 @@ const showMedia = ({ bodySchema, candidates, entry, sandbox }: RoutedModel) =>
     }))
   )
 
-/** Of a vendor's routes the first one that the model is made for. */
-const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
-  vendor === model.vendor &&
-  meter.per === "tokens" &&
-  meter.protocol.endsWith("-embeddings") === (model.outputTokensMax === 0)
-
 const decodeRecord = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 
 const tokenBodySchema = (route: OpenRoute) =>
@@ -147,7 +142,7 @@ const showTokens = (
       path: `/vendors/${model.vendor}${route.path.replace("{model}", model.model)}`,
       sandbox,
       ...(candidates && { candidates }),
-      price: showTokenPrice(period.price),
+      price: showModelPrice(period.price),
       ...showRow(model, period),
       input_tokens_max: model.inputTokensMax,
       output_tokens_max: model.outputTokensMax,

@@ -1,3 +1,4 @@
+import type { ModelPrice } from "../../../catalog/ModelPrice.ts"
 import type { TokenPrice } from "../../../catalog/Price.ts"
 import type { PricePeriod, PriceRow } from "../../../catalog/PriceRow.ts"
 
@@ -28,10 +29,14 @@ const showRates = (rates: Omit<TokenPrice, "per" | "long" | "batch">) => {
   }
 }
 
-export const showTokenPrice = (price: TokenPrice) => ({
-  per: price.per,
-  ...showRates(price),
-  batch: price.batch ?? null,
-  long: price.long === undefined ? null : { above: price.long.above, ...showRates(price.long) },
-  tools: price.tools ?? {}
-})
+export const showModelPrice = (price: ModelPrice) =>
+  price.per === "million_tokens"
+    ? {
+        per: price.per,
+        ...showRates(price),
+        batch: price.batch ?? null,
+        long:
+          price.long === undefined ? null : { above: price.long.above, ...showRates(price.long) },
+        tools: price.tools ?? {}
+      }
+    : price

@@ -1,0 +1,43 @@
+import { Result } from "effect"
+import type { ModelPrice } from "../catalog/ModelPrice.ts"
+import { batchPriceOf } from "../catalog/Price.ts"
+import { isOfKind } from "../catalog/OpenRoutes.ts"
+import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
+import { dialectOf } from "../catalog/OtherRoute.ts"
+import { priceAt } from "../catalog/PriceRow.ts"
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+import { notOffered } from "./NotOffered.ts"
+
+/** The route of a metered call, at a moment. */
+export interface MeteredRoute {
+  readonly catalog: UpstreamCatalog
+  readonly route: OpenRoute
+  readonly protocol: UsageProtocol
+  readonly nowMillis: number
+  /** A request of a batch, which has other prices. */
+  readonly inBatch?: boolean
+}
+
+export interface SoldModel {
+  readonly model: TokenModel
+  readonly price: ModelPrice
+}
+
+/** What has no price, or none now, is never sold; what another route is for is not sold at this one. */
+export const soldModel = (
+  { catalog, inBatch = false, nowMillis, protocol, route }: MeteredRoute,
+  name: string
+): Result.Result<SoldModel, Problem> => {
+  const model = catalog.priced(route.vendor, name)
+  const listed = model && priceAt(model, nowMillis)
+  if (model === undefined || listed === undefined) {
+    return Result.fail(notOffered(catalog, route.vendor, name))
+  }
+  const price = inBatch ? batchPriceOf(listed) : listed
+  if (price === undefined) return Result.fail(problem(2006, `${name} is not offered in batches`))
+  if (isOfKind(protocol, model)) return Result.succeed({ model, price })
+  const other = dialectOf(catalog.routes, model, name) ?? `No route is open for ${name}`
+  return Result.fail(problem(2006, other))
+}

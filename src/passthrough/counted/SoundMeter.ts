@@ -1,0 +1,51 @@
+import { SoundLength } from "../../catalog/media/SoundLength.ts"
+import type { TokenUsage } from "../../catalog/Price.ts"
+import type { Meter } from "../StreamMeter.ts"
+
+/** OpenAI's list prices of speech: 12 dollars a million tokens, 0.015 dollars a minute. */
+const tokensPerMinute = 1250
+
+export const tokensOfSound = (seconds: number): number =>
+  Math.ceil((seconds * tokensPerMinute) / 60)
+
+const empty = Buffer.alloc(0)
+
+/** Sound that passes: no vendor reports its use in it. Its length is counted where its format shows it. */
+export class SoundMeter implements Meter {
+  readonly failed = false
+  readonly hasFinished = false
+  readonly isFinal = false
+  readonly isCounted = true
+  readonly responder = undefined
+  readonly #counts: () => TokenUsage
+  readonly #length = new SoundLength()
+  #pieces = 0
+
+  /** `counts`: what is known from the request. */
+  constructor(counts: () => TokenUsage) {
+    this.#counts = counts
+  }
+
+  get pieces(): number {
+    return this.#pieces
+  }
+
+  get usage(): TokenUsage | undefined {
+    if (this.#pieces === 0) return undefined
+    const counts = this.#counts()
+    const { seconds } = this.#length
+    return seconds === undefined || counts.outputTokens === 0
+      ? counts
+      : { ...counts, outputTokens: tokensOfSound(seconds) }
+  }
+
+  push(chunk: Buffer): Buffer {
+    this.#pieces += 1
+    this.#length.push(chunk)
+    return chunk
+  }
+
+  flush(): Buffer {
+    return empty
+  }
+}

@@ -1,0 +1,52 @@
+import { at } from "../domain/Json.ts"
+import type { ParsedRequest } from "./Completion.ts"
+import { mp3Of, samplesOf, secondsOf, wavOf } from "./Sound.ts"
+
+/** The media type and the bytes of a sound; `undefined`: the simulator does not make this format. */
+export interface Sound {
+  readonly mime: string
+  readonly bytes: Buffer
+}
+
+const formats: Readonly<Record<string, (text: string) => Sound>> = {
+  mp3: (text) => ({ mime: "audio/mpeg", bytes: mp3Of(text) }),
+  wav: (text) => ({ mime: "audio/wav", bytes: wavOf(samplesOf(text)) }),
+  pcm: (text) => ({ mime: "audio/pcm", bytes: samplesOf(text) })
+}
+
+const textOf = (body: unknown): string => {
+  const input = at(body, "input")
+  return typeof input === "string" ? input : String(input ?? "")
+}
+
+/** docs/reference/vendors.md#openai-speech */
+export const speechOf = (body: unknown): Sound | undefined => {
+  const format = at(body, "response_format") ?? "mp3"
+  return typeof format === "string" && Object.hasOwn(formats, format)
+    ? formats[format]?.(textOf(body))
+    : undefined
+}
+
+export const speechFormats = Object.keys(formats).join(", ")
+
+const eventBytes = 16 * 1024
+const tokensPerSecond = 1250 / 60
+
+const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
+
+/** The same sound as events, the last of which has the figures. */
+export const speechEvents = (
+  { body, completion }: ParsedRequest,
+  { bytes }: Sound
+): ReadonlyArray<string> => {
+  const deltas = Array.from({ length: Math.ceil(bytes.length / eventBytes) }, (_, index) =>
+    event({
+      type: "speech.audio.delta",
+      audio: bytes.subarray(index * eventBytes, (index + 1) * eventBytes).toString("base64")
+    })
+  )
+  const output_tokens = Math.ceil(secondsOf(textOf(body)) * tokensPerSecond)
+  const { inputTokens: input_tokens } = completion
+  const usage = { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
+  return [...deltas, event({ type: "speech.audio.done", usage })]
+}

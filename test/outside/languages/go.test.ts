@@ -1,0 +1,20 @@
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "vitest"
+import { worlds } from "../support/worlds.ts"
+
+const made = join(import.meta.dirname, "go", "node_modules", ".go")
+
+/** Without Go or its proxy the programs were not made: then they are left out. */
+const isMade = existsSync(join(made, ".installed"))
+if (!isMade) console.log("Skipped: Go's clients, which cannot be made here")
+
+describe.each(isMade ? worlds() : [])("from Go at $name", ({ key, name, text, url }) => {
+  it.each(["with_openai", "with_anthropic"])("%s", { timeout: 120_000 }, (program) => {
+    const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ANSWER: text, WORLD: name }
+    const { status, stderr, stdout } = spawnSync(join(made, program), { env, encoding: "utf8" })
+    console.log(stdout)
+    assert.strictEqual(status, 0, stderr)
+  })
+})

@@ -1,0 +1,235 @@
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { mp3Of, samplesOf, wavOf } from "../../../src/sandbox/Sound.ts"
+import { catalogFile } from "../../support/aliases.ts"
+import { events, json, mockVendor } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/** docs/reference/wallet.md#speech-transcription-and-reranking */
+
+let vendor: MockVendor
+let gateway: TestGateway
+
+const path = "/v1/audio/speech"
+const said = { model: "tts-1", input: "Hello, world!", voice: "alloy" }
+const mini = { ...said, model: "gpt-4o-mini-tts" }
+
+beforeAll(async () => {
+  vendor = await mockVendor(() => {})
+  gateway = await startGateway({
+    OPENAI_API_KEY: "sk-vendor-openai",
+    OPENAI_BASE_URL: vendor.origin,
+    CATALOG_FILE: catalogFile({
+      aliases: [{ alias: "voice", to: [{ model: "openai/tts-1-hd" }, { model: "openai/tts-1" }] }]
+    })
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await vendor.close()
+})
+beforeEach(() => {
+  vendor.seen.length = 0
+})
+
+const newest = async () => {
+  await gateway.settled()
+  assert.equal(await gateway.drift(), 0)
+  return (await gateway.calls())[0]!
+}
+
+const sends = (bytes: Buffer, type = "audio/mpeg") => {
+  vendor.script = (_, response) => {
+    response.writeHead(200, { "content-type": type })
+    response.end(bytes)
+  }
+}
+
+describe("speech", () => {
+  it("the sound passes byte for byte, and its characters are charged", async () => {
+    const sound = mp3Of("Hello, world!")
+    sends(sound)
+    const response = await gateway.post(path, { ...said, input: "Grüße 👋" })
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get("content-type"), "audio/mpeg")
+    assert.isTrue(Buffer.from(await response.arrayBuffer()).equals(sound))
+    const call = await newest()
+    // 7 code points at 1500 credits a million
+    assert.equal(call.captured, 10_500n)
+    assert.equal(call.held, 10_500n)
+    assert.deepInclude(call.usage, { characters: 7, counted: true })
+    assert.equal(call.route, "POST /v1/audio/speech")
+  })
+
+  it("a long text that arrives in chunks has as many characters", async () => {
+    sends(mp3Of("a"))
+    const input = "ü".repeat(4096)
+    const text = JSON.stringify({ ...said, input })
+    const body = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(new TextEncoder().encode(text))
+        controller.close()
+      }
+    })
+    const response = await gateway.post(path, text, {}, { body, duplex: "half" })
+    assert.equal(response.status, 200, await response.clone().text())
+    await response.arrayBuffer()
+    assert.equal((await newest()).captured, 4096n * 1500n)
+    const more = await gateway.post(path, { ...said, input: `${input}ü` })
+    assert.deepInclude(await jsonOf(more), {
+      code: 2001,
+      errors: [{ pointer: "#/input", detail: "Expected at most 4096 characters" }]
+    })
+  })
+
+  it("the sound arrives while it is made", async () => {
+    let finish = () => {}
+    vendor.script = (_, response) => {
+      response.writeHead(200, { "content-type": "audio/mpeg" })
+      response.write(mp3Of("a"))
+      finish = () => response.end(mp3Of("b"))
+    }
+    const response = await gateway.post(path, said)
+    const reader = response.body!.getReader()
+    const first = await reader.read()
+    assert.isAbove(first.value?.length ?? 0, 0)
+    finish()
+    while (!(await reader.read()).done) continue
+    const call = await newest()
+    assert.equal(call.captured, 19_500n)
+    assert.isNumber(call.firstTokenMs)
+  })
+
+  it("a model charged by tokens costs the length of the sound", async () => {
+    const wav = wavOf(samplesOf("a".repeat(45)))
+    {
+      sends(wav, "audio/wav")
+      await (await gateway.post(path, { ...mini, response_format: "wav" })).arrayBuffer()
+      const call = await newest()
+      // 3 seconds at 1250 tokens a minute
+      assert.equal(call.usage?.["outputTokens"], 63)
+      assert.equal(call.usage?.["counted"], true)
+      const input = BigInt(Number(call.usage?.["inputTokens"]))
+      assert.equal(call.captured, input * 60n + 63n * 1200n)
+      assert.isTrue(call.held > call.captured)
+    }
+  })
+
+  it("sound whose format does not show its length costs what people take to say it", async () => {
+    sends(Buffer.alloc(9000, 3), "application/octet-stream")
+    await (await gateway.post(path, { ...mini, input: "a".repeat(60) })).arrayBuffer()
+    // 4 seconds
+    assert.equal((await newest()).usage?.["outputTokens"], 84)
+  })
+
+  it("events are charged by the vendor's figures", async () => {
+    vendor.script = (_, response) =>
+      events(response, [
+        'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\n',
+        'data: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101}}\n\n'
+      ])
+    await (await gateway.post(path, { ...mini, stream_format: "sse" })).text()
+    const call = await newest()
+    assert.deepInclude(call.usage, { inputTokens: 14, outputTokens: 101, counted: false })
+    assert.equal(call.captured, 14n * 60n + 101n * 1200n)
+  })
+
+  it("who leaves pays what was asked for, and a vendor that breaks off is not paid", async () => {
+    vendor.script = (_, response) => {
+      response.writeHead(200, { "content-type": "audio/mpeg" })
+      response.write(mp3Of("a"))
+    }
+    const controller = new AbortController()
+    const response = await gateway.post(path, said, {}, { signal: controller.signal })
+    await response.body!.getReader().read()
+    controller.abort()
+    assert.equal((await newest()).captured, 19_500n)
+    vendor.script = (_, response) => {
+      response.writeHead(200, { "content-type": "audio/mpeg" })
+      response.write(mp3Of("a"))
+      setTimeout(() => response.destroy(), 50)
+    }
+    const broken = await gateway.post(path, said)
+    await broken.arrayBuffer().then(
+      () => assert.fail("the sound was whole"),
+      () => undefined
+    )
+    const call = await newest()
+    assert.equal(call.outcome, "released")
+    vendor.script = (_, response) => json(response, 400, { error: { message: "no such voice" } })
+    assert.equal((await gateway.post(path, said)).status, 400)
+    assert.equal((await newest()).captured, 0n)
+  })
+
+  it("an alias is tried in turn and charged by the model that spoke", async () => {
+    const sound = mp3Of("a")
+    vendor.script = (request, response) => {
+      if (request.body.includes("tts-1-hd")) return json(response, 429, { error: {} })
+      response.writeHead(200, { "content-type": "audio/mpeg" })
+      response.end(sound)
+    }
+    const response = await gateway.post(path, { ...said, model: "voice" })
+    assert.equal(response.status, 200)
+    await response.arrayBuffer()
+    const call = await newest()
+    assert.equal(call.model, "tts-1")
+    assert.equal(call.captured, 19_500n)
+    assert.equal(call.held, 39_000n)
+  })
+
+  it.each([
+    [{ ...said, input: undefined }, "#/input"],
+    [{ ...said, input: 7 }, "#/input"],
+    [{ ...said, voice: { id: "voice_1" } }, "#/voice"],
+    [{ ...said, model: undefined }, "#/model"]
+  ])("refuses what it cannot price: %j", async (body, pointer) => {
+    const response = await gateway.post(path, body)
+    assert.equal(response.status, 400)
+    const { errors } = (await response.json()) as { errors: ReadonlyArray<{ pointer: string }> }
+    assert.deepEqual(
+      errors.map((it) => it.pointer),
+      [pointer]
+    )
+    assert.lengthOf(vendor.seen, 0)
+  })
+
+  it("a model of another kind is refused and its route is named", async () => {
+    const refusals = [
+      [
+        path,
+        { ...said, model: "gpt-4o" },
+        "gpt-4o speaks OpenAI Chat Completions: use /v1/chat/completions"
+      ],
+      [
+        "/v1/chat/completions",
+        { model: "tts-1", messages: [] },
+        "tts-1 speaks OpenAI Speech: use /v1/audio/speech"
+      ]
+    ] as const
+    for (const [route, body, detail] of refusals) {
+      const response = await gateway.post(route, body)
+      assert.equal(response.status, 404)
+      assert.deepInclude(await jsonOf(response), { code: 2006, detail })
+    }
+    assert.lengthOf(vendor.seen, 0)
+  })
+
+  it("a maximum of the request, and a key's models, apply", async () => {
+    const response = await gateway.post(path, said, { "x-service-max-cost": "0.01" })
+    assert.equal(response.status, 402)
+    assert.equal((await jsonOf(response)).code, 1103)
+  })
+})
+
+describe("moderations", () => {
+  it("are free at the path of OpenAI's clients", async () => {
+    vendor.script = (_, response) => json(response, 200, { id: "modr-1", results: [] })
+    const before = (await gateway.calls()).length
+    const response = await gateway.post("/v1/moderations", { input: "Hi" })
+    assert.equal(response.status, 200)
+    assert.isNull(response.headers.get("x-service-cost"))
+    assert.equal(vendor.seen[0]?.url, "/v1/moderations")
+    assert.lengthOf(await gateway.calls(), before)
+  })
+})
