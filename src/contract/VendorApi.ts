@@ -86,7 +86,7 @@ const knownOf = ({ meter }: OpenRoute) =>
 export const vendorBodyOf = (route: OpenRoute) => {
   const known = knownOf(route)
   const named =
-    known === undefined || route.path.includes("{model}") ? {} : { model: Schema.String }
+    known === undefined || route.path.includes("{model}") ? {} : { model: Schema.NonEmptyString }
   return Schema.StructWithRest(Schema.Struct({ ...named, ...known?.fields }), [open])
 }
 

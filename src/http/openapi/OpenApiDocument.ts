@@ -132,7 +132,9 @@ const managed = (operation: Json, method: string, path: string): Json => {
   const hasBody = operation["requestBody"] !== undefined
   const problems = [400, 401, 403, 405, 409, 429, 431, 500, 503].concat(
     path.includes("{") ? 404 : [],
-    hasBody ? [408, 413, 415, 422] : []
+    hasBody ? [408, 413, 415] : [],
+    // An idempotency key that was used for another request
+    hasBody || method === "post" ? 422 : []
   )
   return {
     summary: sentenceOf(name),

@@ -13,7 +13,6 @@ import { keepDocument, withoutMark } from "../../domain/JsonDocument.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
-import type { Upload } from "../../passthrough/counted/Upload.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type {
   CallBody,
@@ -402,7 +401,12 @@ export class ClientCall implements CallRequest {
   ): Effect.Effect<A, Problem | StoreUnavailable> {
     const { bodies, turns } = this.#services
     const used = takesForm(route)
-      ? Effect.flatMap(this.#upload(), (upload) => use({ bytes: noBytes, upload }))
+      ? Effect.flatMap(this.#upload(), (upload) =>
+          Effect.ensuring(
+            use({ bytes: noBytes, upload }),
+            Effect.sync(() => upload.discard())
+          )
+        )
       : Effect.flatMap(this.#body(route), (bytes) =>
           Effect.andThen(turns.take(userId, bytes.length), use({ bytes }))
         )
@@ -410,7 +414,7 @@ export class ClientCall implements CallRequest {
   }
 
   /** A form with a file, read up to what the plan needs. */
-  #upload(): Effect.Effect<Upload, Problem> {
+  #upload(): Effect.Effect<FormUpload, Problem> {
     const { headers, source } = this.#request
     const type = headerText(headers, "content-type") ?? ""
     const boundary = /^multipart\/form-data\b/iu.test(type) ? boundaryOf(type) : undefined
@@ -426,7 +430,11 @@ export class ClientCall implements CallRequest {
           )
     return Effect.flatMap(bytes, (readable) => {
       const upload = new FormUpload(readable, boundary, announced, maxBodyBytes)
-      return Effect.as(upload.head, upload)
+      const discarded = Effect.sync(() => upload.discard())
+      return Effect.as(
+        Effect.onExit(upload.head, (exit) => (Exit.isFailure(exit) ? discarded : Effect.void)),
+        upload
+      )
     })
   }
 

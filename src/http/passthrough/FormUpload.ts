@@ -39,6 +39,7 @@ export class FormUpload implements Upload {
   #head: Array<Buffer> = []
   #headBytes = 0
   #isEnded = false
+  #isDiscarded = false
   #isSpent = false
   #problem: Problem | undefined
   /** Takes each chunk. */
@@ -126,9 +127,17 @@ export class FormUpload implements Upload {
     return body
   }
 
+  /** Nobody needs the rest: what still arrives is thrown away, so that the connection can serve another request. */
+  discard(): void {
+    if (this.#isEnded) return
+    this.#isDiscarded = true
+    this.#source.resume()
+  }
+
   #listen(): void {
     const source = this.#source
     source.on("end", () => {
+      if (this.#isDiscarded) return
       // Who reads it might find other parts in it
       if (!this.#reader.isEnded) this.#problem ??= problem(2002, notAForm)
       this.#isEnded = this.#problem === undefined
@@ -145,6 +154,7 @@ export class FormUpload implements Upload {
   }
 
   #receive(chunk: Buffer): void {
+    if (this.#isDiscarded) return
     this.#arrived += chunk.length
     if (this.#arrived > this.#limit) {
       this.#problem ??= problem(2004, `The body is larger than ${this.#limit} bytes`)
