@@ -125,8 +125,11 @@ const tokenRows = ({
   vendors = []
 }: CatalogFile): ReadonlyArray<readonly [Place, TokenModel]> => [
   ...tokenModels.map((row, index) => [["tokenModels", index], row] as const),
+  // A name stands for a shipped vendor, whose rows are not those of the file
   ...vendors.flatMap((vendor, at) =>
-    tokenModelsOf(vendor).map((row, index) => [["vendors", at, "models", index], row] as const)
+    typeof vendor === "string"
+      ? []
+      : tokenModelsOf(vendor).map((row, index) => [["vendors", at, "models", index], row] as const)
   )
 ]
 

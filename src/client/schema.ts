@@ -295,7 +295,7 @@ export interface Catalog {
 export interface CatalogRow {
   readonly type: "media" | "token" | "vendor" | "route" | "alias"
   readonly id: string
-  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | TokenPrice | UnitPrice
+  readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | { readonly per: "expression"; readonly hold: string; readonly capture?: string } | TokenPrice | UnitPrice
   readonly valid_from: string | null
   readonly valid_until: string | null
   readonly deprecation: string | null
