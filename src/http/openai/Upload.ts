@@ -3,7 +3,6 @@ import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { Described, FileRow } from "../../artifacts/files/Files.ts"
-import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
 import { bodyStream } from "../../domain/BodyStream.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import {
@@ -14,6 +13,7 @@ import {
   uploadFieldsBytesMax,
   uploadsAtOnce
 } from "../../domain/FileLimits.ts"
+import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
 import { uploadFieldsBytesMax } from "../../domain/FileLimits.ts"
-import { formHeaderBytesMax } from "../../domain/ShapeLimits.ts"
 import { dispositionOf, notAForm } from "../../domain/forms/FormHead.ts"
+import { formHeaderBytesMax } from "../../domain/ShapeLimits.ts"
 
 const lineEnd = "\r\n"
 const headersEnd = Buffer.from("\r\n\r\n")

@@ -66,9 +66,10 @@ describe("the plan of a batch", () => {
   })
 
   it("halves every rate, also those of long prompts, and not the tools", () => {
-    for (const { model, price, vendor } of catalog.tokenModels) {
+    for (const { kind, model, price, vendor } of catalog.tokenModels) {
       const half = batchPriceOf(price)
-      if (vendor !== "openai" && vendor !== "anthropic") {
+      const isSold = kind === undefined && (vendor === "openai" || vendor === "anthropic")
+      if (!isSold || price.per !== "million_tokens") {
         assert.isUndefined(half, model)
         continue
       }
@@ -127,6 +128,7 @@ describe("the plan of a batch", () => {
       providers: [],
       routes: catalog.routes,
       tokenModels: catalog.tokenModels.map((model) => {
+        if (model.price.per !== "million_tokens") return model
         const { batch: _, ...price } = model.price
         return Object.assign({}, model, { price })
       })
