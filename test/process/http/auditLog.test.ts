@@ -65,6 +65,7 @@ const makeWorld = Effect.gen(function* () {
   yield* sql`DELETE FROM request_buckets`
   yield* TestClock.adjust("10 millis")
   const { json: made } = yield* operator("POST", `/users/${owner.id}/sign-in-links`)
+  yield* TestClock.adjust("10 millis")
   const browser = yield* signedIn({ link: made.url })
   return { owner, call, endpoint, delivery, otherKey, browser }
 })
