@@ -31,6 +31,7 @@ const own = new Set([
   "rotate-master-key",
   "store mark-restored",
   "catalog check",
+  "models check",
   "keys revoke",
   "listen"
 ])
