@@ -144,7 +144,7 @@ describe("a list of models", options, () => {
     openai.script = (_, response) =>
       json(response, 200, {
         object: "list",
-        data: ["gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o-mini:acme::x", "whisper-1"].map((id) => ({
+        data: ["gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o-mini:acme::x", "computer-use-preview"].map((id) => ({
           id,
           object: "model",
           owned_by: "acme"
@@ -192,8 +192,8 @@ describe("a list of models", options, () => {
   })
 
   it("a model that may not be called here is 404, whatever the vendor has of it", async () => {
-    openai.script = (_, response) => json(response, 200, { id: "whisper-1", object: "model" })
-    const closed = await get("/v1/models/whisper-1")
+    openai.script = (_, response) => json(response, 200, { id: "computer-use-preview", object: "model" })
+    const closed = await get("/v1/models/computer-use-preview")
     assert.equal(closed.status, 404)
     assert.equal((await bodyOf(closed)).code, 2006)
     openai.script = (_, response) => json(response, 200, { id: "gpt-4o", object: "model" })

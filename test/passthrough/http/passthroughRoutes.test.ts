@@ -244,12 +244,12 @@ describe("what is refused", () => {
       "/vendors/http:%2f%2fevil.example/v1/models",
       "/vendors/openai/http://evil.example/v1/models",
       "/vendors/nobody/v1/models",
-      "/vendors/openai/v1/files",
+      "/vendors/openai/v1/fine_tuning/jobs",
       "/vendors/openai/v1/models/gpt-4o/../../files",
       "/v1/models/../files",
-      "/v1/files",
+      "/v1/fine_tuning/jobs",
       "/vendors/openai/v1/models/x%0d%0aHost:%20evil",
-      "http://evil.example/vendors/openai/v1/files"
+      "http://evil.example/vendors/openai/v1/fine_tuning/jobs"
     ]
     for (const target of targets) {
       const status = await new Promise<string>((resolve, reject) => {
@@ -301,15 +301,15 @@ describe("what is refused", () => {
   })
 
   it("a route that is not open is 2006, another method of an open one 2007 with Allow", async () => {
-    const closed = await gateway.post("/vendors/openai/v1/files", {})
+    const closed = await gateway.post("/vendors/openai/v1/fine_tuning/jobs", {})
     assert.equal(closed.status, 404)
     const problem = await jsonOf(closed)
     assert.equal(problem.code, 2006)
     assert.match(problem.detail, /POST \/vendors\/openai\/v1\/responses,.* CATALOG_FILE$/)
-    const unknown = await jsonOf(gateway.post("/vendors/nobody/v1/files", {}))
+    const unknown = await jsonOf(gateway.post("/vendors/nobody/v1/fine_tuning/jobs", {}))
     assert.equal(unknown.code, 2006)
     assert.match(unknown.detail, /openai, anthropic, google.* CATALOG_FILE$/)
-    for (const path of ["/v1/files", "/v1/responses/resp_1/input_items"]) {
+    for (const path of ["/v1/fine_tuning/jobs", "/v1/responses/resp_1/input_items"]) {
       const none = await jsonOf(gateway.post(path, {}))
       assert.equal(none.code, 2006, path)
       assert.match(none.detail, /\/v1\/responses, .*\/v1\/messages, .*\/vendors\/\{vendor\}/)
