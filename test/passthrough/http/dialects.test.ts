@@ -144,11 +144,13 @@ describe("a list of models", options, () => {
     openai.script = (_, response) =>
       json(response, 200, {
         object: "list",
-        data: ["gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o-mini:acme::x", "computer-use-preview"].map((id) => ({
-          id,
-          object: "model",
-          owned_by: "acme"
-        }))
+        data: ["gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o-mini:acme::x", "computer-use-preview"].map(
+          (id) => ({
+            id,
+            object: "model",
+            owned_by: "acme"
+          })
+        )
       })
     for (const path of ["/v1/models", "/vendors/openai/v1/models"]) {
       const list = await bodyOf(get(path))
@@ -192,7 +194,8 @@ describe("a list of models", options, () => {
   })
 
   it("a model that may not be called here is 404, whatever the vendor has of it", async () => {
-    openai.script = (_, response) => json(response, 200, { id: "computer-use-preview", object: "model" })
+    openai.script = (_, response) =>
+      json(response, 200, { id: "computer-use-preview", object: "model" })
     const closed = await get("/v1/models/computer-use-preview")
     assert.equal(closed.status, 404)
     assert.equal((await bodyOf(closed)).code, 2006)
