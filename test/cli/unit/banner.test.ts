@@ -28,7 +28,7 @@ describe("the banner of a start", () => {
       assert.match(text, /^Live vendors: none$/mu)
       assert.match(
         text,
-        /^Sandbox: alibaba, anthropic, azure-openai, deepseek, fireworks, google, groq, llama-cpp, mistral, moonshot, ollama, openai, openrouter, service, together, vllm, xai, zhipu$/mu
+        /^Sandbox: alibaba, anthropic, azure-openai, cohere, deepseek, fireworks, google, groq, jina, llama-cpp, mistral, moonshot, ollama, openai, openrouter, service, together, vllm, xai, zhipu$/mu
       )
       assert.match(text, /alibaba is in the sandbox/u)
     })
@@ -38,7 +38,7 @@ describe("the banner of a start", () => {
     Effect.gen(function* () {
       const text = yield* bannerWith({ OPENAI_API_KEY: key, DASHSCOPE_API_KEY: key })
       assert.match(text, /^Live vendors: alibaba, openai, service$/mu)
-      assert.match(text, /^Sandbox: anthropic, azure-openai, deepseek, .*google, groq, .*zhipu$/mu)
+      assert.match(text, /^Sandbox: anthropic, azure-openai, cohere, .*google, groq, .*zhipu$/mu)
       assert.notMatch(text, /no vendor key/u)
       assert.match(text, /alibaba is live, so the call costs money/u)
       assert.notInclude(text, key)

@@ -1,34 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ManageReplays } from "../../../src/users/ManageReplays.ts"
 import { RequestQuotas } from "../../../src/users/RequestQuotas.ts"
-import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
-
-describe("the audit of the wallets", () => {
-  it.effect("is done by the process that did it last, and by another when that one has ended", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const otherProcessAudits = Effect.flatMap(
-        DateTime.now,
-        (now) => sql`UPDATE wallet_audit_rounds SET finished_at = ${DateTime.toDateUtc(now)}`
-      )
-      yield* advance("16 seconds")
-      const user = yield* makeUser()
-      const audited = Effect.map(
-        sql`SELECT 1 FROM wallet_audits WHERE user_id = ${user.id}`,
-        (rows) => rows.length > 0
-      )
-      for (let round = 0; round < 6; round += 1) {
-        yield* otherProcessAudits
-        yield* advance("10 seconds", "5 seconds")
-      }
-      assert.isFalse(yield* audited)
-      yield* advance("31 seconds", "5 seconds")
-      assert.isTrue(yield* audited)
-    }).pipe(Effect.provide(layerGateway()))
-  )
-})
+import { layerGateway, makeUser } from "../../support/gateway.ts"
 
 describe("idempotency keys older than 24 hours", () => {
   it.effect("are removed as fast as a busy day creates them", () =>

@@ -6,6 +6,7 @@ import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
+import { wav } from "../../support/media.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
@@ -39,6 +40,23 @@ const models: Record<string, string> = {
   google: "gemini-2.5-flash"
 }
 
+const soundModels: Readonly<Record<string, string>> = {
+  "/v1/audio/speech": "tts-1",
+  "/v1/audio/transcriptions": "whisper-1",
+  "/v1/audio/translations": "whisper-1"
+}
+
+/** The body of a request; a sound is sent in a form. */
+const bodyOf = ({ body, path }: (typeof ways)[number]): RequestInit => {
+  if (!/\/audio\/trans/u.test(path)) {
+    return { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }
+  }
+  const form = new FormData()
+  form.set("model", "whisper-1")
+  form.set("file", new Blob([new Uint8Array(wav(1))]), "sound.wav")
+  return { body: form }
+}
+
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** Every kind of request that a key can make: the open routes, and those of tasks. */
@@ -46,7 +64,14 @@ const ways = [
   ...builtInRoutes.map(({ method, path, vendor }: OpenRoute) => ({
     method,
     path: `/vendors/${vendor}${path.replace("{model}", models[vendor]!)}`,
-    body: { model: models[vendor], max_tokens: 5, messages: [], input: "Hi", contents: [] }
+    body: {
+      model: soundModels[path] ?? models[vendor],
+      max_tokens: 5,
+      messages: [],
+      input: "Hi",
+      voice: "alloy",
+      contents: []
+    }
   })),
   { method: "POST", path: image, body: { prompt: "A lighthouse" } },
   { method: "POST", path: `${image}?dry_run=true`, body: { prompt: "A lighthouse" } },
@@ -54,12 +79,14 @@ const ways = [
   { method: "DELETE", path: `${image}/01a1fde8-21f4-7d82-8c09-ff1738b15d2e`, body: undefined }
 ]
 
-const call = (key: string, { body, method, path }: (typeof ways)[number]) =>
-  fetch(`${gateway.origin}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    ...(method === "POST" ? { body: JSON.stringify(body) } : {})
+const call = (key: string, way: (typeof ways)[number]) => {
+  const { body, headers }: RequestInit = way.method === "POST" ? bodyOf(way) : {}
+  return fetch(`${gateway.origin}${way.path}`, {
+    method: way.method,
+    headers: { ...(headers as Record<string, string>), authorization: `Bearer ${key}` },
+    ...(body === undefined ? {} : { body })
   })
+}
 
 const newKey = () =>
   gateway.run(
