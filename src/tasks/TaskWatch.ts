@@ -132,8 +132,7 @@ const makeLooks = (tasks: TaskStore["Service"]) =>
         const byId = new Map(views.map((view) => [view.id, view]))
         return ids.map((id) => byId.get(id))
       }),
-    // A turn of the event loop resumes them all; 2,000 a second are enough for `openResponsesMax`. `hostile`
-    itemsMax: 100,
+    itemsMax: 500,
     runsMax: 1,
     intervalMillis: 50,
     intervalMillisPerItem: 1
