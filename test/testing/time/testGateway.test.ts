@@ -38,7 +38,7 @@ const read = async (gateway: StartedTestGateway, id: string, path = image) => {
 }
 
 describe("a started gateway", () => {
-  it("costs less than 200 ms after the first of a run, empty again", async () => {
+  it("costs less than 100 ms after the first of a run, empty again", async () => {
     const costs: Array<number> = []
     for (let n = 0; n < 4; n += 1) {
       const before = process.cpuUsage()
@@ -49,8 +49,7 @@ describe("a started gateway", () => {
       await order(gateway)
       await gateway.close()
     }
-    // Adopting the catalog takes most of it
-    assert.isBelow(Math.min(...costs.slice(1)), 200, costs.join(" "))
+    assert.isBelow(Math.min(...costs.slice(1)), 100, costs.join(" "))
   })
 
   it("passes time, scripts vendors by model, and shows ledger and timelines as text", async () => {
