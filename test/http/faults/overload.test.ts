@@ -199,8 +199,6 @@ describe("a process that does not keep up", () => {
       refused.push(...(await Promise.all(flood)))
       assert.deepStrictEqual(await Promise.all(created), [202, 202], `round ${round}`)
     }
-    // 503 until the caller's requests start one after the other
-    assert.includeMembers([402, 503], [...new Set(refused)])
-    assert.include(refused, 402)
+    assert.deepStrictEqual([...new Set(refused)].toSorted(), [402, 503])
   })
 })
