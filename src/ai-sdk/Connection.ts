@@ -8,7 +8,7 @@ export interface Settings {
   readonly baseURL?: string | undefined
   /** An API key with the scope `inference`. Default: `GATEWAY_API_KEY`. */
   readonly apiKey?: string | undefined
-  /** In place of the global one. */
+  /** Used instead of the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
@@ -71,7 +71,7 @@ export const sent = (
 
 /** What the AI SDK shows of a response. */
 export const responseOf = (modelId: string, headers?: Headers) => ({
-  timestamp: new Date(),
+  timestamp: new Date(systemClock.now()),
   modelId,
   headers: headers === undefined ? undefined : Object.fromEntries(headers)
 })

@@ -3,7 +3,7 @@ import type { IconName } from "./components/Icon.tsx"
 import { texts } from "./texts/en.ts"
 
 export interface PageProps {
-  /** What the address has in place of `:name`. */
+  /** The part of the address that matches `:name`. */
   readonly params: Readonly<Record<string, string>>
 }
 

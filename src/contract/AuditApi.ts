@@ -22,7 +22,7 @@ export const AuditEntry = Schema.Struct({
   actor: Actor,
   user_id: Schema.NullOr(UserId),
   resource_id: Schema.NullOr(Schema.String),
-  /** Fields of the request; `[hidden]` in place of secrets and of free texts. */
+  /** Fields of the request; secrets and free texts are replaced by `[hidden]`. */
   changes: Schema.Record(Schema.String, Schema.Json),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp

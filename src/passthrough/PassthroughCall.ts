@@ -109,7 +109,7 @@ export interface PassthroughCall {
   readonly headers: HeaderValues
   /** Dropped when the response begins: a stream may last for minutes. */
   body: Uint8Array
-  /** In place of the body. */
+  /** The form that the call streams; its body is then empty. */
   readonly upload?: Upload
   readonly traceId: string
   /** The client's maximum cost. */

@@ -45,24 +45,6 @@ export const samplesOf = (text: string): Buffer => {
   return bytes
 }
 
-/** A WAV file. */
-export const wavOf = (samples: Buffer): Buffer => {
-  const header = Buffer.alloc(44)
-  header.write("RIFF", 0, "latin1")
-  header.writeUInt32LE(36 + samples.length, 4)
-  header.write("WAVEfmt ", 8, "latin1")
-  header.writeUInt32LE(16, 16)
-  header.writeUInt16LE(1, 20)
-  header.writeUInt16LE(1, 22)
-  header.writeUInt32LE(hertz, 24)
-  header.writeUInt32LE(hertz * sampleBytes, 28)
-  header.writeUInt16LE(sampleBytes, 32)
-  header.writeUInt16LE(8 * sampleBytes, 34)
-  header.write("data", 36, "latin1")
-  header.writeUInt32LE(samples.length, 40)
-  return Buffer.concat([header, samples])
-}
-
 /**
  * A frame of MPEG-2 layer III, 24 kHz, 32 kilobits a second: 24 ms of a tone of 750 Hz, of which a frame has 18 whole
  * periods. So equal frames in a row are one tone. Made for this with LAME 3.

@@ -1,6 +1,7 @@
 import { at } from "../domain/Json.ts"
 import type { ParsedRequest } from "./Completion.ts"
-import { mp3Of, samplesOf, secondsOf, wavOf } from "./Sound.ts"
+import { hertz, mp3Of, samplesOf, secondsOf } from "./Sound.ts"
+import { wavOf } from "./WavFile.ts"
 
 /** The media type and the bytes of a sound; `undefined`: the simulator does not make this format. */
 export interface Sound {
@@ -10,7 +11,7 @@ export interface Sound {
 
 const formats: Readonly<Record<string, (text: string) => Sound>> = {
   mp3: (text) => ({ mime: "audio/mpeg", bytes: mp3Of(text) }),
-  wav: (text) => ({ mime: "audio/wav", bytes: wavOf(samplesOf(text)) }),
+  wav: (text) => ({ mime: "audio/wav", bytes: wavOf(samplesOf(text), hertz) }),
   pcm: (text) => ({ mime: "audio/pcm", bytes: samplesOf(text) })
 }
 

@@ -77,7 +77,7 @@ const Words = Schema.NonEmptyArray(Schema.NonEmptyString).check(Schema.isMaxLeng
 export const SubmitBody = {
   path: Schema.optionalKey(RequestPath),
   json: Schema.optionalKey(Template),
-  /** Of `multipart/form-data`, in place of `json`; a value `{"$file": path}` is the bytes of a medium. */
+  /** Parts of a `multipart/form-data` body, used instead of `json`. A value `{"$file": path}` is the bytes of a medium. */
   form: Schema.optionalKey(Schema.Record(Schema.String, Template))
 }
 
@@ -141,7 +141,7 @@ const List = Schema.Struct({
   id: SingularPath,
   /** Unix seconds or milliseconds, or ISO 8601. */
   createdAt: SingularPath,
-  /** What a listed job shows of its request, in place of the task's own value. */
+  /** How a listed job shows its request, if not with the value of the task itself. */
   shows: Schema.NonEmptyArray(Schema.Struct({ listed: SingularPath, sent: SingularPath })).check(
     Schema.isMaxLength(16)
   ),

@@ -1,4 +1,4 @@
-/** What the path has in place of `:name`, or `undefined` when it is another path. */
+/** The part of the path that matches `:name`, or `undefined` if the path does not match. */
 export const matchPath = (
   pattern: string,
   path: string

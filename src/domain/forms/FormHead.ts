@@ -20,7 +20,8 @@ export const notAForm = "The body is not a valid form"
 /** What the headers of a part say. */
 interface PartHead {
   readonly name: string
-  readonly isFile: boolean
+  /** Files have one. */
+  readonly filename: string | undefined
 }
 
 /** Where the headers of a part end; `undefined`: later, or nowhere. */
@@ -29,18 +30,10 @@ export const endOfHead = (bytes: Buffer): number | undefined => {
   return end < 0 ? undefined : end
 }
 
-/** The name of a part, from what stands between a delimiter and the end of its headers. */
+/** What a part is, from the text between a delimiter and the end of its headers. */
 export const readHead = (text: string): PartHead | undefined => {
   const [first = "", ...lines] = text.split(lineEnd)
   if (first.trim() !== "") return undefined
-  const part = dispositionOf(lines)
-  return part && { name: part.name, isFile: part.filename !== undefined }
-}
-
-/** What the headers of a part say of it; files have a name. */
-export const dispositionOf = (
-  lines: ReadonlyArray<string>
-): { readonly name: string; readonly filename: string | undefined } | undefined => {
   const line = lines.find((it) => /^content-disposition\s*:\s*form-data\b/iu.test(it))
   const name = line && parameterOf(line, "name")
   if (line === undefined || name === undefined) return undefined

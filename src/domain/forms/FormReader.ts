@@ -7,7 +7,7 @@ export interface FormHandlers {
   /** A field that is no file, once it has arrived. Returns what is wrong with it. */
   readonly onField: (name: string, text: string) => string | undefined
   /** A file begins. Returns what is wrong with it. */
-  readonly onFile: (name: string) => string | undefined
+  readonly onFile: (name: string, filename: string) => string | undefined
   readonly onFileBytes: (bytes: Buffer) => void
 }
 
@@ -74,8 +74,9 @@ export class FormReader {
     if (this.#parts > formPartsMax) return `The form has more than ${formPartsMax} parts`
     this.#name = head.name
     this.#field = empty
-    this.#state = head.isFile ? "file" : "field"
-    const fault = head.isFile ? this.#handlers.onFile(head.name) : undefined
+    this.#state = head.filename === undefined ? "field" : "file"
+    const fault =
+      head.filename === undefined ? undefined : this.#handlers.onFile(head.name, head.filename)
     return fault ?? at + end + headEndBytes
   }
 

@@ -126,7 +126,7 @@ const mayHaveNoBody = ({ payload }: HttpApiEndpoint.Top): boolean =>
 
 const noBody: JsonBody = { value: undefined }
 
-/** In place of a body that was left out: the same request as one with `{}`. */
+/** The body of a request without one, so that it equals a request with `{}`. */
 const emptyBody: JsonBody = { value: {} }
 
 /** A request that is authorized, with the body that was read. */

@@ -100,7 +100,7 @@ export const makeTaskExtension = Effect.gen(function* () {
   })
 
   return {
-    /** In place of the result of a call that has created this task. */
+    /** Returned instead of a result by the call that created this task. */
     handleOf: (id: TaskId, status: TaskStatus, now: DateTime.Utc): JsonObject => ({
       ...taskOf(id, status, now),
       resultType: "task"

@@ -89,5 +89,11 @@ const valueOf = ({ content, isFile }: RawPart, isDecoded: boolean): FormPart["va
 const readPart = (bytes: Buffer): RawPart | undefined => {
   const end = endOfHead(bytes)
   const head = end === undefined ? undefined : readHead(bytes.toString("utf8", 0, end))
-  return head && { ...head, content: bytes.subarray((end ?? 0) + headEndBytes) }
+  return (
+    head && {
+      name: head.name,
+      isFile: head.filename !== undefined,
+      content: bytes.subarray((end ?? 0) + headEndBytes)
+    }
+  )
 }

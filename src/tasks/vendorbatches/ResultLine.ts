@@ -79,7 +79,7 @@ const chargeOf = (
   const usage: TokenUsage = isReported ? reported : counted(pricing, bytes)
   const request = { catalog, model, price, nowMillis, fallbacks: [] }
   const settled = settledPrice(request, name, responderOf(protocol, body))
-  // A model that responded in place of the requested one, and is not sold in batches
+  // The responding model may differ from the requested one, and may not be sold in batches
   const charged = settled.pricedAs === undefined ? price : batchPriceOf(settled.price)
   const pricedAs = charged === undefined ? undefined : settled.pricedAs
   return {

@@ -135,7 +135,7 @@ export const sandboxAccount = (
   }
 }
 
-/** What the simulator has rendered, in place of the URLs that the description found. */
+/** The media that the simulator rendered replace the URLs that the description found. */
 const withItems = (
   progress: Progress,
   items: Extract<Progress, { readonly _tag: "Done" }>["result"]["items"]

@@ -9,7 +9,7 @@ export interface SingleConnectionsOptions {
   /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
   readonly names?: NameCache
-  /** Opens the connections, in place of one that resolves names itself. */
+  /** Opens the connections, instead of a connector that resolves names itself. */
   readonly connector?: buildConnector.connector | undefined
 }
 

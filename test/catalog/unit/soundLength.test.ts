@@ -1,6 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { SoundLength } from "../../../src/catalog/media/SoundLength.ts"
-import { mp3Of, samplesOf, wavOf } from "../../../src/sandbox/Sound.ts"
+import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/Sound.ts"
+import { wavOf } from "../../../src/sandbox/WavFile.ts"
 
 /** How long a sound is, counted as it passes. docs/reference/wallet.md#speech-transcription-and-reranking */
 
@@ -12,7 +13,7 @@ const lengthOf = (bytes: Buffer, size: number, rate?: number): number | undefine
 
 const text = "a".repeat(30)
 const samples = samplesOf(text)
-const wav = wavOf(samples)
+const wav = wavOf(samples, hertz)
 
 /** A page of Ogg, whose only packet ends at a position. */
 const page = (position: number, body: Buffer) => {

@@ -1,5 +1,6 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { mp3Of, samplesOf, wavOf } from "../../../src/sandbox/Sound.ts"
+import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/Sound.ts"
+import { wavOf } from "../../../src/sandbox/WavFile.ts"
 import { catalogFile } from "../../support/aliases.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
@@ -102,7 +103,7 @@ describe("speech", () => {
   })
 
   it("a model charged by tokens costs the length of the sound", async () => {
-    const wav = wavOf(samplesOf("a".repeat(45)))
+    const wav = wavOf(samplesOf("a".repeat(45)), hertz)
     {
       sends(wav, "audio/wav")
       await (await gateway.post(path, { ...mini, response_format: "wav" })).arrayBuffer()

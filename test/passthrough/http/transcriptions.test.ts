@@ -2,7 +2,8 @@ import { createServer, request as httpRequest } from "node:http"
 import type { IncomingHttpHeaders, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { samplesOf, wavOf } from "../../../src/sandbox/Sound.ts"
+import { hertz, samplesOf } from "../../../src/sandbox/Sound.ts"
+import { wavOf } from "../../../src/sandbox/WavFile.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
@@ -66,7 +67,7 @@ beforeEach(() => {
   seen.length = 0
 })
 
-const wav = wavOf(samplesOf("a".repeat(45)))
+const wav = wavOf(samplesOf("a".repeat(45)), hertz)
 const path = "/v1/audio/transcriptions"
 
 /** The parts in this order; a Buffer is the file. */

@@ -12,7 +12,7 @@ interface Quote {
 /** While one types, nothing is asked. */
 const pauseMillis = 400
 
-/** An address in place of each uploaded file: the price does not depend on it, and it is short. */
+/** A short address stands for each uploaded file, because the price does not depend on it. */
 export const withoutFiles = (body: Body, address: string): Body =>
   Object.fromEntries(
     Object.entries(body).map(([name, value]) => {

@@ -50,7 +50,7 @@ export const testOf = (task: Task): string => {
   const script = steps.length === 0 ? [`MockVendor.result("${seconds} seconds")`] : steps
   // Media of the stored body are references that no client may send
   const sent = JSON.stringify(body).includes('"artifact:art_')
-    ? `// Put media in place of the references\n        `
+    ? `// Replace the references with media\n        `
     : ""
   return `import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
