@@ -315,7 +315,8 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
           FROM usage_days WHERE ${mine} GROUP BY 1, 2, 3
         ) u USING (user_id, day, model)
         WHERE (s.n, s.done, s.tokens, s.results) IS DISTINCT FROM (u.n, u.done, u.tokens, u.results)) +
-      -- Each hour has the errors and durations of the tasks and receipts that ended in it and are still there
+      -- Each hour has the errors and durations of the tasks and receipts that ended in it. Retention drops receipts
+      -- before hours: hours before the oldest receipt may have more
       (SELECT count(*) FROM (
           SELECT user_id, date_trunc('hour', ended_at) AS hour, api_key_id, vendor, model, count(*) FILTER (WHERE is_error) AS errors,
             durations_sum(durations_of(created_at, ended_at)) FILTER (WHERE is_counted) AS durations
@@ -329,11 +330,12 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
             SELECT user_id, ended_at, created_at, coalesce(api_key_id, ''), vendor, coalesce(model, ''),
               outcome <> 'settled', outcome = 'settled' FROM calls WHERE ${mine}
           ) o GROUP BY 1, 2, 3, 4, 5
-        ) s LEFT JOIN (
+        ) s FULL JOIN (
           SELECT user_id, hour, api_key_id, vendor, model, sum(errors) AS errors, durations_sum(durations) AS durations
           FROM usage_hours WHERE ${mine} GROUP BY 1, 2, 3, 4, 5
         ) u USING (user_id, hour, api_key_id, vendor, model)
-        WHERE (coalesce(s.errors, 0), s.durations) IS DISTINCT FROM (coalesce(u.errors, 0), u.durations)) +
+        WHERE (coalesce(s.errors, 0), s.durations) IS DISTINCT FROM (coalesce(u.errors, 0), u.durations)
+          AND (s.hour IS NOT NULL OR u.hour >= (SELECT min(date_trunc('hour', ended_at)) FROM calls))) +
       -- The rollup by day is that of its hours
       (SELECT count(*) FROM (
           SELECT user_id, (hour AT TIME ZONE 'UTC')::date AS day, api_key_id, vendor, model, sandbox, sum(requests) AS requests,
