@@ -398,7 +398,9 @@ create table tasks (
   model text not null,
   action text not null,
   -- The name of the array of results.
-  result_kind text not null check (result_kind in ('images', 'videos', 'audios', 'responses', 'batches')),
+  result_kind text not null check (
+    result_kind in ('images', 'videos', 'audios', 'meshes', 'documents', 'responses', 'batches')
+  ),
   status text not null check (status in ('pending', 'processing', 'completed', 'failed')),
   -- The request, decoded; media as references to artifacts.
   body jsonb not null,

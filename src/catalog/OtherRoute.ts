@@ -41,7 +41,9 @@ export const taskRouteOf = (
   const shapes = {
     images: action === "edit" ? "/v1/images/edits" : "/v1/images/generations",
     videos: "/v1/videos",
-    audios: ownPath
+    audios: ownPath,
+    meshes: ownPath,
+    documents: ownPath
   }
   return `${name} makes ${result}: use ${shapes[result]}`
 }

@@ -5,8 +5,8 @@ import type { TaskResult } from "../domain/Task.ts"
 import { failed } from "./terminal/Fault.ts"
 
 /** The URIs of a result. */
-export const resultsOf = ({ audios, images, videos }: TaskResult): ReadonlyArray<string> =>
-  images ?? videos ?? audios ?? []
+export const resultsOf = (task: TaskResult): ReadonlyArray<string> =>
+  task.images ?? task.videos ?? task.audios ?? task.meshes ?? task.documents ?? []
 
 /**
  * Downloads the media of a task into a folder, named after the task. An existing file is overwritten: it has the

@@ -33,6 +33,10 @@ export interface Task extends TaskRef {
   readonly images: ReadonlyArray<string>
   readonly videos: ReadonlyArray<string>
   readonly audios: ReadonlyArray<string>
+  /** 3D files. */
+  readonly meshes: ReadonlyArray<string>
+  /** JSON. */
+  readonly documents: ReadonlyArray<string>
   /** As sent with the create. */
   readonly metadata?: Readonly<Record<string, string>>
   /** Credits held or charged; absent from tasks that come from a stream. */
@@ -84,7 +88,7 @@ export const taskOf = (
   headers: Headers
 ): Task => {
   if (!isResult(body)) throw notTheGateway(status)
-  const { audios = [], images = [], metadata, task_info: info, videos = [] } = body
+  const { metadata, task_info: info } = body
   const cost = serviceHeader(headers, "cost")
   return {
     id: info.id,
@@ -96,9 +100,11 @@ export const taskOf = (
     created_at: info.created_at,
     updated_at: info.updated_at,
     ...(info.error === undefined ? {} : { error: info.error }),
-    images,
-    videos,
-    audios,
+    images: body.images ?? [],
+    videos: body.videos ?? [],
+    audios: body.audios ?? [],
+    meshes: body.meshes ?? [],
+    documents: body.documents ?? [],
     ...(metadata === undefined ? {} : { metadata }),
     ...(cost === undefined ? {} : { cost }),
     sandbox: serviceHeader(headers, "sandbox") === "true"

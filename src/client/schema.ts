@@ -28,6 +28,8 @@ export interface TaskResult {
   readonly images?: ReadonlyArray<string>
   readonly videos?: ReadonlyArray<string>
   readonly audios?: ReadonlyArray<string>
+  readonly meshes?: ReadonlyArray<string>
+  readonly documents?: ReadonlyArray<string>
   readonly responses?: ReadonlyArray<string>
   readonly batches?: ReadonlyArray<string>
   readonly metadata?: Metadata
@@ -355,7 +357,7 @@ export interface Model {
   readonly path: string
   readonly sandbox: boolean
   readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly weight: number | null }>
-  readonly result: "images" | "videos" | "audios"
+  readonly result: "images" | "videos" | "audios" | "meshes" | "documents"
   readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | { readonly per: "expression"; readonly hold: string; readonly capture?: string }
   readonly valid_from: string | null
   readonly valid_until: string | null
@@ -408,7 +410,7 @@ export interface TaskTimeline {
   readonly batch_id?: string
   readonly body: unknown
   readonly inputs: ReadonlyArray<TaskInput>
-  readonly result_kind: "images" | "videos" | "audios" | "responses" | "batches"
+  readonly result_kind: "images" | "videos" | "audios" | "meshes" | "documents" | "responses" | "batches"
   readonly result: ReadonlyArray<string> | null
   readonly candidates?: ReadonlyArray<TaskCandidate>
   readonly moves: ReadonlyArray<TaskMove>
@@ -1437,7 +1439,7 @@ export interface Operations {
   }
   /** List tasks */
   readonly "GET /manage/v1/tasks": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly q?: string; readonly result_kind?: "images" | "videos" | "audios" | "responses" | "batches"; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly user_id?: string; readonly q?: string; readonly result_kind?: "images" | "videos" | "audios" | "meshes" | "documents" | "responses" | "batches"; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly api_key_id?: string; readonly model?: string; readonly vendor?: string; readonly metadata?: Readonly<Record<string, string>> }
     readonly response: Page<TaskListItem>
   }
   /** Get task */
@@ -1528,7 +1530,7 @@ export interface Operations {
   }
   /** List all tasks */
   readonly "GET /manage/v1/operator/tasks": {
-    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly vendor?: string; readonly model?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly result_kind?: "images" | "videos" | "audios" | "responses" | "batches" }
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly min_cost?: string; readonly max_cost?: string; readonly vendor?: string; readonly model?: string; readonly status?: "pending" | "processing" | "completed" | "failed"; readonly result_kind?: "images" | "videos" | "audios" | "meshes" | "documents" | "responses" | "batches" }
     readonly response: Page<OperatorTask>
   }
   /** List all calls */

@@ -58,8 +58,9 @@ export const TaskInfo = Schema.Struct({
 }).annotate({ identifier: "TaskInfo" })
 export type TaskInfo = typeof TaskInfo.Type
 
-/** What media models make. */
-export const MediaKind = Schema.Literals(["images", "videos", "audios"])
+/** What media models make; `meshes`: 3D files, `documents`: JSON. */
+export const MediaKind = Schema.Literals(["images", "videos", "audios", "meshes", "documents"])
+export type MediaKind = typeof MediaKind.Type
 
 /** The name of a result array; `responses`: what a language model made in the background; `batches`: files of a batch. */
 export const ResultKind = Schema.Literals([...MediaKind.literals, "responses", "batches"])
@@ -77,6 +78,8 @@ export const TaskResult = Schema.Struct({
   images: Schema.optionalKey(Uris),
   videos: Schema.optionalKey(Uris),
   audios: Schema.optionalKey(Uris),
+  meshes: Schema.optionalKey(Uris),
+  documents: Schema.optionalKey(Uris),
   responses: Schema.optionalKey(Uris),
   batches: Schema.optionalKey(Uris),
   metadata: Schema.optionalKey(Metadata)

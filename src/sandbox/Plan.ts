@@ -1,12 +1,13 @@
 import { Schema } from "effect"
 import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/Limits.ts"
+import { MediaKind } from "../domain/Task.ts"
 import type { ResultKind } from "../domain/Task.ts"
 import type { SubmitRequest } from "../vendors/VendorClient.ts"
 import { seedOfTask } from "./Seed.ts"
 
 /** The description of the result to render. Small JSON without media, because it is part of the handle. */
 export const Plan = Schema.Struct({
-  kind: Schema.Literals(["images", "videos", "audios"]),
+  kind: MediaKind,
   prompt: Schema.String,
   width: Schema.Int,
   height: Schema.Int,
@@ -63,13 +64,13 @@ const videos = (framesPerSecond: number, hasSound: boolean): ModelPlan => ({
   hasSound
 })
 
-const sounds: ModelPlan = {
-  kind: "audios",
+const withoutSize = (kind: Plan["kind"], hasSound: boolean): ModelPlan => ({
+  kind,
   size: { width: 1, height: 1 },
   count: 1,
   framesPerSecond: 1,
-  hasSound: true
-}
+  hasSound
+})
 
 /** docs/reference/models.md#labels */
 const models: Readonly<Record<string, ModelPlan>> = {
@@ -85,7 +86,8 @@ const models: Readonly<Record<string, ModelPlan>> = {
 }
 
 const otherModel = (result: ResultKind): ModelPlan => {
-  if (result === "audios") return sounds
+  if (result === "audios") return withoutSize(result, true)
+  if (result === "meshes" || result === "documents") return withoutSize(result, false)
   return result === "videos" ? videos(24, true) : images(1024, 1024, 1)
 }
 
@@ -146,7 +148,7 @@ export const planOf = (
     sizeByRatio(fields) ??
     tiers[fields.resolution ?? ""] ??
     model.size
-  const isTimed = model.kind !== "images"
+  const isTimed = model.kind === "videos" || model.kind === "audios"
   return {
     kind: model.kind,
     prompt: shortened(text),

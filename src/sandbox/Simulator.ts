@@ -9,6 +9,7 @@ import type {
   VendorAccount
 } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
+import { renderGlb } from "./GlbFile.ts"
 import { renderMp4 } from "./Mp4Renderer.ts"
 import { Plan, planOf, RenderedFields } from "./Plan.ts"
 import { renderPng } from "./PngRenderer.ts"
@@ -191,18 +192,32 @@ const readResponse = (request: SubmitRequest) =>
 const render = Effect.fnUntraced(function* (job: Job, font: Unifont.Font) {
   const items: Array<ResultItem> = []
   for (let index = 0; index < job.items; index += 1) {
-    const scene = { ...job.plan, model: job.model, index }
-    if (job.plan.kind === "audios") {
-      items.push({ _tag: "Bytes", bytes: renderTone(job.plan), mime: "audio/wav" })
-      continue
-    }
-    items.push(
-      job.plan.kind === "images"
-        ? { _tag: "Bytes", bytes: yield* renderPng(scene, font), mime: "image/png" }
-        : { _tag: "Bytes", bytes: yield* renderMp4(scene, job.plan, font), mime: "video/mp4" }
-    )
+    const [bytes, mime] = yield* renderOne(job, index, font)
+    items.push({ _tag: "Bytes", bytes, mime })
   }
   return items
+})
+
+const renderOne = Effect.fnUntraced(function* (
+  { model, plan }: Job,
+  index: number,
+  font: Unifont.Font
+) {
+  const scene = { ...plan, model, index }
+  switch (plan.kind) {
+    case "images":
+      return [yield* renderPng(scene, font), "image/png"] as const
+    case "videos":
+      return [yield* renderMp4(scene, plan, font), "video/mp4"] as const
+    case "audios":
+      return [renderTone(plan), "audio/wav"] as const
+    case "meshes":
+      return [renderGlb({ ...plan, seed: plan.seed + index }), "model/gltf-binary"] as const
+    case "documents": {
+      const json = { simulated: true, model, prompt: plan.prompt, seed: plan.seed, index }
+      return [Buffer.from(JSON.stringify(json)), "application/json"] as const
+    }
+  }
 })
 
 const poll = Effect.fnUntraced(function* (

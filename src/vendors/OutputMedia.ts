@@ -1,6 +1,6 @@
 import { mimeOfExtension } from "../catalog/media/Formats.ts"
 import type { ResultKind } from "../domain/Task.ts"
-import type { ResultItem } from "./VendorClient.ts"
+import type { UrlItem } from "./VendorClient.ts"
 
 const mimeOf = (url: string): string =>
   mimeOfExtension(/\.([a-z0-9]+)$/iu.exec(URL.parse(url)?.pathname ?? "")?.[1] ?? "") ??
@@ -11,6 +11,8 @@ export const usualFields: { readonly [kind in ResultKind]: ReadonlyArray<string>
   images: ["images", "image"],
   videos: ["video", "videos"],
   audios: ["audio", "audio_file", "audio_url"],
+  meshes: ["model_mesh", "model_glb", "model_urls"],
+  documents: [],
   responses: [],
   batches: []
 }
@@ -27,7 +29,7 @@ const valueAt = (output: unknown, path: string): unknown =>
       output
     )
 
-const itemOf = (file: unknown, isShortLived: boolean): ResultItem | undefined => {
+const itemOf = (file: unknown, isShortLived: boolean): UrlItem | undefined => {
   const { content_type: type, url } = isRecord(file) ? file : { content_type: null, url: file }
   if (typeof url !== "string" || !/^https?:\/\//u.test(url)) return undefined
   const mime = typeof type === "string" ? type : mimeOf(url)
@@ -35,7 +37,7 @@ const itemOf = (file: unknown, isShortLived: boolean): ResultItem | undefined =>
 }
 
 /** A file, or a list of files: each is a URL or `{url, content_type}`. Nothing else is searched. */
-export const filesIn = (value: unknown, isShortLived: boolean): ReadonlyArray<ResultItem> =>
+export const filesIn = (value: unknown, isShortLived: boolean): ReadonlyArray<UrlItem> =>
   (Array.isArray(value) ? value : [value]).flatMap((file: unknown) => {
     const item = itemOf(file, isShortLived)
     return item === undefined ? [] : [item]
@@ -46,7 +48,7 @@ export const filesAt = (
   output: unknown,
   fields: ReadonlyArray<string>,
   isShortLived: boolean
-): ReadonlyArray<ResultItem> => {
+): ReadonlyArray<UrlItem> => {
   for (const field of fields) {
     const files = filesIn(valueAt(output, field), isShortLived)
     if (files.length > 0) return files

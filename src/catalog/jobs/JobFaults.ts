@@ -1,5 +1,6 @@
 import type { Vendor } from "../Vendors.ts"
 import { namesIn } from "./JobProtocol.ts"
+import type { OwnResults } from "./JobProtocol.ts"
 
 type Jobs = NonNullable<Vendor["jobs"]>
 
@@ -17,7 +18,9 @@ const pathFaults = (
     .filter((name) => !known.includes(name))
     .map((name) => [at, `There is no ${name}: expected ${known.map((it) => `{${it}}`).join(", ")}`])
 
-type Submit = Pick<Jobs["submit"], "form" | "json"> & { readonly path?: string | undefined }
+type Submit = Pick<Jobs["submit"], "form" | "json" | "results"> & {
+  readonly path?: string | undefined
+}
 
 /** Of the vendor's own submit, and of that of a model over it (`base`). */
 const submitFaultsAt = (
@@ -36,6 +39,7 @@ const submitFaultsAt = (
   ]
   return [
     ...pathFaults(own.path, ["model"], [...at, "path"]),
+    ...placeFaults([...at, "results"], own.results),
     ...faults.flatMap(([isFault, name, detail]): ReadonlyArray<Fault> =>
       isFault ? [[[...at, name], detail]] : []
     )
@@ -68,33 +72,63 @@ const modelFaults = ({ models }: Jobs): ReadonlyArray<Fault> =>
 
 const stateFaults = ({ state }: Jobs): ReadonlyArray<Fault> =>
   (["done", "failed"] as const).flatMap((name) =>
-    state[name].flatMap((word, index): ReadonlyArray<Fault> => {
-      const others = name === "done" ? state.running : [...state.running, ...state.done]
+    (state?.[name] ?? []).flatMap((word, index): ReadonlyArray<Fault> => {
+      const { done = [], running = [] } = state ?? {}
+      const others = name === "done" ? running : [...running, ...done]
       return others.includes(word)
         ? [[["state", name, index], `The state ${word} has another meaning, too`]]
         : []
     })
   )
 
+/** A vendor has all that polls need, or each of its models has its results in the response of its submit. */
+const pollFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
+  const { models, poll, results, state, submit } = jobs
+  const isNeeded = models.some(
+    (model) => model.submit?.results === undefined && submit.results === undefined
+  )
+  const parts = [
+    [["submit", "handle"], submit.handle],
+    [["poll"], poll],
+    [["state"], state],
+    [["results"], results]
+  ] as const
+  const isAsked = isNeeded || parts.some(([, part]) => part !== undefined)
+  return parts.flatMap(([at, part]): ReadonlyArray<Fault> =>
+    isAsked && part === undefined ? [[at, "Required, because jobs are polled"]] : []
+  )
+}
+
+const placeFaults = (
+  at: ReadonlyArray<PropertyKey>,
+  results: OwnResults | undefined
+): ReadonlyArray<Fault> => {
+  if (results === undefined) return []
+  const { base64, json, urls, whole } = results
+  return [urls, base64, json, whole].every((it) => it === undefined)
+    ? [[[...at, "urls"], "Expected urls, base64 or json"]]
+    : []
+}
+
 /** Rules of a description that its schema cannot express, each at its place. */
 export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const { cancel, failures, list, poll, results, submit } = jobs
-  const known = [...Object.keys(submit.handle), "model"]
+  const { handle = { id: "" } } = submit
+  const known = [...Object.keys(handle), "model"]
   return [
-    ...(Object.hasOwn(submit.handle, "id")
+    ...pollFaults(jobs),
+    ...(Object.hasOwn(handle, "id")
       ? []
       : [[["submit", "handle", "id"], "Required, but missing"] as const]),
-    ...(Object.hasOwn(submit.handle, "model")
+    ...(Object.hasOwn(handle, "model")
       ? [[["submit", "handle", "model"], "The model has this name"] as const]
       : []),
     ...submitFaults(jobs),
-    ...pathFaults(poll.path, known, ["poll", "path"]),
+    ...pathFaults(poll?.path, known, ["poll", "path"]),
     ...pathFaults(cancel?.path, known, ["cancel", "path"]),
-    ...pathFaults(results.path, known, ["results", "path"]),
+    ...pathFaults(results?.path, known, ["results", "path"]),
     ...pathFaults(list?.path, [], ["list", "path"]),
-    ...(results.urls === undefined && results.base64 === undefined
-      ? [[["results", "urls"], "Expected urls or base64"] as const]
-      : []),
+    ...placeFaults(["results"], results),
     ...stateFaults(jobs),
     ...failures.flatMap(({ codes, status, when }, index): ReadonlyArray<Fault> =>
       codes === undefined && status === undefined && when === undefined

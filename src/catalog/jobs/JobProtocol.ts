@@ -73,13 +73,44 @@ export const RequestPath = Schema.String.check(
 const Paths = Schema.NonEmptyArray(JsonPath).check(Schema.isMaxLength(8))
 const Words = Schema.NonEmptyArray(Schema.NonEmptyString).check(Schema.isMaxLength(32))
 
+/** Where the results are in a response: at the first of these that has any. */
+const places = {
+  /** Of URLs; a list of them, or of objects with `url`. */
+  urls: Schema.optionalKey(Paths),
+  base64: Schema.optionalKey(Paths),
+  /** Each value there is a document of JSON. */
+  json: Schema.optionalKey(Paths),
+  /** Of all results, where neither URL nor bytes tell. */
+  mime: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[a-z]+\/[a-z0-9.+-]{1,60}$/u, { expected: "a media type" })
+    )
+  ),
+  /** The vendor deletes them within 24 hours. */
+  shortLived: Schema.optionalKey(Schema.Boolean),
+  /** URLs of the base's origin are downloaded with the key; all others without it. */
+  withKey: Schema.optionalKey(Schema.Boolean)
+}
+
+/** Of a call that returns its results at once: there is no job. */
+const OwnResults = Schema.Struct({
+  ...places,
+  /** The body of the response is the result. */
+  whole: Schema.optionalKey(Schema.Boolean)
+})
+export type OwnResults = typeof OwnResults.Type
+
 /** The request that buys a job; a model may have another path and body. */
 export const SubmitBody = {
   path: Schema.optionalKey(RequestPath),
   json: Schema.optionalKey(Template),
   /** Parts of a `multipart/form-data` body, used instead of `json`. A value `{"$file": path}` is the bytes of a medium. */
-  form: Schema.optionalKey(Schema.Record(Schema.String, Template))
+  form: Schema.optionalKey(Schema.Record(Schema.String, Template)),
+  /** The response has the results, and nothing is polled. */
+  results: Schema.optionalKey(OwnResults)
 }
+
+const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
 
 const Submit = Schema.Struct({
   ...SubmitBody,
@@ -87,7 +118,7 @@ const Submit = Schema.Struct({
   /** Gets the id of the task, for a vendor that makes one job of equal keys. */
   idempotencyHeader: Schema.optionalKey(HeaderName),
   /** What polls need of the response; `id` is the vendor's id of the job. */
-  handle: Schema.Record(Name, SingularPath)
+  handle: Schema.optionalKey(Schema.Record(Name, SingularPath))
 })
 
 /**
@@ -121,17 +152,24 @@ const Report = Schema.Struct({ code: Schema.optionalKey(Paths), message: Paths }
 const Results = Schema.Struct({
   /** A second request, for a vendor whose polls have only the state. */
   path: Schema.optionalKey(RequestPath),
-  /** Where the URLs are; without it, `base64`. */
-  urls: Schema.optionalKey(Paths),
-  base64: Schema.optionalKey(Paths),
-  /** Of all results, where neither URL nor bytes tell. */
-  mime: Schema.optionalKey(
-    Schema.String.check(
-      Schema.isPattern(/^[a-z]+\/[a-z0-9.+-]{1,60}$/u, { expected: "a media type" })
-    )
-  ),
-  /** The vendor deletes them within 24 hours. */
-  shortLived: Schema.optionalKey(Schema.Boolean)
+  ...places
+})
+export type Results = typeof Results.Type
+
+const Poll = Schema.Struct({
+  path: RequestPath,
+  /** The least time between two polls of a job. */
+  seconds: Schema.optionalKey(positive(60))
+})
+
+/** What a poll shows; a state that is in no list is one of a running job. */
+const State = Schema.Struct({
+  at: SingularPath,
+  /** A response without a state is one of a running job, too. */
+  absent: Schema.optionalKey(Schema.Literal("running")),
+  running: Words,
+  done: Words,
+  failed: Words
 })
 
 /** The vendor's list of jobs, newest first, to find a job whose submit has no outcome. */
@@ -155,8 +193,6 @@ const List = Schema.Struct({
   )
 })
 
-const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
-
 /** The protocol of asynchronous jobs of a vendor. docs/vendors-as-files.md#job-vendors, ADR 0298 */
 export const JobProtocol = Schema.Struct({
   /** Absent: a bearer token. */
@@ -164,11 +200,10 @@ export const JobProtocol = Schema.Struct({
   /** Sent with every request. */
   headers: Schema.optionalKey(Schema.Record(HeaderName, HeaderValue)),
   submit: Submit,
-  poll: Schema.Struct({
-    path: RequestPath,
-    /** The least time between two polls of a job. */
-    seconds: Schema.optionalKey(positive(60))
-  }),
+  /** These three and `submit.handle` together; without them every submit has `results`. */
+  poll: Schema.optionalKey(Poll),
+  state: Schema.optionalKey(State),
+  results: Schema.optionalKey(Results),
   cancel: Schema.optionalKey(
     Schema.Struct({
       method: Schema.Literals(["POST", "PUT", "DELETE"]),
@@ -178,9 +213,6 @@ export const JobProtocol = Schema.Struct({
     })
   ),
   list: Schema.optionalKey(List),
-  /** What a poll shows; a state that is in no list is one of a running job. */
-  state: Schema.Struct({ at: SingularPath, running: Words, done: Words, failed: Words }),
-  results: Results,
   /** An error in a response. */
   error: Report,
   /** Why a job has failed, in its poll; absent: as `error`. */
@@ -198,3 +230,17 @@ export const JobProtocol = Schema.Struct({
   )
 })
 export type JobProtocol = typeof JobProtocol.Type
+
+/** What a vendor has whose jobs are polled. */
+export interface Polled {
+  readonly handle: Readonly<Record<string, string>>
+  readonly poll: NonNullable<JobProtocol["poll"]>
+  readonly state: NonNullable<JobProtocol["state"]>
+  readonly results: Results
+}
+
+/** The parts that polls need; `undefined` if no job of the vendor is polled. */
+export const polledOf = ({ poll, results, state, submit }: JobProtocol): Polled | undefined =>
+  poll === undefined || results === undefined || state === undefined || submit.handle === undefined
+    ? undefined
+    : { handle: submit.handle, poll, state, results }

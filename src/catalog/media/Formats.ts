@@ -17,6 +17,7 @@ export type Format =
   | "SVG, XML or HTML"
   | "Ogg"
   | "FLAC"
+  | "GLB"
 
 const magic: ReadonlyArray<readonly [prefix: string, format: Format]> = [
   ["\x89PNG\r\n\x1a\n", "PNG"],
@@ -31,6 +32,7 @@ const magic: ReadonlyArray<readonly [prefix: string, format: Format]> = [
   ["PK\x03\x04", "ZIP"],
   ["OggS", "Ogg"],
   ["fLaC", "FLAC"],
+  ["glTF", "GLB"],
   ["<", "SVG, XML or HTML"]
 ]
 
@@ -68,7 +70,8 @@ const allMimes = new Map<string, ReadonlyArray<string>>(
     ...mimesOf,
     GIF: ["image/gif"],
     Ogg: ["audio/ogg"],
-    FLAC: ["audio/flac", "audio/x-flac"]
+    FLAC: ["audio/flac", "audio/x-flac"],
+    GLB: ["model/gltf-binary"]
   })
 )
 
@@ -86,8 +89,14 @@ const extensions: ReadonlyMap<string, string> = new Map([
   ...Array.from(allMimes).flatMap(([format, mimes]) =>
     mimes.map((mime) => [mime, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
   ),
-  // Not detected from its first bytes
-  ["video/webm", "webm"]
+  // Not detected from their first bytes
+  ["video/webm", "webm"],
+  ["model/gltf+json", "gltf"],
+  ["model/obj", "obj"],
+  ["model/stl", "stl"],
+  ["model/vnd.usdz+zip", "usdz"],
+  ["application/zip", "zip"],
+  ["application/json", "json"]
 ])
 
 const mimesByExtension: ReadonlyMap<string, string> = new Map([

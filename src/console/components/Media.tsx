@@ -2,7 +2,7 @@ import { useState } from "preact/hooks"
 import { isShown, mediaPath } from "../api/address.ts"
 import { texts } from "../texts/en.ts"
 
-export type MediaKind = "images" | "videos" | "audios"
+export type MediaKind = "images" | "videos" | "audios" | "meshes" | "documents"
 
 interface Props {
   readonly kind: MediaKind
@@ -14,7 +14,9 @@ interface Props {
 const results: Readonly<Record<MediaKind, (n: number) => string>> = {
   images: texts.media.image,
   videos: texts.media.video,
-  audios: texts.media.audio
+  audios: texts.media.audio,
+  meshes: texts.media.mesh,
+  documents: texts.media.document
 }
 
 /** Results, shown, played and downloaded. What another site keeps is a link: nothing is loaded from there. */
@@ -61,6 +63,7 @@ const Medium = ({ kind, name, src }: MediumProps) => {
       {kind === "audios" && (
         <audio src={src} controls preload="metadata" aria-label={name} onError={onError} />
       )}
+      {(kind === "meshes" || kind === "documents") && <p>{name}</p>}
       <figcaption>
         <a href={src} download>
           {texts.media.download}

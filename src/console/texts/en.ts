@@ -113,6 +113,8 @@ export const texts = {
     image: (n: number) => `Result image ${n}`,
     video: (n: number) => `Result video ${n}`,
     audio: (n: number) => `Result audio ${n}`,
+    mesh: (n: number) => `3D file ${n}`,
+    document: (n: number) => `JSON document ${n}`,
     more: (count: number) => `+${count} more`,
     elsewhere: "Stored by the vendor: opens another site",
     expired: "No longer available: results are kept for 24 hours."

@@ -3,6 +3,7 @@ import type { Array as Arr, Scope } from "effect"
 import { isServed, mimeOf, sniff } from "../../catalog/media/Formats.ts"
 import type { Format } from "../../catalog/media/Formats.ts"
 import { resultBytesMax } from "../../domain/Limits.ts"
+import type { ResultKind } from "../../domain/Task.ts"
 import type { Download } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 
@@ -14,26 +15,30 @@ export interface ResultStream {
 }
 
 /**
- * A download whose first bytes are those of a medium; it fails beyond `resultBytesMax`. Fails as `LOST` if the host
- * sends anything else, such as an error page or nothing.
+ * A download whose first bytes are those of such a result; it fails beyond `resultBytesMax`. Fails as `LOST` if the
+ * host sends anything else, such as an error page or nothing.
  */
-export const resultStream = Effect.fnUntraced(function* ({
-  announced = 0,
-  mime: declared,
-  stream
-}: Download): Effect.fn.Return<ResultStream, VendorError, Scope.Scope> {
+export const resultStream = Effect.fnUntraced(function* (
+  { announced = 0, mime: declared, stream }: Download,
+  kind: ResultKind
+): Effect.fn.Return<ResultStream, VendorError, Scope.Scope> {
   if (announced > resultBytesMax) return yield* tooLarge
   const pull = yield* Stream.toPull(stream)
   const [head, rest] = yield* headOf(pull)
   const format = sniff(head)
-  if (!isMedium(head, format, declared)) {
+  if (!isOfKind(kind, head, format, declared)) {
     return yield* lost(head.length === 0 ? "it is empty" : "its host sent something else")
   }
   return {
-    mime: (format === undefined ? undefined : mimeOf(format)) ?? declared,
+    mime: kind === "documents" ? documentMime : mimeIn(format, declared),
     stream: bounded(head, rest)
   }
 })
+
+const documentMime = "application/json"
+
+const mimeIn = (format: Format | undefined, declared: string): string =>
+  (format === undefined ? undefined : mimeOf(format)) ?? declared
 
 /** Longer than every signature of a format, in bytes. */
 const headBytes = 16
@@ -59,6 +64,24 @@ const headOf = (
   return more(new Uint8Array())
 }
 
+const isJsonText = (head: Uint8Array): boolean => head[0] === 0x7b || head[0] === 0x5b
+
+const isOfKind = (
+  kind: ResultKind,
+  head: Uint8Array,
+  format: Format | undefined,
+  declared: string
+): boolean => {
+  if (kind === "documents") return isJsonText(head)
+  return kind === "meshes" ? isMesh(head, format, declared) : isMedium(head, format, declared)
+}
+
+/** Files of 3D have many formats, texts and archives among them. An error page or an error as JSON is none. */
+const isMesh = (head: Uint8Array, format: Format | undefined, declared: string): boolean => {
+  if (head.length === 0 || format === "SVG, XML or HTML" || format === "PDF") return false
+  return !isJsonText(head) || declared === "model/gltf+json"
+}
+
 /**
  * A download that is declared as a known image format must have its signature; any other declared type may be
  * anything except a document.
@@ -68,8 +91,7 @@ const isMedium = (head: Uint8Array, format: Format | undefined, declared: string
   if (format === "SVG, XML or HTML") return declared === "image/svg+xml"
   if (format === "PDF" || format === "ZIP") return false
   if (format !== undefined) return true
-  const isText = head[0] === 0x7b || head[0] === 0x5b
-  return !isText && !(declared.startsWith("image/") && isServed(declared))
+  return !isJsonText(head) && !(declared.startsWith("image/") && isServed(declared))
 }
 
 const bounded = (

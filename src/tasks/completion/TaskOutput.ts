@@ -112,7 +112,7 @@ export class TaskOutput extends Context.Service<
         account: VendorAccount,
         item: UrlItem
       ) {
-        const { mime, stream } = yield* resultStream(yield* open(account, item))
+        const { mime, stream } = yield* resultStream(yield* open(account, item), task.resultKind)
         return yield* artifacts.putStream(output(task, mime), stream)
       }, Effect.scoped)
 

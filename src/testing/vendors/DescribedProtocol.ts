@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto"
-import type { JobAuth, JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
+import type { JobAuth, JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProtocol.ts"
 import { countOf } from "../../catalog/Price.ts"
 import type { Vendor } from "../../catalog/Vendors.ts"
 import { credentialOf } from "../../vendors/described/JobAuth.ts"
@@ -8,12 +9,20 @@ import {
   playFailed,
   playHandle,
   playRefusal,
+  playResults,
   playRunning,
   playUnknown
 } from "../../vendors/described/JobPlayer.ts"
-import type { Played } from "../../vendors/described/JobPlayer.ts"
+import type { Played, PlayedResults } from "../../vendors/described/JobPlayer.ts"
 import type { VendorErrorClass } from "../../vendors/VendorError.ts"
-import type { Job, Protocol, Reply, Vendor as PlayedVendor } from "./Protocol.ts"
+import type {
+  Job,
+  MadeFile,
+  MadeKind,
+  Protocol,
+  Reply,
+  Vendor as PlayedVendor
+} from "./Protocol.ts"
 import { filesOf } from "./Protocol.ts"
 import { textAt } from "./VendorRequest.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
@@ -41,20 +50,42 @@ const namedPattern = (path: string): RegExp =>
     ? new RegExp(`^/jobs/(?<id>[^/]+)/${path.slice(1, -1)}$`, "u")
     : patternOf(path)
 
+interface SubmitRoute {
+  readonly pattern: RegExp
+  /** The vendor's id of the model. */
+  readonly model: string
+  readonly kind: MadeKind
+  /** Of a call without a job. */
+  readonly results: OwnResults | undefined
+}
+
 interface Routes {
-  readonly submits: ReadonlyArray<{ readonly pattern: RegExp; readonly isVideo: boolean }>
-  readonly poll: RegExp
+  readonly submits: ReadonlyArray<SubmitRoute>
+  readonly poll: RegExp | undefined
   readonly results: RegExp | undefined
   readonly cancel: { readonly method: string; readonly pattern: RegExp } | undefined
 }
 
+const kinds = {
+  images: "image",
+  videos: "video",
+  audios: "audio",
+  meshes: "mesh",
+  documents: "document"
+} as const
+
+const namedOrNone = (path: string | undefined) =>
+  path === undefined ? undefined : namedPattern(path)
+
 const routesOf = ({ cancel, models, poll, results, submit }: Jobs): Routes => ({
   submits: models.map((model) => ({
     pattern: patternOf(model.submit?.path ?? submit.path ?? ""),
-    isVideo: model.result === "videos"
+    model: model.upstreamModel ?? model.model,
+    kind: kinds[model.result],
+    results: model.submit?.results ?? submit.results
   })),
-  poll: namedPattern(poll.path),
-  results: results.path === undefined ? undefined : namedPattern(results.path),
+  poll: namedOrNone(poll?.path),
+  results: namedOrNone(results?.path),
   cancel:
     cancel === undefined ? undefined : { method: cancel.method, pattern: namedPattern(cancel.path) }
 })
@@ -87,23 +118,47 @@ const jobFailuresOf = ({ failures }: JobProtocol): ReadonlySet<VendorErrorClass>
     )
   ])
 
-const shown = (jobs: Jobs, vendor: PlayedVendor, job: Job, isResults: boolean): Reply => {
-  if (vendor.isRunning(job)) return replyOf(playRunning(jobs))
-  const ending = vendor.endingOf(job, isVideoJob(jobs, job) ? "video" : "image")
-  if (job.isCancelled) return replyOf(playFailed(jobs, "FAILED", "The job was cancelled"))
+const madeOf = (files: ReadonlyArray<MadeFile>): PlayedResults => ({
+  urls: files.map(({ url }) => url),
+  encoded: () => files.map(({ bytes }) => Buffer.from(bytes).toString("base64")),
+  documents: () => files.map((_, index) => ({ played: index }))
+})
+
+const shown = (
+  jobs: Jobs,
+  polled: Polled,
+  vendor: PlayedVendor,
+  job: Job,
+  isResults: boolean
+): Reply => {
+  if (vendor.isRunning(job)) return replyOf(playRunning(polled))
+  const ending = vendor.endingOf(job, submitOf(jobs, job)?.kind ?? "image")
+  if (job.isCancelled) return replyOf(playFailed(jobs, polled, "FAILED", "The job was cancelled"))
   if (ending._tag === "Failed") {
-    return replyOf(playFailed(jobs, ending.kind, ending.message ?? "The job failed"))
+    return replyOf(playFailed(jobs, polled, ending.kind, ending.message ?? "The job failed"))
   }
-  const files = filesOf(ending)
   // With a second request the poll has the state alone
-  const urls = isResults || jobs.results.path === undefined ? files.map(({ url }) => url) : []
-  return replyOf(
-    playDone(jobs, urls, () => files.map(({ bytes }) => Buffer.from(bytes).toString("base64")))
-  )
+  const hasFiles = isResults || polled.results.path === undefined
+  return replyOf(playDone(polled, madeOf(hasFiles ? filesOf(ending) : [])))
 }
 
-const isVideoJob = (jobs: Jobs, { path }: Job): boolean =>
-  routesOf(jobs).submits.find(({ pattern }) => pattern.test(path))?.isVideo === true
+/** By the model that the request names, if it names any. */
+const submitOf = (jobs: Jobs, { model, path }: Job): SubmitRoute | undefined => {
+  const there = routesOf(jobs).submits.filter(({ pattern }) => pattern.test(path))
+  return there.find((route) => route.model === model) ?? there[0]
+}
+
+/** The results of a call without a job. */
+const atOnce = (jobs: Jobs, results: OwnResults, vendor: PlayedVendor, job: Job): Reply => {
+  const ending = vendor.endingOf(job, submitOf(jobs, job)?.kind ?? "image")
+  if (ending._tag === "Failed") {
+    const message = ending.message ?? "The call failed"
+    return replyOf(playRefusal(jobs, ending.kind, message) ?? { status: 500, json: {} })
+  }
+  const [file] = ending.files
+  if (results.whole === true && file !== undefined) return { status: 200, file }
+  return { status: 200, json: playResults(results, madeOf(ending.files)) }
+}
 
 /** How many results the body of a job orders: the described body is not known here, the sent one is. */
 const countIn = ({ models }: Jobs, body: unknown): number =>
@@ -114,6 +169,7 @@ export const describedProtocol = ({ jobs }: Vendor): Protocol => {
   if (jobs === undefined) throw new Error("the entry has no jobs")
   const { auth = { scheme: "bearer" as const }, submit } = jobs
   const routes = routesOf(jobs)
+  const polled = polledOf(jobs)
   const method = submit.method ?? "POST"
   const isSubmit = (request: VendorRequest) =>
     request.method === method && routes.submits.some(({ pattern }) => pattern.test(request.path))
@@ -142,7 +198,11 @@ export const describedProtocol = ({ jobs }: Vendor): Protocol => {
     respond: (request, vendor) => {
       if (isSubmit(request)) {
         const job = vendor.buy(request, { count: countIn(jobs, request.json) })
-        return replyOf(playHandle(jobs, job.id, vendor.url))
+        const own = submitOf(jobs, job)?.results
+        if (own !== undefined) {
+          return vendor.ended(job).then(() => atOnce(jobs, own, vendor, job))
+        }
+        return polled && replyOf(playHandle(polled, job.id, vendor.url))
       }
       const { cancel } = routes
       const cancelled = cancel?.method === request.method && idIn(cancel.pattern, request)
@@ -152,13 +212,13 @@ export const describedProtocol = ({ jobs }: Vendor): Protocol => {
         if (vendor.isRunning(job)) job.isCancelled = true
         return { status: 200, json: {} }
       }
-      const polled = idIn(routes.poll, request)
-      const asked = polled ?? idIn(routes.results, request)
-      if (request.method !== "GET" || asked === undefined) return undefined
+      const named = idIn(routes.poll, request)
+      const asked = named ?? idIn(routes.results, request)
+      if (request.method !== "GET" || asked === undefined || !polled) return undefined
       const job = vendor.poll(asked)
       return job === undefined
         ? replyOf(playUnknown(jobs))
-        : shown(jobs, vendor, job, polled === undefined)
+        : shown(jobs, polled, vendor, job, named === undefined)
     }
   }
 }

@@ -40,6 +40,9 @@ export interface Job {
   isCancelled: boolean
 }
 
+/** What a job makes. */
+export type MadeKind = "image" | "video" | "audio" | "mesh" | "document"
+
 /** The ending of a job. */
 export type Ending =
   | {
@@ -78,7 +81,7 @@ export interface Vendor {
   readonly isRunning: (job: Job) => boolean
   /** Resolves when the job has ended. */
   readonly ended: (job: Job) => Promise<void>
-  readonly endingOf: (job: Job, kind: "image" | "video") => Ending
+  readonly endingOf: (job: Job, kind: MadeKind) => Ending
   readonly forget: (id: string) => boolean
   /** The test's answers of a language model. */
   readonly answerOf: AnswerOf

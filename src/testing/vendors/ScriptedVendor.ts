@@ -5,7 +5,7 @@ import type { MockRefusal, MockScript, MockStep } from "../../vendors/mock/MockS
 import { pixel } from "../../vendors/mock/Pixel.ts"
 import type { ResultItem } from "../../vendors/VendorClient.ts"
 import type { AnswerOf } from "./Calls.ts"
-import type { Ending, Job, MadeFile, Order, Protocol, Vendor } from "./Protocol.ts"
+import type { Ending, Job, MadeFile, Order, Protocol, Vendor, MadeKind } from "./Protocol.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
 export interface VendorServerOptions {
@@ -143,7 +143,7 @@ export class ScriptedVendor implements Vendor {
     return this.#until(Date.now() + millisOf(after))
   }
 
-  endingOf(job: Job, kind: "image" | "video"): Ending {
+  endingOf(job: Job, kind: MadeKind): Ending {
     const step = this.jobs.get(job.id)?.step
     if (step?._tag === "JobFails") {
       const { class: failure, message } = step.error
@@ -209,9 +209,15 @@ export class ScriptedVendor implements Vendor {
   }
 }
 
-const ordered = (count: number, kind: "image" | "video"): ReadonlyArray<ResultItem> =>
-  Array.from({ length: count }, () =>
-    kind === "video"
-      ? { _tag: "Bytes", mime: "video/mp4", bytes: mp4Head }
-      : { _tag: "Bytes", mime: "image/png", bytes: pixel }
-  )
+const samples: Readonly<Record<MadeKind, readonly [mime: string, bytes: Uint8Array]>> = {
+  image: ["image/png", pixel],
+  video: ["video/mp4", mp4Head],
+  audio: ["audio/mpeg", Buffer.from("ID3\u0004\0\0\0\0\0\0", "latin1")],
+  mesh: ["model/gltf-binary", Buffer.from("glTF\u0002\0\0\0\u000c\0\0\0", "latin1")],
+  document: ["application/json", Buffer.from('{"played":true}')]
+}
+
+const ordered = (count: number, kind: MadeKind): ReadonlyArray<ResultItem> => {
+  const [mime, bytes] = samples[kind]
+  return Array.from({ length: count }, () => ({ _tag: "Bytes", mime, bytes }))
+}

@@ -1,8 +1,10 @@
 import { Clock, Duration, Effect, Schema } from "effect"
-import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
+import type { JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProtocol.ts"
 import { textAt } from "../../catalog/jobs/JsonPath.ts"
 import type { Adapter } from "../Adapter.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
+import { blocking } from "../Blocking.ts"
 import { unsupportedModel } from "../BodyFields.ts"
 import { emptyResult, unreadableError } from "../Faults.ts"
 import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
@@ -18,11 +20,11 @@ import { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { credentialOf } from "./JobAuth.ts"
 import { contentOf } from "./JobBody.ts"
-import { jobFailure, queryFailure, resultFailure, submitFailure } from "./JobFailures.ts"
+import { hasReason, jobFailure, queryFailure, resultFailure, submitFailure } from "./JobFailures.ts"
 import { makeList } from "./JobListing.ts"
 import { isOk, jsonIn, makeSend } from "./JobRequests.ts"
 import type { JobSend } from "./JobRequests.ts"
-import { itemsIn, usageIn } from "./JobResults.ts"
+import { itemsIn, itemsOf, usageIn } from "./JobResults.ts"
 import { urlOf } from "./JobUrl.ts"
 
 /** A handle, with the values of the description beside these. */
@@ -65,10 +67,11 @@ const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => 
   const base = account.baseUrl
   const send = makeSend(protocol, context)
   const { cancel, concurrent, list, submits } = protocol
+  const polled = polledOf(protocol)
   return {
     accountId,
-    submit: submitWith(protocol, base, send),
-    poll: pollWith(protocol, base, send),
+    submit: submitWith(protocol, polled, base, send),
+    poll: polled === undefined ? blocking.poll : pollWith(protocol, polled, base, send),
     cancel:
       cancel === undefined
         ? () => Effect.succeed("Unsupported")
@@ -87,10 +90,18 @@ const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => 
   }
 }
 
-const intervalOf = ({ poll: { seconds = 0 } }: JobProtocol, ageMillis: number) =>
+const intervalOf = ({ poll: { seconds = 0 } }: Polled, ageMillis: number) =>
   Duration.max(Duration.seconds(seconds), pollIntervalAtAge(ageMillis))
 
-const submitWith = (protocol: JobProtocol, base: string, send: JobSend) => {
+/** Of a call that makes its results while it lasts. */
+const blockingTimeout = Duration.minutes(10)
+
+const submitWith = (
+  protocol: JobProtocol,
+  polled: Polled | undefined,
+  base: string,
+  send: JobSend
+) => {
   const { idempotencyHeader, method = "POST", path: commonPath = "" } = protocol.submit
   return Effect.fn("DescribedJobs.submit")(function* (
     request: SubmitRequest
@@ -98,6 +109,7 @@ const submitWith = (protocol: JobProtocol, base: string, send: JobSend) => {
     const { described, taskId, upstreamModel: model } = request
     const url = urlOf(base, described?.submit?.path ?? commonPath, { model })
     if (described === undefined || url === undefined) return yield* unsupportedModel(request)
+    const own = described.submit?.results ?? protocol.submit.results
     const response = yield* send({
       purpose: "submit",
       model,
@@ -105,23 +117,37 @@ const submitWith = (protocol: JobProtocol, base: string, send: JobSend) => {
       url,
       ...(yield* contentOf(protocol, described, request)),
       ...(idempotencyHeader === undefined ? {} : { headers: { [idempotencyHeader]: taskId } }),
-      timeout: submitTimeout
+      timeout: own === undefined ? submitTimeout : blockingTimeout
     })
-    const handle = isOk(response) ? handleIn(protocol, response) : undefined
-    if (handle === undefined) return yield* submitFailure(protocol, response)
+    if (own !== undefined) return yield* resultOf(protocol, own, response)
+    const handle = isOk(response) && polled && handleIn(polled, response)
+    if (!handle || !polled) return yield* submitFailure(protocol, response)
     const submittedAtMillis = yield* Clock.currentTimeMillis
     return {
       _tag: "Accepted",
       handle: { ...handle, model, submittedAtMillis },
-      pollAfter: intervalOf(protocol, 0)
+      pollAfter: intervalOf(polled, 0)
     }
   })
 }
 
-/** The values that the polls need; `undefined` without an id. */
-const handleIn = ({ submit }: JobProtocol, response: VendorResponse) => {
+/** Of a call that returns its results at once: without any it may have been paid. */
+const resultOf = Effect.fnUntraced(function* (
+  protocol: JobProtocol,
+  own: OwnResults,
+  response: VendorResponse
+): Effect.fn.Return<Submitted, VendorError> {
   const json = jsonIn(response)
-  const values = Object.entries(submit.handle).flatMap(([name, path]) => {
+  const items = isOk(response) ? itemsOf(own, response, json) : []
+  return items.length === 0
+    ? yield* submitFailure(protocol, response)
+    : { _tag: "Done", result: { items, usage: usageIn(protocol.usage ?? {}, json) } }
+})
+
+/** The values that the polls need; `undefined` without an id. */
+const handleIn = ({ handle: paths }: Polled, response: VendorResponse) => {
+  const json = jsonIn(response)
+  const values = Object.entries(paths).flatMap(([name, path]) => {
     const text = textAt([path], json)
     return text === undefined || text === "" ? [] : [[name, text] as const]
   })
@@ -137,39 +163,46 @@ const jobUrl = (base: string, path: string, job: Job) => {
     : Effect.succeed(url)
 }
 
-const pollWith = (protocol: JobProtocol, base: string, send: JobSend) =>
+const pollWith = (protocol: JobProtocol, polled: Polled, base: string, send: JobSend) =>
   Effect.fn("DescribedJobs.poll")(function* (
     handle: Handle
   ): Effect.fn.Return<Progress, VendorError> {
     const job = yield* jobOf(handle)
-    const url = yield* jobUrl(base, protocol.poll.path, job)
+    const url = yield* jobUrl(base, polled.poll.path, job)
     const response = yield* send({ purpose: "query", url })
     if (!isOk(response)) return yield* queryFailure(protocol, response)
     const json = jsonIn(response)
-    const { at, done, failed } = protocol.state
-    const state = textAt([at], json)
+    const { absent, at, done, failed, running } = polled.state
+    const isAbsent = absent !== undefined && typeof json === "object" && json !== null
+    const state = textAt([at], json) ?? (isAbsent ? running[0] : undefined)
     if (state === undefined) return yield* unreadableError("query", response)
     if (failed.includes(state)) return yield* jobFailure(protocol, json, job.id)
-    if (done.includes(state)) return yield* doneWith(protocol, base, send, job, json)
+    if (done.includes(state)) return yield* doneWith(protocol, polled, base, send, job, json)
     const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
-    return { _tag: "Running", pollAfter: intervalOf(protocol, age) }
+    return { _tag: "Running", pollAfter: intervalOf(polled, age) }
   })
 
 const doneWith = Effect.fnUntraced(function* (
   protocol: JobProtocol,
+  { results }: Polled,
   base: string,
   send: JobSend,
   job: Job,
-  polled: unknown
+  json: unknown
 ): Effect.fn.Return<Progress, VendorError> {
-  const { results, usage = {} } = protocol
+  const { usage = {} } = protocol
   const shown =
-    results.path === undefined ? polled : yield* resultsOf(protocol, base, send, job, results.path)
+    results.path === undefined ? json : yield* resultsOf(protocol, base, send, job, results.path)
   const items = itemsIn(results, shown)
-  if (items.length === 0) return yield* emptyResult({ requestId: job.id })
+  // A vendor may say only beside its results that there are none, and why
+  if (items.length === 0) {
+    return yield* hasReason(protocol, json)
+      ? jobFailure(protocol, json, job.id)
+      : emptyResult({ requestId: job.id })
+  }
   return {
     _tag: "Done",
-    result: { items, usage: { ...usageIn(usage, polled), ...usageIn(usage, shown) } }
+    result: { items, usage: { ...usageIn(usage, json), ...usageIn(usage, shown) } }
   }
 })
 

@@ -86,6 +86,10 @@ export const queryFailure = Effect.fnUntraced(function* (
 /** With these the vendor refuses the request about a job, not the job. */
 const notOfJobs: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
+/** Whether a poll says why the job has no results. */
+export const hasReason = ({ error, jobError = error }: JobProtocol, json: unknown): boolean =>
+  reportIn(jobError, json) !== undefined
+
 /** The failure of a job in its poll, or in the request for its results. */
 export const jobFailure = (
   { error, failures, jobError = error }: JobProtocol,

@@ -1,4 +1,9 @@
-import type { FailureRule, JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import type {
+  FailureRule,
+  JobProtocol,
+  OwnResults,
+  Polled
+} from "../../catalog/jobs/JobProtocol.ts"
 import { written } from "../../catalog/jobs/JsonPath.ts"
 import type { VendorErrorClass } from "../VendorError.ts"
 
@@ -9,9 +14,9 @@ export interface Played {
 }
 
 /** The handle of a job, with URLs of the vendor's own origin where a path is one of its values. */
-export const playHandle = ({ submit }: JobProtocol, id: string, base: string): Played => ({
+export const playHandle = ({ handle }: Polled, id: string, base: string): Played => ({
   status: 200,
-  json: Object.entries(submit.handle).reduce<unknown>(
+  json: Object.entries(handle).reduce<unknown>(
     (json, [name, path]) =>
       written(json, path, [name === "id" ? id : `${base}/jobs/${id}/${name}`]),
     {}
@@ -19,22 +24,36 @@ export const playHandle = ({ submit }: JobProtocol, id: string, base: string): P
 })
 
 /** A job that runs. */
-export const playRunning = ({ state }: JobProtocol): Played => ({
+export const playRunning = ({ state }: Polled): Played => ({
   status: 200,
   json: written({}, state.at, [state.running[0]])
 })
 
-/** A job that has ended, with its results: their URLs, or their bytes in Base64. */
-export const playDone = (
-  { results, state }: JobProtocol,
-  urls: ReadonlyArray<string>,
-  encoded: () => ReadonlyArray<string>
-): Played => {
-  const [path] = results.urls ?? results.base64 ?? []
-  const json = written({}, state.at, [state.done[0]])
-  if (path === undefined) return { status: 200, json }
-  return { status: 200, json: written(json, path, results.urls === undefined ? encoded() : urls) }
+/** What a played vendor has made. */
+export interface PlayedResults {
+  readonly urls: ReadonlyArray<string>
+  /** Their bytes in Base64. */
+  readonly encoded: () => ReadonlyArray<string>
+  /** Their values, of JSON. */
+  readonly documents: () => ReadonlyArray<unknown>
 }
+
+/** Results where the description finds them: a path without wildcard has the first one. */
+export const playResults = (
+  { base64, json: documents, urls }: OwnResults,
+  made: PlayedResults,
+  json: unknown = {}
+): unknown => {
+  if (urls !== undefined) return written(json, urls[0], made.urls)
+  if (base64 !== undefined) return written(json, base64[0], made.encoded())
+  return documents === undefined ? json : written(json, documents[0], made.documents())
+}
+
+/** A job that has ended, with its results. */
+export const playDone = ({ results, state }: Polled, made: PlayedResults): Played => ({
+  status: 200,
+  json: playResults(results, made, written({}, state.at, [state.done[0]]))
+})
 
 type Report = JobProtocol["error"]
 
@@ -68,7 +87,8 @@ const ruleOf = (
 
 /** A job that has failed for this reason, if the description knows it, else for none. */
 export const playFailed = (
-  { error, failures, jobError = error, state }: JobProtocol,
+  { error, failures, jobError = error }: JobProtocol,
+  { state }: Polled,
   kind: VendorErrorClass,
   message: string
 ): Played => ({

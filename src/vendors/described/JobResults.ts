@@ -1,8 +1,9 @@
-import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
+import type { JobProtocol, OwnResults } from "../../catalog/jobs/JobProtocol.ts"
 import { select, textAt } from "../../catalog/jobs/JsonPath.ts"
 import { mimeOf, sniff } from "../../catalog/media/Formats.ts"
 import { filesIn } from "../OutputMedia.ts"
-import type { ResultItem } from "../VendorClient.ts"
+import type { ResultItem, UrlItem } from "../VendorClient.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
 
 const unknownMime = "application/octet-stream"
 
@@ -26,19 +27,41 @@ const encodedBytes = (node: unknown, mime: string | undefined): ReadonlyArray<Re
     : [{ _tag: "Bytes", bytes, mime: known ?? declared ?? mime ?? unknownMime }]
 }
 
-const withMime = (item: ResultItem, mime = unknownMime): ResultItem =>
-  item._tag === "Url" && item.mime === unknownMime ? { ...item, mime } : item
+const withMime = (item: UrlItem, mime = unknownMime): UrlItem =>
+  item.mime === unknownMime ? { ...item, mime } : item
 
-/** The results in the response of a job that has ended, in their order. */
+const document = (node: unknown): ResultItem => ({
+  _tag: "Bytes",
+  bytes: Buffer.from(JSON.stringify(node)),
+  mime: "application/json"
+})
+
+/** The results in the JSON of a response, in their order. */
 export const itemsIn = (
-  { base64, mime, shortLived = false, urls }: JobProtocol["results"],
+  { base64, json: documents, mime, shortLived = false, urls, withKey = false }: OwnResults,
   json: unknown
 ): ReadonlyArray<ResultItem> => {
   const files = nodesAt(urls ?? [], json).flatMap((node) => filesIn(node, shortLived))
   if (files.length > 0) {
-    return files.map((item) => withMime(item, mime))
+    return files.map((item) => withMime({ ...item, needsAuth: withKey }, mime))
   }
-  return nodesAt(base64 ?? [], json).flatMap((node) => encodedBytes(node, mime))
+  const inline = nodesAt(base64 ?? [], json).flatMap((node) => encodedBytes(node, mime))
+  return inline.length > 0 ? inline : nodesAt(documents ?? [], json).map(document)
+}
+
+/** The results in the response of a call that returns them at once. */
+export const itemsOf = (
+  results: OwnResults,
+  { body, headers }: VendorResponse,
+  json: unknown
+): ReadonlyArray<ResultItem> => {
+  if (results.whole !== true) return itemsIn(results, json)
+  const format = sniff(body)
+  const declared = headers["content-type"]?.split(";")[0]?.trim()
+  const known = format === undefined ? undefined : mimeOf(format)
+  return body.length === 0
+    ? []
+    : [{ _tag: "Bytes", bytes: body, mime: known ?? results.mime ?? declared ?? unknownMime }]
 }
 
 /** The figures for the price of a job, by name; one that the vendor does not report is left out. */

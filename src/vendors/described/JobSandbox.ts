@@ -1,11 +1,12 @@
 import { Effect, Option, Result, Schema } from "effect"
+import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { countOf } from "../../catalog/Price.ts"
 import type { Adapter } from "../Adapter.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { base64 } from "../MediaTexts.ts"
 import { Handle } from "../VendorClient.ts"
-import type { Progress, SubmitRequest, VendorAccount } from "../VendorClient.ts"
+import type { Progress, ResultItem, SubmitRequest, VendorAccount } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
 import type { VendorHttp, VendorResponse } from "../VendorHttp.ts"
 import {
@@ -13,10 +14,11 @@ import {
   playFailed,
   playHandle,
   playRefusal,
+  playResults,
   playRunning,
   playUnknown
 } from "./JobPlayer.ts"
-import type { Played } from "./JobPlayer.ts"
+import type { Played, PlayedResults } from "./JobPlayer.ts"
 
 /** Where a played vendor would be. */
 const base = "https://sandbox.invalid"
@@ -27,6 +29,20 @@ const responseOf = ({ json, status }: Played): VendorResponse => ({
   body: Buffer.from(JSON.stringify(json))
 })
 
+const madeOf = (items: ReadonlyArray<ResultItem>): PlayedResults => {
+  const bytes = items.map((item) => (item._tag === "Bytes" ? item.bytes : new Uint8Array()))
+  return {
+    urls: items.map((_, index) => `${base}/results/${index}`),
+    encoded: () => bytes.map(base64),
+    documents: () => bytes.map((it) => ({ bytes: it.length }))
+  }
+}
+
+/** One of each kind, for a request whose results are not rendered yet. */
+const sample: ReadonlyArray<ResultItem> = [
+  { _tag: "Bytes", bytes: new Uint8Array(1), mime: "application/octet-stream" }
+]
+
 const always =
   (played: Played): VendorHttp =>
   () =>
@@ -34,6 +50,12 @@ const always =
 
 /** The id of a played job is the simulator's handle: polls work after a restart of the process. */
 const idOf = (handle: Handle): string => Buffer.from(JSON.stringify(handle)).toString("base64url")
+
+/** Of a call without a job: the simulator's handle as it is. */
+const simulatedMember = "simulated"
+
+const directIn = (handle: Handle): Option.Option<Handle> =>
+  decodeId(String(handle[simulatedMember] ?? ""))
 
 const decodeId = Schema.decodeUnknownOption(Schema.fromJsonString(Handle))
 
@@ -81,6 +103,19 @@ export const sandboxAccount = (
   const account = { ...context.account, baseUrl: base }
   const playing = (http: VendorHttp) => adapter.make({ ...context, account, http })
 
+  const polled = polledOf(protocol)
+
+  /**
+   * A call that returns its results at once is written and read by the description, too. The simulator renders its
+   * results later, so that a create never waits for them.
+   */
+  const atOnce = Effect.fnUntraced(function* (request: SubmitRequest, made: Handle) {
+    const own = request.described?.submit?.results ?? protocol.submit.results
+    if (own === undefined) return undefined
+    yield* playing(always({ status: 200, json: playResults(own, madeOf(sample)) })).submit(request)
+    return { [simulatedMember]: JSON.stringify(made) }
+  })
+
   const submit: VendorAccount["submit"] = Effect.fn("JobSandbox.submit")(function* (request) {
     const simulated = yield* Effect.result(
       simulator.submit({ ...request, body: renderedBody(request) })
@@ -88,8 +123,11 @@ export const sandboxAccount = (
     if (Result.isSuccess(simulated)) {
       const made = simulated.success
       if (made._tag === "Done") return made
-      const handle = playHandle(protocol, idOf(made.handle), base)
-      const submitted = yield* playing(always(handle)).submit(request)
+      const handle = yield* atOnce(request, made.handle)
+      if (handle !== undefined) return { ...made, handle }
+      if (polled === undefined) return yield* lost
+      const response = playHandle(polled, idOf(made.handle), base)
+      const submitted = yield* playing(always(response)).submit(request)
       return { ...submitted, pollAfter: made.pollAfter }
     }
     const { class: kind, message } = simulated.failure
@@ -99,23 +137,24 @@ export const sandboxAccount = (
   })
 
   const poll: VendorAccount["poll"] = Effect.fn("JobSandbox.poll")(function* (handle) {
+    const own = directIn(handle)
+    if (Option.isSome(own)) return yield* simulator.poll(own.value)
     const job = simulatedIn(handle)
-    if (Option.isNone(job)) return yield* lost
+    if (Option.isNone(job) || polled === undefined) return yield* lost
     const simulated = yield* Effect.result(simulator.poll(job.value))
     if (Result.isFailure(simulated)) {
       const { class: kind, message } = simulated.failure
-      const ended = kind === "LOST" ? playUnknown(protocol) : playFailed(protocol, kind, message)
+      const ended =
+        kind === "LOST" ? playUnknown(protocol) : playFailed(protocol, polled, kind, message)
       return yield* playing(always(ended)).poll(handle)
     }
     const progress = simulated.success
     if (progress._tag === "Running") {
-      yield* playing(always(playRunning(protocol))).poll(handle)
+      yield* playing(always(playRunning(polled))).poll(handle)
       return progress
     }
     const { items } = progress.result
-    const urls = items.map((_, index) => `${base}/results/${index}`)
-    const encoded = () => items.map((item) => (item._tag === "Bytes" ? base64(item.bytes) : ""))
-    const done = yield* playing(always(playDone(protocol, urls, encoded))).poll(handle)
+    const done = yield* playing(always(playDone(polled, madeOf(items)))).poll(handle)
     return withItems(done, items)
   })
 
@@ -124,22 +163,20 @@ export const sandboxAccount = (
     isSimulated: true,
     submit,
     poll,
-    cancel: (handle) =>
-      Option.match(simulatedIn(handle), {
+    cancel: (handle) => {
+      if (Option.isSome(directIn(handle)) || protocol.cancel === undefined) {
+        return Effect.succeed("Unsupported")
+      }
+      return Option.match(simulatedIn(handle), {
         onNone: () => Effect.fail(lost),
-        onSome: (job) =>
-          protocol.cancel === undefined
-            ? Effect.succeed("Unsupported" as const)
-            : simulator.cancel(job)
+        onSome: simulator.cancel
       })
+    }
   }
 }
 
 /** The media that the simulator rendered replace the URLs that the description found. */
-const withItems = (
-  progress: Progress,
-  items: Extract<Progress, { readonly _tag: "Done" }>["result"]["items"]
-): Progress =>
+const withItems = (progress: Progress, items: ReadonlyArray<ResultItem>): Progress =>
   progress._tag === "Done"
     ? {
         _tag: "Done",

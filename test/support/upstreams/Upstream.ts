@@ -40,6 +40,14 @@ export type Ending =
   | "content"
   | "lost"
 
+const files = {
+  image: ["image/png", "png"],
+  video: ["video/mp4", "mp4"],
+  audio: ["audio/mpeg", "mp3"],
+  mesh: ["model/gltf-binary", "glb"],
+  document: ["application/json", "json"]
+} as const
+
 export interface Seen extends VendorRequest {
   readonly bytes: Buffer
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
@@ -251,18 +259,18 @@ export class Upstream implements Protocols.Vendor {
     job.polls = this.runningPolls
   }
 
-  endingOf(job: Protocols.Job, kind: "image" | "video"): Protocols.Ending {
+  endingOf(job: Protocols.Job, kind: Protocols.MadeKind): Protocols.Ending {
     if (this.ending === "failed" || this.ending === "content") {
       const failure = this.ending === "failed" ? "FAILED" : "CONTENT"
       return { _tag: "Failed", kind: failure, message: undefined }
     }
-    const [mime, extension] = kind === "video" ? ["video/mp4", "mp4"] : ["image/png", "png"]
-    const files = Array.from({ length: this.#made(job) }, (_, n) => ({
+    const [mime, extension] = files[kind]
+    const made = Array.from({ length: this.#made(job) }, (_, n) => ({
       url: `${this.url}/results/${job.id}-${n}.${extension}`,
       mime,
       bytes: pixel
     }))
-    return { _tag: "Made", files, isFlagged: this.ending === "flagged" }
+    return { _tag: "Made", files: made, isFlagged: this.ending === "flagged" }
   }
 
   answerOf(): undefined {

@@ -14,7 +14,7 @@ import type { AnyModel } from "./price.tsx"
 
 const words = texts.models
 
-const kinds = ["images", "videos", "audios", "token"] as const
+const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
 const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
 const filtersWith = (models: ReadonlyArray<AnyModel>): ReadonlyArray<Filter> => [

@@ -48,7 +48,7 @@ export default function PlaygroundPage() {
   )
 }
 
-const kinds = ["images", "videos", "audios", "token"] as const
+const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
 const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
 /** One that needs only a prompt, so that the first run is a click away. */

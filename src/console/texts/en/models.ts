@@ -5,7 +5,14 @@ export const modelTexts = {
   caption: "Models",
   search: "Name contains",
   kind: "Kind",
-  kinds: { images: "Image", videos: "Video", audios: "Audio", token: "Text and speech" },
+  kinds: {
+    images: "Image",
+    videos: "Video",
+    audios: "Audio",
+    meshes: "3D",
+    documents: "JSON",
+    token: "Text and speech"
+  },
   noMatch: "No models match these filters",
   price: "Price",
   byRequest: "Depends on the request",

@@ -6,6 +6,8 @@ export const playgroundTexts = {
     images: "Image",
     videos: "Video",
     audios: "Audio",
+    meshes: "3D",
+    documents: "JSON",
     token: "Chat"
   },
   recent: "Recent",
