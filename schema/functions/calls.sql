@@ -3,7 +3,7 @@
 --
 -- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
--- were (`plan_cache_mode`). No function charges more than was held.
+-- were (`plan_cache_mode`). Only a late charge is more than was held.
 
 -- The remaining spend limits of these keys for starting calls, one row per call: the period in which its hold counts,
 -- and the reason of a refusal. The cheapest calls of a key are taken first. Nulls for keys without a spend
@@ -60,11 +60,11 @@ begin
     where x.epoch is not null;
 end $$;
 
--- Charges calls that ended after their holds were released: another process considered their
--- process dead and wrote `lost` on their receipts (docs/reference/wallet.md#late-charges). A call
--- is charged once, at most what it had held, in the current budget period; calls without such a
--- receipt are skipped. The caller has locked the wallets. Returns the charges that cross the
--- threshold of the balance alert.
+-- Late charges (docs/reference/wallet.md#late-charges), at most one per call, in the current budget period:
+-- calls that ended after their holds were released, because another process took theirs for dead and wrote `lost` on
+-- their receipts, are charged at most what they had held; calls that were settled and cost more than they held, for that
+-- difference (`beyond` in p_usages). All others are skipped. The caller has locked the wallets. Returns the charges that
+-- cross the threshold of the balance alert.
 create or replace function calls_charge_late(
   p_calls uuid[], p_users uuid[], p_captured bigint[], p_statuses integer[], p_accounts text[], p_usages text[],
   p_now timestamptz
@@ -75,25 +75,32 @@ declare
   crossed threshold_crossing[];
 begin
   with charges as materialized (
-    update calls c set outcome = 'settled', charged_late = true, captured = least(x.captured, c.held),
+    update calls c set outcome = 'settled', charged_late = true, captured = c.captured + x.charged,
+      held = greatest(c.held, c.captured + x.charged),
       http_status = x.status, account_id = x.account, ended_at = p_now,
       vendor = coalesce(x.usage #>> '{alias,vendor}', c.vendor),
       model = coalesce(x.usage #>> '{alias,model}', c.model),
       route = coalesce(x.usage #>> '{alias,route}', c.route),
-      usage = nullif(x.usage - '{catalog,request,first_token_ms,alias}'::text[], '{}'),
+      usage = nullif(x.usage - '{beyond,catalog,request,first_token_ms,alias}'::text[], '{}'),
       request_id = x.usage ->> 'request', first_token_ms = (x.usage ->> 'first_token_ms')::integer,
       alias = nullif((x.usage -> 'alias') - '{vendor,model,route}'::text[], '{}')
     from (
-      select u.id, u.user_id, u.captured, u.status, u.account, u.usage::jsonb as usage, o.created_at,
-        o.ended_at as lost_at, o.vendor as lost_vendor, coalesce(o.model, '') as lost_model
-      from unnest(p_calls, p_users, p_captured, p_statuses, p_accounts, p_usages)
-        as u(id, user_id, captured, status, account, usage)
-      join calls o on o.user_id = u.user_id and o.id = u.id
-      where u.captured > 0
+      select u.id, u.user_id, u.status, u.account, u.usage, r.created_at, r.outcome = 'lost' as first,
+        r.ended_at as lost_at, r.vendor as lost_vendor, coalesce(r.model, '') as lost_model,
+        case r.outcome when 'lost' then least(u.captured, r.held) else (u.usage ->> 'beyond')::bigint end as charged
+      from (
+        select v.id, v.user_id, v.captured, v.status, v.account, v.usage::jsonb as usage
+        from unnest(p_calls, p_users, p_captured, p_statuses, p_accounts, p_usages)
+          as v(id, user_id, captured, status, account, usage)
+        where v.captured > 0
+      ) u
+      join calls r on r.user_id = u.user_id and r.id = u.id
+      where r.outcome = 'lost' or r.outcome = 'settled' and not r.charged_late and u.usage ? 'beyond'
     ) x
-    where c.user_id = x.user_id and c.id = x.id and c.created_at = x.created_at and c.outcome = 'lost' and c.held > 0
+    where c.user_id = x.user_id and c.id = x.id and c.created_at = x.created_at and x.charged > 0
     returning c.id, c.user_id, coalesce(c.api_key_id, '') as key, c.vendor, coalesce(c.model, '') as model, c.sandbox,
-      c.usage, c.captured, c.account_id, c.trace_id, c.created_at, x.lost_at, x.lost_vendor, x.lost_model
+      case when x.first then c.usage end as usage, x.first, x.charged as captured, c.account_id, c.trace_id,
+      c.created_at, x.lost_at, x.lost_vendor, x.lost_model
   ), numbered as (
     select l.*, w.held, w.trigger_threshold, w.state, w.entry_count + row_number() over ledger as seq,
       (w.settled - sum(l.captured) over ledger)::bigint as settled_after
@@ -110,13 +117,13 @@ begin
     from (select distinct on (user_id) * from inserted order by user_id, seq desc) i where u.user_id = i.user_id
   )
   select
-    array_agg((n.user_id, p_now, n.key, n.vendor, n.model, n.sandbox, 1,
+    array_agg((n.user_id, p_now, n.key, n.vendor, n.model, n.sandbox, n.first::integer,
         coalesce((n.usage ->> 'inputTokens')::float8, 0), coalesce((n.usage ->> 'cachedInputTokens')::float8, 0),
         coalesce((n.usage ->> 'outputTokens')::float8, 0), 0, 0, 0, 0, n.captured, 0, 0,
-        durations_of(n.created_at, p_now))::usage_sum)
+        case when n.first then durations_of(n.created_at, p_now) end)::usage_sum)
       -- It no longer counts as an error.
       || array_agg((n.user_id, n.lost_at, n.key, n.lost_vendor, n.lost_model, n.sandbox, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-        -1, null)::usage_sum),
+        -n.first::integer, null)::usage_sum),
     array_agg(((p_now at time zone 'UTC')::date, n.account_id, 0, n.captured)::account_days)
       filter (where n.account_id is not null),
     array_agg((n.user_id, n.settled_after - n.held, n.trigger_threshold)::threshold_crossing order by n.user_id, n.seq)
@@ -134,7 +141,8 @@ end $$;
 
 -- Settles ended calls, then holds for starting ones. Both are typed arrays with one element per
 -- call. The statement that deletes a hold settles it. An ended call without a hold is charged late
--- if its receipt says `lost`, or is skipped otherwise, because it was settled before. Of the calls
+-- if its receipt says `lost`, or is skipped otherwise, because it was settled before. Costs beyond
+-- a hold (`beyond`, the first member of p_usages) are charged late too. Of the calls
 -- starting on one wallet, the cheapest are held first, so that as many as possible can be paid.
 -- `p_receipts`: the receipt of a starting call (`holds.call`); `checked`, if the caller has checked
 -- the key's other limits: with the models that the key allowed then; otherwise `rotation`
@@ -189,7 +197,7 @@ begin
     select id, user_id, key, coalesce(usage::jsonb #>> '{alias,vendor}', vendor),
       coalesce(usage::jsonb #>> '{alias,model}', model), coalesce(usage::jsonb #>> '{alias,route}', route), account,
       outcome, status, amount, captured,
-      nullif(usage::jsonb - '{request,first_token_ms,alias}'::text[], '{}'), sandbox, trace, created_at, p_now, catalog,
+      nullif(usage::jsonb - '{beyond,request,first_token_ms,alias}'::text[], '{}'), sandbox, trace, created_at, p_now, catalog,
       usage::jsonb ->> 'request', (usage::jsonb ->> 'first_token_ms')::integer,
       nullif((usage::jsonb -> 'alias') - '{vendor,model,route}'::text[], '{}')
     from ended
@@ -286,7 +294,7 @@ begin
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL'),
     (select count(*) from ended)
   into results, touch, used, charged, crossed, settled from decided j;
-  if settled < cardinality(p_ended.ids) then
+  if settled < cardinality(p_ended.ids) or exists (select from unnest(p_ended.usages) u where u like '{"beyond"%') then
     crossed := crossed || array(
       select c::threshold_crossing
       from calls_charge_late(p_ended.ids, p_ended.users, p_ended.captured, p_ended.statuses, p_ended.accounts,
@@ -307,6 +315,86 @@ begin
   end if;
   if results is not null then
     return query select * from unnest(results);
+  end if;
+end $$;
+
+-- Raises the holds of calls to these amounts, as far as the wallets and the spend limits of the keys cover it
+-- (ADR 0306). A hold that has the amount stays as it is, so that a batch may be repeated. A hold whose budget period has
+-- ended counts in no other: only the wallet limits it. Of one wallet the smallest raises come first. The caller has
+-- locked the wallets. Returns refusals (`balance`, `budget_` with the reset of the spend limit and what is left of it as
+-- `available`, and `lost` for a call without a hold).
+create or replace function calls_raise(p_raised raised_calls, p_now timestamptz)
+returns setof calls_write_result language plpgsql as $$
+begin
+  perform key_budgets_renew(array(
+    select h.api_key_id from holds h where h.id = any (p_raised.ids) and h.kind = 'call' and h.budget_epoch is not null
+  ), p_now);
+  return query
+  with asked as materialized (
+    select x.id, x.user_id, x.amount as target, h.id is null as lost, greatest(0, x.amount - h.amount) as raise,
+      h.call ->> 'trace' as trace, b.api_key_id as key,
+      case when k.spend_limit is not null then greatest(0, k.spend_limit - b.spent - b.held) end as budget,
+      k.spend_reset
+    from unnest(p_raised.ids, p_raised.users, p_raised.amounts) as x(id, user_id, amount)
+    left join holds h on h.id = x.id and h.user_id = x.user_id and h.kind = 'call'
+    left join key_budgets b on b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
+    left join api_keys k on k.id = b.api_key_id
+  ), limited as (
+    select a.*, case when a.raise > 0
+        and sum(a.raise) over (partition by a.key order by a.raise, a.id rows unbounded preceding) > a.budget
+      then 'budget_' || a.spend_reset end as refusal
+    from asked a
+  ), decided as materialized (
+    select l.*, case
+        when l.lost then 'lost'
+        when l.refusal is not null then l.refusal
+        when l.raise > 0 and sum(l.raise) filter (where l.refusal is null)
+            over (partition by l.user_id order by l.raise, l.id rows unbounded preceding) > w.settled - w.held
+          then 'balance'
+      end as refused,
+      w.settled, w.held, w.entry_count
+    from limited l join wallets w on w.user_id = l.user_id
+  ), raised as materialized (
+    select d.*, d.entry_count + row_number() over ledger as seq,
+      (d.held + sum(d.raise) over ledger)::bigint as held_after
+    from decided d where d.refused is null and d.raise > 0
+    window ledger as (partition by d.user_id order by d.id rows unbounded preceding)
+  ), held as (
+    update holds h set amount = r.target from raised r where h.id = r.id
+  ), counted as (
+    update key_budgets b set held = b.held + s.raise
+    from (select r.key, sum(r.raise)::bigint as raise from raised r where r.key is not null group by r.key) s
+    where b.api_key_id = s.key
+  ), inserted as (
+    insert into wallet_entries
+      (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, slice_to, trace_id, created_at)
+    select user_id, seq, 'hold', raise, settled, held_after, 'hold:' || id || ':' || target, id, target, trace, p_now
+    from raised
+    returning user_id, seq, held_after, ctid::text as place
+  ), updated as (
+    update wallets u set held = i.held_after, entry_count = i.seq, last_entry = i.place
+    from (select distinct on (user_id) * from inserted order by user_id, seq desc) i where u.user_id = i.user_id
+  )
+  select d.id, d.refused, null::uuid, d.budget, null::bigint from decided d where d.refused is not null;
+end $$;
+
+-- calls_write for a batch that also raises holds: after what has ended, which frees balance, and before what starts,
+-- because a running call goes before a new one.
+create or replace function calls_write_raising(
+  p_ended ended_calls, p_started started_calls, p_raised raised_calls, p_process text, p_throttle interval,
+  p_alerts boolean, p_now timestamptz
+) returns setof calls_write_result language plpgsql as $$
+begin
+  perform from wallets w where w.user_id = any (p_ended.users || p_started.users || p_raised.users)
+    order by w.user_id for no key update;
+  if cardinality(p_ended.ids) > 0 then
+    return query select * from calls_write(
+      p_ended, row('{}', '{}', '{}', '{}', '{}')::started_calls, p_process, p_throttle, p_alerts, p_now);
+  end if;
+  return query select * from calls_raise(p_raised, p_now);
+  if cardinality(p_started.ids) > 0 then
+    return query select * from calls_write(
+      row('{}', '{}', '{}', '{}', '{}', '{}', '{}')::ended_calls, p_started, p_process, p_throttle, p_alerts, p_now);
   end if;
 end $$;
 
@@ -341,8 +429,8 @@ $$;
 
 -- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of
 -- another amount: `needs`, for the calls in progress, and `extras`, for those to come. A reservation of 0 is
--- closed. A reservation grows by at most a sixteenth of what is available, and not at all when its key may not
--- be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
+-- closed. For calls in progress a reservation grows as far as the wallet and the spend limit cover it; for those to
+-- come by at most a sixteenth of what is left then, and not at all when its key may not be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
 --
 -- A reservation counts in the period of its key's spend limit in which it was opened. After that it only shrinks,
 -- until its running calls have ended, and is then reopened. So does one that exceeds what a lowered limit leaves.
@@ -415,11 +503,21 @@ begin
         t.settled - t.held + sum(t.rest - t.kept) over per_wallet,
         case when t.budget is not null then greatest(0, t.budget - case when t.past then 0 else t.kept end) end
       ) as available,
+      t.settled - t.held + sum(t.rest - t.kept) over per_wallet - sum(greatest(0, t.needs - t.kept)) over per_wallet
+        as unneeded,
+      -- What calls in progress need beyond what is kept, as far as the wallet covers it after the keys before this one.
+      greatest(0, least(t.needs - t.kept,
+        t.settled - t.held + sum(t.rest - t.kept) over per_wallet
+          - coalesce(sum(greatest(0, t.needs - t.kept)) over keys_before, 0),
+        case when t.budget is not null and not t.past then t.budget - t.kept end)) as grown,
       count(*) over per_wallet as keys
-    from requested t window per_wallet as (partition by t.user_id)
+    from requested t
+    window per_wallet as (partition by t.user_id),
+      keys_before as (partition by t.user_id order by t.place rows between unbounded preceding and 1 preceding)
   ), sized as (
-    select r.*, r.kept + case when r.alive and not r.past and r.available > 0
-      then least(r.needs + r.extra - r.kept, div(r.available, 16 * r.keys)) else 0 end::bigint as granted
+    select r.*, r.kept + r.grown + case when r.alive and not r.past and r.available - r.grown > 0
+      then greatest(0, least(r.needs + r.extra - r.kept - r.grown,
+        div(least(r.available - r.grown, r.unneeded), 16 * r.keys))) else 0 end::bigint as granted
     from free r
   ), numbered as materialized (
     -- For each wallet, all releases come first, then the captures, then the holds.
@@ -449,7 +547,7 @@ begin
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
         usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id, first_token_ms)
     select c.id, p_sizes.users[c.place], p_sizes.keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome,
-      c.status, c.amount, c.captured, nullif(c.usage - '{catalog,request,first_token_ms}'::text[], '{}'), c.sandbox,
+      c.status, c.amount, c.captured, nullif(c.usage - '{beyond,catalog,request,first_token_ms}'::text[], '{}'), c.sandbox,
       c.trace,
       timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now, (c.usage ->> 'catalog')::integer,
       c.usage ->> 'request', (c.usage ->> 'first_token_ms')::integer

@@ -225,14 +225,15 @@ create table wallet_entries (
   -- A wallet; checked by `wallet_entries_wallet_exists`.
   user_id uuid not null,
   seq bigint not null check (seq > 0),
-  -- late_charge: a call that ended after another process had released its hold (ADR 0270).
+  -- late_charge: a call that ended after another process had released its hold (ADR 0270), or that cost more than it
+  -- held (ADR 0306).
   kind text not null check (kind in ('top_up', 'adjustment', 'hold', 'capture', 'release', 'late_charge')),
   -- Only an adjustment may be negative.
   amount bigint not null,
   -- The wallet after this entry.
   settled_after bigint not null,
   held_after bigint not null,
-  -- For a hold, a capture or a release: kind and subject. Otherwise chosen by the operator.
+  -- For a hold, a capture, a release or a late charge: kind, subject and `slice_to`. Otherwise chosen by the operator.
   operation_id text not null,
   -- The hold: a task, a call or a reservation. A call that was paid from a reservation has only a
   -- capture.
@@ -241,6 +242,8 @@ create table wallet_entries (
   note text,
   trace_id text,
   created_at timestamptz not null,
+  -- Of a further slice of a call's hold: what the call holds with it (ADR 0306).
+  slice_to bigint,
   -- For a top-up or an adjustment: the state of the wallet after it, which a repeated request
   -- returns.
   state_after text,
@@ -255,16 +258,18 @@ create table wallet_entries (
       when 'late_charge' then amount > 0
       else amount >= 0
     end),
-  -- With the two unique indexes: a subject is held, captured, released and charged late at most once each, and an
-  -- operation of the operator is applied at most once.
+  -- With the two unique indexes: a subject is held, captured, released and charged late at most once each, save that
+  -- a call takes each further slice once, and an operation of the operator is applied at most once.
   constraint wallet_entries_operation check (
     case when kind in ('hold', 'capture', 'release', 'late_charge')
-      then subject_id is not null and operation_id = kind || ':' || subject_id
-      else subject_id is null and state_after is not null and threshold_after is not null
+      then subject_id is not null and (slice_to is null or kind = 'hold')
+        and operation_id = kind || ':' || subject_id || coalesce(':' || slice_to, '')
+      else subject_id is null and slice_to is null and state_after is not null and threshold_after is not null
     end)
 );
 create unique index wallet_entries_operation_id on wallet_entries (operation_id) where subject_id is null;
-create unique index wallet_entries_subject on wallet_entries (subject_id, kind) where subject_id is not null;
+create unique index wallet_entries_subject on wallet_entries (subject_id, kind, slice_to) nulls not distinct
+  where subject_id is not null;
 -- Top-ups and adjustments, which are few among the entries of calls.
 create index wallet_entries_operator on wallet_entries (user_id, seq desc) where subject_id is null;
 
@@ -718,7 +723,7 @@ create table calls (
   outcome text not null check (outcome in ('settled', 'released', 'lost')),
   -- Status of the vendor's response; null if there was none.
   http_status integer,
-  -- The most that the call could have cost.
+  -- What was held for the call when it ended.
   held bigint not null check (held >= 0),
   captured bigint not null check (captured >= 0 and captured <= held),
   usage jsonb,
@@ -732,7 +737,7 @@ create table calls (
   first_token_ms integer,
   -- For an alias: its name and the skipped models.
   alias jsonb,
-  -- The call ended after its hold had been released, and was charged by a late_charge entry.
+  -- A late_charge entry paid for the call, or for what it cost beyond its hold.
   charged_late boolean not null default false,
   created_at timestamptz not null,
   ended_at timestamptz not null,
@@ -1102,6 +1107,9 @@ create type ended_calls as (
 -- The calls that calls_write holds for.
 create type started_calls as (ids uuid[], users uuid[], keys text[], amounts bigint[], receipts text[]);
 
+-- The calls whose holds calls_raise raises to these amounts.
+create type raised_calls as (ids uuid[], users uuid[], amounts bigint[]);
+
 -- The change that reservations_renew makes for each key.
 create type reservation_sizes as (
   keys text[],
@@ -1184,7 +1192,8 @@ create aggregate durations_sum(integer[]) (sfunc = durations_add, stype = intege
 -- transaction (the other three).
 create type calls_write_result as (
   id uuid,
-  -- key: it has been revoked, has expired or lacks the scope. balance: it is too low.
+  -- key: it has been revoked, has expired or lacks the scope. balance: it is too low. lost: a hold to be raised no
+  -- longer exists.
   refused text,
   user_id uuid,
   available bigint,

@@ -17,7 +17,7 @@ export const CallView = Schema.Struct({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
-  /** Its hold had been released: a late charge paid for it. docs/reference/wallet.md#late-charges */
+  /** Its hold had been released, or it cost more than it held: a late charge paid for that. docs/reference/wallet.md#late-charges */
   charged_late: Schema.Boolean,
   http_status: Schema.NullOr(Schema.Int),
   held: CreditsFromString,

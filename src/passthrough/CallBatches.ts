@@ -8,16 +8,24 @@ import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { storeRetryMillis } from "../domain/Retries.ts"
 import { makeFiberSlots } from "../process/SlotArray.ts"
-import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
+import type { CallEnd, CallRaise, CallRefusal, CallStart } from "./CallStore.ts"
 
 /** The contents of one transaction. */
 export interface Batch {
   readonly starts: ReadonlyArray<CallStart>
+  readonly raises: ReadonlyArray<CallRaise>
   readonly ends: ReadonlyArray<CallEnd>
 }
 
 /** The outcome of a hold; `undefined` if the call may go upstream and its key has no spend limit. */
-export type Held = CallRefusal | { readonly _tag: "Held"; readonly left: Credits } | undefined
+export type Held =
+  | CallRefusal
+  | "lost"
+  | { readonly _tag: "Held"; readonly left: Credits }
+  | undefined
+
+/** What a raise came to; `lost`: the hold is gone. */
+export type Raised = "held" | "lost" | CallRefusal
 
 /** Commits a batch; returns which of its calls may not go upstream, or have a spend limit. Safe to repeat. */
 export type WriteBatch = (
@@ -33,6 +41,11 @@ export interface CallBatches {
     start: CallStart,
     onExit: (exit: Exit.Exit<Held, StoreUnavailable>) => void
   ) => () => void
+  /**
+   * Raises the hold of a running call, as soon as the store is there. `onRaised` must not throw. Returns what gives the
+   * raise up: it is no longer repeated.
+   */
+  readonly raiseUnsafe: (raise: CallRaise, onRaised: (raised: Raised) => void) => () => void
   /** Settles soon: never waits, never fails. */
   readonly closeUnsafe: (end: CallEnd) => void
 }
@@ -54,8 +67,15 @@ interface Opening {
   abandoned: boolean
 }
 
+interface Raising {
+  readonly raise: CallRaise
+  readonly onRaised: (raised: Raised) => void
+  abandoned: boolean
+}
+
 interface Taken {
   readonly openings: ReadonlyArray<Opening>
+  readonly raisings: ReadonlyArray<Raising>
   readonly ends: ReadonlyArray<CallEnd>
 }
 
@@ -76,9 +96,10 @@ export const released = (
 /** The holds and settlements waiting to be written. */
 class Waiting {
   readonly #openings: Array<Opening> = []
+  readonly #raisings: Array<Raising> = []
   readonly #ends: Array<CallEnd> = []
   #failures = 0
-  /** The settlements have waited long enough. */
+  /** The settlements, or what is repeated, have waited long enough. */
   #due = false
   #timer: NodeJS.Timeout | undefined
 
@@ -86,12 +107,23 @@ class Waiting {
     this.#openings.push(opening)
   }
 
+  raise(raising: Raising): void {
+    this.#raisings.push(raising)
+  }
+
   close(end: CallEnd): void {
     this.#ends.push(end)
   }
 
   get isDue(): boolean {
-    return this.#openings.length > 0 || (this.#ends.length > 0 && (this.#due || this.#isFull))
+    if (this.#openings.length > 0) return true
+    if (this.#raisings.length > 0 && this.#failures === 0) return true
+    return this.#isPatient && (this.#due || this.#isFull)
+  }
+
+  /** Something waits that may wait. */
+  get #isPatient(): boolean {
+    return this.#ends.length > 0 || this.#raisings.length > 0
   }
 
   get #isFull(): boolean {
@@ -100,9 +132,10 @@ class Waiting {
 
   take(): Taken {
     const openings = this.#openings.splice(0, callsPerBatchMax)
+    const raisings = this.#raisings.splice(0, callsPerBatchMax)
     const ends = this.takeEnds()
-    if (this.#ends.length === 0) this.#due = false
-    return { openings: openings.filter(({ abandoned }) => !abandoned), ends }
+    if (!this.#isPatient) this.#due = false
+    return { openings: openings.filter(isWanted), raisings: raisings.filter(isWanted), ends }
   }
 
   takeEnds(): ReadonlyArray<CallEnd> {
@@ -111,7 +144,7 @@ class Waiting {
 
   /** Settlements without a hold linger for a new hold, or wait until the store may be back. */
   flushDue(then: () => void): void {
-    if (this.#ends.length === 0 || this.#due || this.#timer !== undefined) return
+    if (!this.#isPatient || this.#due || this.#timer !== undefined) return
     const millis = this.#failures === 0 ? lingerMillis : storeRetryMillis(this.#failures)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
@@ -124,9 +157,17 @@ class Waiting {
     clearTimeout(this.#timer)
   }
 
-  done({ ends, openings }: Taken, exit: Written): void {
+  done({ ends, openings, raisings }: Taken, exit: Written): void {
     this.#failures = Exit.isSuccess(exit) ? 0 : this.#failures + 1
-    if (Exit.isFailure(exit)) this.#ends.unshift(...ends)
+    if (Exit.isFailure(exit)) {
+      this.#ends.unshift(...ends)
+      // Absolute amounts: what was committed is not raised twice
+      this.#raisings.unshift(...raisings.filter(isWanted))
+    } else {
+      for (const { onRaised, raise } of raisings.filter(isWanted)) {
+        onRaised(raisedOf(exit.value.get(raise.id)))
+      }
+    }
     for (const opening of openings) {
       // Also if it may have been committed: the settlement ignores a call that was never held
       if (opening.abandoned || Exit.isFailure(exit)) this.close(released(opening.start))
@@ -137,13 +178,18 @@ class Waiting {
   }
 }
 
+const isWanted = ({ abandoned }: { readonly abandoned: boolean }): boolean => !abandoned
+
+const raisedOf = (held: Held): Raised =>
+  held === undefined || (typeof held === "object" && held._tag === "Held") ? "held" : held
+
 /**
- * Batches the writes of concurrent calls: an idle store takes a hold at once; holds and settlements that arrive
+ * Batches the writes of concurrent calls: an idle store takes a hold at once; holds, raises and settlements that arrive
  * during a transaction share the next one, so that a call costs a share of one commit instead of two commits. A
  * settlement without a hold lingers for one. ADR 0072.
  *
- * Does not use `Batcher`, because there are two kinds of items with separate limits, one of which lingers and is kept
- * while the store is unavailable, and the callers have no fiber.
+ * Does not use `Batcher`, because there are three kinds of items with separate limits, one of which lingers, two of
+ * which are kept while the store is unavailable, and the callers have no fiber.
  */
 export const makeCallBatches = Effect.fnUntraced(function* (
   write: WriteBatch,
@@ -193,6 +239,15 @@ export const makeCallBatches = Effect.fnUntraced(function* (
         opening.abandoned = true
       }
     },
+    raiseUnsafe: (raise, onRaised) => {
+      const raising: Raising = { raise, onRaised, abandoned: false }
+      waiting.raise(raising)
+      if (waiting.isDue) begin()
+      else waiting.flushDue(begin)
+      return () => {
+        raising.abandoned = true
+      }
+    },
     closeUnsafe: (end) => {
       waiting.close(end)
       if (waiting.isDue) begin()
@@ -209,7 +264,10 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
     onExit: (taken, exit) =>
       isDefect(exit)
         ? Effect.andThen(
-            Effect.sync(() => waiting.done({ ...taken, ends: [] }, exit)),
+            Effect.sync(() => {
+              waiting.done({ ...taken, raisings: [], ends: [] }, exit)
+              for (const { onRaised } of taken.raisings.filter(isWanted)) onRaised("lost")
+            }),
             Effect.logError(`Call ${idOf(taken)} could not be written`, exit.cause)
           )
         : Effect.sync(() => waiting.done(taken, exit))
@@ -255,21 +313,24 @@ const writeLeft = Effect.fnUntraced(function* (
   while (true) {
     const ends = waiting.takeEnds()
     if (ends.length === 0) return
-    const exit = yield* Effect.exit(write({ starts: [], ends }))
+    const exit = yield* Effect.exit(write({ starts: [], raises: [], ends }))
     if (Exit.isSuccess(exit)) continue
     if (!isDefect(exit) && (yield* tryAgain)) ends.forEach((end) => waiting.close(end))
     else yield* Effect.logError(`${ends.length} calls are left open`, exit.cause)
   }
 })
 
-const batchOf = ({ ends, openings }: Taken): Batch => ({
+const batchOf = ({ ends, openings, raisings }: Taken): Batch => ({
   starts: openings.map(({ start }) => start),
+  raises: raisings.map(({ raise }) => raise),
   ends
 })
 
-const split = ({ ends, openings }: Taken): ReadonlyArray<Taken> => [
-  ...ends.map((end) => ({ openings: [], ends: [end] })),
-  ...openings.map((opening) => ({ openings: [opening], ends: [] }))
+const split = ({ ends, openings, raisings }: Taken): ReadonlyArray<Taken> => [
+  ...ends.map((end) => ({ openings: [], raisings: [], ends: [end] })),
+  ...raisings.map((raising) => ({ openings: [], raisings: [raising], ends: [] })),
+  ...openings.map((opening) => ({ openings: [opening], raisings: [], ends: [] }))
 ]
 
-const idOf = ({ ends, openings }: Taken) => ends[0]?.id ?? openings[0]?.start.id
+const idOf = ({ ends, openings, raisings }: Taken) =>
+  ends[0]?.id ?? raisings[0]?.raise.id ?? openings[0]?.start.id

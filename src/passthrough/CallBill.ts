@@ -4,8 +4,7 @@ import { chargeUsage, unitOf } from "../catalog/ModelPrice.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { settledPrice } from "../catalog/SettledPrice.ts"
 import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
-import { zero } from "../domain/Credits.ts"
-import type { Credits } from "../domain/Credits.ts"
+import { Credits, zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StreamWatch, UpstreamHeaders } from "../vendors/upstream/UpstreamExchange.ts"
 import type { AbandonedStream, AbandonedStreams } from "./AbandonedStreams.ts"
@@ -14,8 +13,10 @@ import type { CallHold } from "./CallHolds.ts"
 import type { CallPlan, MeteredTokens } from "./CallPlan.ts"
 import { bytesPerToken } from "./counted/CountedCall.ts"
 import { SoundMeter } from "./counted/SoundMeter.ts"
-import { lostHoldEvent } from "./ErrorBody.ts"
+import { endingEvent } from "./ErrorBody.ts"
 import type { CallEnd } from "./Metering.ts"
+import { SlicedHold } from "./slices/SlicedHold.ts"
+import type { RaiseHold, RaiseOutcome } from "./slices/SlicedHold.ts"
 import { StreamMeter } from "./StreamMeter.ts"
 import type { Meter } from "./StreamMeter.ts"
 import type { Reached } from "./UpstreamCalls.ts"
@@ -42,6 +43,7 @@ const nothingRead = {
   hasFinished: false,
   isCounted: false,
   isFinal: false,
+  lacks: undefined,
   pieces: 0,
   responder: undefined,
   usage: undefined
@@ -64,6 +66,8 @@ const requestIdOf = (headers: UpstreamHeaders): string | undefined => {
 interface BilledCall {
   readonly id: string
   readonly user: UserId
+  /** What is held for it, before any of it passes. */
+  readonly held: Credits
   /** When the call began. */
   readonly begunMillis: number
   /** Set if the call named an alias. */
@@ -78,6 +82,7 @@ type BilledPlan = Pick<CallPlan, "hidesUsage" | "hold" | "metered" | "model">
 interface BillServices {
   readonly clock: Clock.Clock
   readonly hold: CallHold
+  readonly raise: RaiseHold
   readonly abandoned: AbandonedStreams
   /** Only the first call has an effect. */
   readonly close: (end: CallEnd) => void
@@ -95,6 +100,10 @@ export class CallBill implements StreamWatch {
   readonly #abandoned: AbandonedStreams
   readonly #close: (end: CallEnd) => void
   readonly #hold: CallHold
+  /** Of a stream whose hold follows it. */
+  readonly #sliced: SlicedHold | undefined
+  /** Why the stream cannot continue. */
+  #loss: Exclude<RaiseOutcome, "held"> = "lost"
   /** Present for a stream that is metered. */
   #meter: Meter | undefined
   /** Set if the client has left and the stream is still read. */
@@ -111,9 +120,9 @@ export class CallBill implements StreamWatch {
 
   constructor(
     call: BilledCall,
-    { hidesUsage, hold, metered, model }: CallPlan,
+    { hidesUsage, hold, metered, model, slices }: CallPlan,
     requestBytes: number,
-    { abandoned, clock, close, hold: callHold }: BillServices
+    { abandoned, clock, close, hold: callHold, raise }: BillServices
   ) {
     this.#call = call
     this.#plan = { hidesUsage, hold, metered, model }
@@ -122,6 +131,7 @@ export class CallBill implements StreamWatch {
     this.#abandoned = abandoned
     this.#close = close
     this.#hold = callHold
+    this.#sliced = slices && new SlicedHold(slices, call.held, raise)
   }
 
   sent(): void {
@@ -133,28 +143,50 @@ export class CallBill implements StreamWatch {
   }
 
   isHeld(): boolean {
-    return this.#hold.isHeld()
+    const lacks = this.#meter?.lacks
+    const isCovered = lacks === undefined || lacks <= (this.#sliced?.covered ?? Infinity)
+    return isCovered && this.#hold.isHeld()
   }
 
   retake(done: (isHeld: boolean) => void): void {
-    this.#hold.retake(done)
+    if (this.#hold.isHeld()) return this.#cover(done)
+    this.#hold.retake((isHeld) => (isHeld ? this.#cover(done) : done(false)))
   }
 
-  /** Charges late for what the client has received; nothing if it received nothing. Sound breaks off. */
+  /** Waits for the slice that the next event needs. */
+  #cover(done: (isHeld: boolean) => void): void {
+    const lacks = this.#meter?.lacks
+    if (lacks === undefined || this.#sliced === undefined) return done(true)
+    this.#sliced.cover(lacks, (outcome) => {
+      if (outcome !== "held") this.#loss = outcome
+      // A reservation covers it at once: never within the chunk that waits
+      queueMicrotask(() => done(outcome === "held"))
+    })
+  }
+
+  /**
+   * Charges for what the client has received, late if the hold is gone; nothing if it received nothing. Sound breaks
+   * off.
+   */
   lose(): Buffer {
     if (this.#meter === undefined && this.#firstTokenMillis === undefined)
       this.release(this.#status)
     else this.ended("abandoned")
     const { metered } = this.#plan
-    if (metered._tag !== "Tokens") return lostHoldEvent(undefined)
-    return metered.counted?.isSound === true ? Buffer.alloc(0) : lostHoldEvent(metered.protocol)
+    if (metered._tag !== "Tokens") return endingEvent(undefined, this.#loss)
+    const isSound = metered.counted?.isSound === true
+    return isSound ? Buffer.alloc(0) : endingEvent(metered.protocol, this.#loss)
   }
 
   /** Meters a chunk of a stream as it passes; returns the bytes for the client. */
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
     if (metered._tag === "Tokens") this.#meter ??= meterOf(metered, hidesUsage)
-    const relayed = this.#meter?.push(chunk) ?? chunk
+    // A client that left has what was relayed before, and nothing more is relayed
+    const covered = this.#left === undefined ? this.#sliced?.covered : Infinity
+    const relayed = this.#meter?.push(chunk, covered) ?? chunk
+    if (this.#meter !== undefined && this.#left === undefined)
+      this.#sliced?.passed(this.#meter.passed)
     if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
     }
@@ -284,7 +316,7 @@ export class CallBill implements StreamWatch {
   }
 
   #settle(usage: TokenUsage, counted: boolean, responder: string | undefined): Credits {
-    const { hold, metered, model } = this.#plan
+    const { hold: most, metered, model } = this.#plan
     if (metered._tag !== "Tokens") return this.#settleCall()
     const { price, pricedAs } = settledPrice(metered, model, responder)
     const unit = unitOf(price)
@@ -292,17 +324,19 @@ export class CallBill implements StreamWatch {
     const isOther = unit !== undefined && usage[unit] === undefined
     const used = isOther ? { ...usage, ...metered.counted?.counts() } : usage
     const cost = chargeUsage(price, used)
-    // Costs beyond the hold are not charged
-    const captured = cost > hold ? hold : cost
-    this.#end({
-      ...this.#settled(captured),
+    // What a call costs beyond its worst case is not charged
+    const charged = cost > most ? most : cost
+    const held = this.#sliced?.amount ?? most
+    const end = {
+      ...this.#settled(charged > held ? held : charged),
       usage: {
         ...used,
         counted: counted || isOther,
         ...(pricedAs === undefined ? {} : { pricedAs })
       }
-    })
-    return captured
+    }
+    this.#end(charged > held ? { ...end, beyond: Credits.make(charged - held) } : end)
+    return charged
   }
 
   /** The model that a form named behind its file: the hold does not have it. */

@@ -5,7 +5,6 @@ import type { CallAlias } from "../catalog/AliasTargets.ts"
 import { capFaults } from "../catalog/FieldFaults.ts"
 import type { ModelPrice } from "../catalog/ModelPrice.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { holdTokens } from "../catalog/Price.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
@@ -32,6 +31,8 @@ import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
+import { holdOf, slicesOf } from "./slices/OutputSlices.ts"
+import type { CostBound, OutputSlices } from "./slices/OutputSlices.ts"
 import { soldModel } from "./SoldModel.ts"
 import { readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
 
@@ -53,11 +54,11 @@ export interface SkippedModel {
  */
 export interface CallCandidates {
   readonly alias: CallAlias | undefined
-  readonly candidates: readonly [CallCandidate, ...Array<CallCandidate>]
+  readonly candidates: readonly [CallCandidate, ...ReadonlyArray<CallCandidate>]
   /** Models of the alias that are not used. */
   readonly skipped: ReadonlyArray<SkippedModel>
-  /** The most that any of them can cost. */
-  readonly hold: Credits
+  /** What is held before any of them is asked. */
+  readonly opening: Credits
 }
 
 /**
@@ -77,7 +78,7 @@ export const candidatesOf = (
       alias: undefined,
       candidates: [{ call, plan }],
       skipped: none,
-      hold: plan.hold
+      opening: openingOf(plan)
     })
   }
   const name = nameIn(call)
@@ -91,6 +92,9 @@ export const candidatesOf = (
 }
 
 const none: ReadonlyArray<SkippedModel> = []
+
+/** What is held before the call: its worst case, or of a visible stream a part of it. */
+const openingOf = ({ hold, slices }: CallPlan): Credits => slices?.first ?? hold
 
 /** The model of a candidate: an alias names models of several vendors. */
 export const modelOf = ({ call, plan }: CallCandidate) => ({
@@ -154,7 +158,7 @@ const candidatesElsewhere = (
       alias: undefined,
       candidates: [{ call: own, plan }] as const,
       skipped: none,
-      hold: plan.hold
+      opening: openingOf(plan)
     }))
   })
 
@@ -212,14 +216,23 @@ const candidatesOfAlias = (
   const [first, ...rest] = isMixed ? planned.filter((it) => !ofSimulator(it)) : planned
   if (isMixed) for (const it of planned.filter(ofSimulator)) skip(modelOf(it), "sandbox")
   if (first === undefined) return Result.fail(failure ?? noModelOffered(alias))
-  const hold = rest.reduce(
-    (most, { plan }) => (plan.hold > most ? plan.hold : most),
-    first.plan.hold
+  const candidates = [first, ...rest] as const
+  const tooMuch = overMaxCost(
+    call,
+    mostOf(candidates, ({ hold }) => hold)
   )
-  const tooMuch = overMaxCost(call, hold)
   if (tooMuch !== undefined) return Result.fail(tooMuch)
-  return Result.succeed({ alias, candidates: [first, ...rest], skipped, hold })
+  return Result.succeed({ alias, candidates, skipped, opening: mostOf(candidates, openingOf) })
 }
+
+const mostOf = (
+  candidates: ReadonlyArray<CallCandidate>,
+  amountOf: (plan: CallPlan) => Credits
+): Credits =>
+  candidates.reduce<Credits>((most, { plan }) => {
+    const amount = amountOf(plan)
+    return amount > most ? amount : most
+  }, zero)
 
 const noModelOffered = ({ alias, vendor }: CallAlias): Problem =>
   problem(2006, `No model of ${nameOf({ vendor, model: alias })} is offered at this route`)
@@ -298,7 +311,10 @@ export interface CallPlan {
   readonly ending: Ending | undefined
   /** The model that the client named. */
   readonly model: string | null
+  /** The most that it can cost. */
   readonly hold: Credits
+  /** Present for a stream whose hold follows it. */
+  readonly slices?: OutputSlices | undefined
   /**
    * The bytes to send: the client's, plus the request for usage figures in a chat stream. Dropped when the response
    * begins.
@@ -350,11 +366,11 @@ export const planCall = (
 }
 
 /**
- * The permitted references of a call to responses stored at the vendor, whether it is a request of a batch, and the
- * form that it sends.
+ * The permitted references of a call to responses stored at the vendor, the query of its path, whether it is a
+ * request of a batch, and the form that it sends.
  */
 export type CallState = Partial<
-  Pick<PassthroughCall, "previous" | "mayWait" | "upload" | "principal">
+  Pick<PassthroughCall, "previous" | "mayWait" | "query" | "upload" | "principal">
 > & {
   readonly inBatch?: boolean
 }
@@ -372,7 +388,7 @@ interface MeteredRequest {
 const planTokens = ({
   bytes,
   catalog,
-  kept: { inBatch = false, mayWait, previous },
+  kept: { inBatch = false, mayWait, previous, query },
   nowMillis,
   pathModel,
   protocol,
@@ -420,21 +436,24 @@ const planTokens = ({
   const plain = isChatStream && !asksUsage ? withoutMember(bytes, "stream_options") : bytes
   const sent = hidesUsage ? withUsageAsked(bytes, value) : plain
   const input = inputOf(read.success, previous !== undefined)
-  let hold = holdOf(model, price, body, input)
-  for (const { maxTokens, model, price } of fallbacks.success) {
-    const other = holdOf(model, price, body, input, maxTokens)
-    if (other > hold) hold = other
-  }
+  const bounds = [
+    boundOf(model, price, body, input),
+    ...fallbacks.success.map(({ maxTokens, model, price }) =>
+      boundOf(model, price, body, input, maxTokens)
+    )
+  ]
+  const reasons =
+    input.tools !== undefined ||
+    (usage?.reasoning !== "shown" &&
+      mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value))
+  const isVisible = !reasons && !hidesOutput(value) && isStream(protocol, route, body, query)
   return Result.succeed({
     metered: {
       _tag: "Tokens",
       protocol,
       model,
       usage,
-      mayReason:
-        input.tools !== undefined ||
-        (usage?.reasoning !== "shown" &&
-          mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value)),
+      mayReason: reasons,
       price,
       fallbacks: fallbacks.success,
       catalog,
@@ -442,7 +461,8 @@ const planTokens = ({
     },
     ending: endingOf(model),
     model: name,
-    hold,
+    hold: holdOf(bounds),
+    slices: isVisible ? slicesOf(bounds) : undefined,
     body: sent,
     hidesUsage
   })
@@ -496,13 +516,13 @@ const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
   return { tokensMax, asksLongCache, tools: toolUsesMaxOf(value) }
 }
 
-const holdOf = (
+const boundOf = (
   model: TokenModel,
   price: TokenPrice,
   body: ReadBody["body"],
   { asksLongCache, tokensMax, tools }: CallInput,
   ownLimit?: number
-): Credits => {
+): CostBound => {
   const { generationConfig, generation_config } = body
   const asked = largest(
     ownLimit,
@@ -523,10 +543,28 @@ const holdOf = (
       generation_config?.candidate_count
     ) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
-  const output = each * Math.min(choices, choicesMax)
-  const read = Math.min(tokensMax, model.inputTokensMax)
-  return holdTokens(price, read, output, asksLongCache, tools)
+  return {
+    price,
+    inputTokens: Math.min(tokensMax, model.inputTokensMax),
+    outputTokens: each * Math.min(choices, choicesMax),
+    keepsLong: asksLongCache,
+    tools
+  }
 }
+
+/** The response is relayed as a stream of events. */
+const isStream = (
+  protocol: UsageProtocol,
+  { path }: OpenRoute,
+  { stream }: ReadBody["body"],
+  query = ""
+): boolean =>
+  protocol === "gemini-generate"
+    ? path.endsWith(":streamGenerateContent") && /[?&]alt=sse(?:&|$)/u.test(query)
+    : stream === true
+
+/** Rejected tokens of a prediction cost what output costs, and are not shown. */
+const hidesOutput = (body: unknown): boolean => (at(body, "prediction") ?? null) !== null
 
 /** The largest limit, because the upstream may apply any of them. */
 const largest = (...limits: ReadonlyArray<number | null | undefined>): number | undefined => {

@@ -48,11 +48,22 @@ export interface CallStart {
  */
 export type CallRefusal = "key" | "balance" | OverSpendLimit
 
+/** A running call that is to hold more. ADR 0306. */
+export interface CallRaise {
+  readonly id: string
+  readonly user: UserId
+  /** What it holds then, with what it holds already. */
+  readonly amount: Credits
+}
+
 /** How a call ended. */
 export interface CallEnd {
   readonly id: string
   readonly user: UserId
+  /** At most what is held. */
   readonly captured: Credits
+  /** What it cost more than that: a late charge. */
+  readonly beyond?: Credits | undefined
   readonly outcome: "settled" | "released" | "lost"
   readonly status: number | null
   readonly account: string | null
@@ -84,18 +95,21 @@ const SkippedCall = Schema.Struct({
 
 /** The usage of a call as a parameter, with other contents of its receipt. */
 export const usageText = (
-  { alias, firstTokenMillis, requestId: request, usage }: CallEnd,
+  { alias, beyond, firstTokenMillis, requestId: request, usage }: CallEnd,
   catalog: number | null = null
 ): string | null => {
   if (
     request === undefined &&
     catalog === null &&
     firstTokenMillis === undefined &&
-    alias === undefined
+    alias === undefined &&
+    beyond === undefined
   ) {
     return usage && JSON.stringify(usage)
   }
   return JSON.stringify({
+    // The first member: calls_write searches for it there
+    beyond: beyond?.toString(),
     ...usage,
     request,
     catalog: catalog ?? undefined,
@@ -104,16 +118,17 @@ export const usageText = (
   })
 }
 
-/** The contents of one transaction: the calls that have ended, and those that begin. */
+/** The contents of one transaction: the calls that have ended, those that hold more, and those that begin. */
 export interface CallBatch extends Alerting {
   readonly ends: ReadonlyArray<CallEnd>
+  readonly raises: ReadonlyArray<CallRaise>
   readonly starts: ReadonlyArray<CallStart>
   readonly processId: string
 }
 
 export interface CallBatchOutcome {
-  /** The calls that may not go upstream. */
-  readonly refused: ReadonlyMap<string, CallRefusal>
+  /** The calls that may not go upstream, or not continue; `lost`: the hold to be raised no longer exists. */
+  readonly refused: ReadonlyMap<string, CallRefusal | "lost">
   /** Credits left of the key's spend limit, by call. */
   readonly left: ReadonlyMap<string, Credits>
   /** Endpoints to notify of a `balance.low`. */
@@ -133,7 +148,7 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
-  /** Another process considered this one dead and released the hold; the call was charged when it ended. */
+  /** Another process released its hold, or it cost more than it held: it was paid by a late charge. */
   chargedLate: Schema.Boolean,
   httpStatus: Schema.NullOr(Schema.Int),
   held: Micro,
@@ -158,7 +173,8 @@ export class CallStore extends Context.Service<
   CallStore,
   {
     /**
-     * Settles or releases ended calls, then holds for all starting calls that the balance covers; publishes alerts.
+     * Settles or releases ended calls, then raises holds, then holds for all starting calls that the balance covers;
+     * publishes alerts.
      */
     readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
     /**
@@ -221,7 +237,7 @@ const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
 
 const Notice = Schema.Struct({
   id: Schema.NullOr(Schema.String),
-  refused: Schema.NullOr(Schema.Literals(["key", "balance", ...SpendRefusal.literals])),
+  refused: Schema.NullOr(Schema.Literals(["key", "balance", "lost", ...SpendRefusal.literals])),
   userId: Schema.NullOr(UserId),
   available: Schema.NullOr(Micro),
   threshold: Schema.NullOr(Micro)
@@ -232,7 +248,7 @@ const nothing: CallBatchOutcome = { refused: new Map(), left: new Map(), endpoin
 const write = (sql: PgClient.PgClient) => (batch: CallBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
-      sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
+      sql.unsafe<object>(...statementOf(batch, alerts)).pipe(rowsOf(Notice))
     ),
     ({ endpoints, rows }) => (rows.length === 0 ? nothing : outcomeOf(rows, endpoints, batch.now))
   )
@@ -242,22 +258,39 @@ const outcomeOf = (
   endpoints: ReadonlyArray<EndpointId>,
   now: DateTime.Utc
 ): CallBatchOutcome => {
-  const refused = new Map<string, CallRefusal>()
+  const refused = new Map<string, CallRefusal | "lost">()
   const left = new Map<string, Credits>()
   for (const { available, id } of notices) {
     if (id !== null && available !== null) left.set(id, available)
   }
   for (const { id, refused: why } of notices) {
     if (id === null || why === null) continue
-    const isOther = why === "key" || why === "balance"
+    const isOther = why === "key" || why === "balance" || why === "lost"
     refused.set(id, isOther ? why : overSpendLimit(why, left.get(id) ?? zero, now))
   }
   return { refused, left, endpoints }
 }
 
-const statement = `SELECT * FROM calls_write(
-  ${composite("ended_calls", 1, 7)}, ${composite("started_calls", 8, 5)},
-  $13, make_interval(secs => $14), $15, $16)`
+const ended = composite("ended_calls", 1, 7)
+const started = composite("started_calls", 8, 5)
+const rest = "$13, make_interval(secs => $14), $15, $16"
+
+const statement = `SELECT * FROM calls_write(${ended}, ${started}, ${rest})`
+
+const raisingStatement = `SELECT * FROM calls_write_raising(
+  ${ended}, ${started}, ${composite("raised_calls", 17, 3)}, ${rest})`
+
+const statementOf = (batch: CallBatch, alerts: boolean) => {
+  const { raises } = batch
+  const parameters = parametersOf(batch, alerts)
+  if (raises.length === 0) return [statement, parameters] as const
+  const raised = [
+    uuids(raises, ({ id }) => id),
+    uuids(raises, ({ user }) => user),
+    amounts(raises, ({ amount }) => amount)
+  ]
+  return [raisingStatement, [...parameters, ...raised]] as const
+}
 
 const parametersOf = (
   { ends, now, processId, starts, throttleSeconds }: CallBatch,

@@ -52,31 +52,63 @@ const errorOf = (status: number, message: string) => ({
   error: { type: "upstream_error", message, code: status, status: "UPSTREAM_ERROR", param: null }
 })
 
-const lostHold =
-  "The gateway was interrupted for so long that this call was abandoned: only the part sent is charged"
+/** Why the service itself ends a stream. */
+const endings = {
+  lost: {
+    code: 5003,
+    status: 503,
+    openAi: "server_error",
+    anthropic: "api_error",
+    google: "UNAVAILABLE",
+    message:
+      "The gateway was interrupted for so long that this call was abandoned: only the part sent is charged"
+  },
+  balance: {
+    code: 1101,
+    status: 402,
+    openAi: "insufficient_quota",
+    anthropic: "billing_error",
+    google: "FAILED_PRECONDITION",
+    message:
+      "The available balance does not cover more of this response: only the part sent is charged"
+  },
+  budget: {
+    code: 1102,
+    status: 402,
+    openAi: "insufficient_quota",
+    anthropic: "billing_error",
+    google: "FAILED_PRECONDITION",
+    message:
+      "The spend limit of this API key does not cover more of this response: only the part sent is charged"
+  }
+} as const
 
-/** Ends a stream whose hold was lost, in the format of its protocol, whatever part of an event was already sent. */
-export const lostHoldEvent = (protocol: UsageProtocol | undefined): Buffer => {
-  const [name, data] = lostHoldOf(protocol)
+/** Ends a stream that is not held for any more, in the form of its protocol, whatever part of an event came before. */
+export const endingEvent = (
+  protocol: UsageProtocol | undefined,
+  why: keyof typeof endings
+): Buffer => {
+  const [name, data] = endingOf(protocol, endings[why])
   return Buffer.from(`\n\n${name}data: ${JSON.stringify(data)}\n\n`)
 }
 
-const lostHoldOf = (protocol: UsageProtocol | undefined): readonly [string, object] => {
-  const message = lostHold
-  const openAi = { message, type: "server_error", param: null, code: "5003" }
+const endingOf = (
+  protocol: UsageProtocol | undefined,
+  ending: (typeof endings)[keyof typeof endings]
+): readonly [string, object] => {
+  const { anthropic, google, message, status } = ending
+  const code = String(ending.code)
+  const openAi = { message, type: ending.openAi, param: null, code }
   switch (protocol) {
     case "anthropic-messages":
-      return ["event: error\n", { type: "error", error: { type: "api_error", message } }]
+      return ["event: error\n", { type: "error", error: { type: anthropic, message } }]
     case "openai-responses":
     case "openai-speech":
     case "openai-transcription":
-      return [
-        "event: error\n",
-        { type: "error", code: "5003", message, param: null, error: openAi }
-      ]
+      return ["event: error\n", { type: "error", code, message, param: null, error: openAi }]
     case "gemini-generate":
     case "gemini-embeddings":
-      return ["", { error: { code: 503, message, status: "UNAVAILABLE" } }]
+      return ["", { error: { code: status, message, status: google } }]
     case "openai-chat":
     case "openai-embeddings":
     case "rerank":

@@ -16,7 +16,7 @@ import { Process } from "../process/heartbeat/Process.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { balanceLow } from "../webhooks/Events.ts"
 import { makeCallBatches, released } from "./CallBatches.ts"
-import type { CallBatches, Held, WriteBatch } from "./CallBatches.ts"
+import type { CallBatches, Held, Raised, WriteBatch } from "./CallBatches.ts"
 import { makeCallHolds } from "./CallHolds.ts"
 import type { CallHold } from "./CallHolds.ts"
 import { CallStore } from "./CallStore.ts"
@@ -24,6 +24,7 @@ import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
 import { makeReservations } from "./reservations/Reservations.ts"
 import type { Reservations, WriteReservations } from "./reservations/Reservations.ts"
 import { ReservationStore } from "./reservations/ReservationStore.ts"
+import type { RaiseHold, RaiseOutcome } from "./slices/SlicedHold.ts"
 
 export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
 
@@ -36,6 +37,8 @@ const callHoursMax = 24
 /** A call that may go upstream. */
 export interface HeldCall {
   readonly hold: CallHold
+  /** Holds more while the call runs. ADR 0306. */
+  readonly raise: RaiseHold
   /** Settles the call soon; only the first call has an effect. Never waits and never fails. */
   readonly close: (end: CallEnd) => void
   /** Credits left of its key's spend limit; `undefined` without one. */
@@ -143,14 +146,33 @@ const holdWith =
           : undefined
       if (drawn !== undefined) {
         hold.drawn = true
-        return Effect.succeed({ hold, close: once(drawn.close), left: drawn.left })
+        const { close, left, raise } = drawn
+        return Effect.succeed({ hold, raise, close: once(close), left })
       }
       return Effect.map(opened(batches, calls, start), (left) => ({
         hold,
-        close: once(batches.closeUnsafe),
+        ...ownHold(batches, start),
         left
       }))
     })
+
+const ownHold = (batches: CallBatches, { id, user }: CallStart) => {
+  let giveUp = () => {}
+  const raise: RaiseHold = (amount, onRaised) => {
+    giveUp = batches.raiseUnsafe({ id, user, amount }, (raised) => onRaised(outcomeOf(raised)))
+  }
+  const close = once((end) => {
+    giveUp()
+    batches.closeUnsafe(end)
+  })
+  return { raise, close }
+}
+
+/** A key that was revoked since ends no running call. */
+const outcomeOf = (raised: Raised): RaiseOutcome => {
+  if (typeof raised === "object") return "budget"
+  return raised === "key" ? "held" : raised
+}
 
 /** Takes the call's own hold. If interrupted, even just after the commit, the hold is released. */
 const opened = (batches: CallBatches, calls: AdmissionLimiter, start: CallStart) => {
@@ -179,6 +201,7 @@ const opened = (batches: CallBatches, calls: AdmissionLimiter, start: CallStart)
 
 const leftOf = (held: Held): Exit.Exit<Credits | undefined, Problem> => {
   if (held === undefined) return noLimit
+  if (held === "lost") return Exit.die(new Error("A call that begins has no hold to lose"))
   return typeof held === "object" && held._tag === "Held"
     ? Exit.succeed(held.left)
     : Exit.fail(refusalProblem(held))
@@ -230,9 +253,9 @@ const makeWrites = Effect.gen(function* () {
       )
     )
   return {
-    calls: (({ ends, starts }) =>
+    calls: ((batch) =>
       Effect.map(
-        settled((alerting) => calls.write({ ...alerting, ends, starts, processId: id })),
+        settled((alerting) => calls.write({ ...alerting, ...batch, processId: id })),
         ({ left, refused }): ReadonlyMap<string, Held> =>
           left.size === 0 ? refused : new Map([...heldOf(left), ...refused])
       )) satisfies WriteBatch,

@@ -37,9 +37,9 @@ type Failure = Problem | StoreUnavailable
  * 1. authenticate the caller and the key
  * 2. read the body, within the limits for large ones and in turn with heavy ones of others
  * 3. plan: the models that may serve it, their maximum cost, and the limits of the key and the client
- * 4. hold that amount; the same transaction checks the key
+ * 4. hold that amount, or for a visible stream its first part; the same transaction checks the key
  * 5. reach an account of the vendor; for an alias, try the next model while nothing was bought
- * 6. relay the response, and meter it as it passes
+ * 6. relay the response, and meter it as it passes; the hold follows a visible stream
  * 7. settle by the upstream's figures, or release
  *
  * A request is one fiber. An interruption abandons the call. From the hold on, the fiber is uninterruptible except
@@ -253,7 +253,7 @@ const tooManyLeft = new Problem({
 
 const startOf = (
   call: PassthroughCall,
-  { alias, candidates: [first], hold: amount }: CallCandidates,
+  { alias, candidates: [first], opening: amount }: CallCandidates,
   id: string,
   { isSandbox }: UpstreamCalls["Service"]
 ): CallStart => {
@@ -325,7 +325,7 @@ const limitedBy = ({ metered, model }: CallPlan, { to }: PassthroughCall): strin
 
 const billOf = (
   { abandoned, clock }: Services,
-  { begunMillis, held, models: { alias }, start: { id, user } }: PaidCall,
+  { begunMillis, held, models: { alias }, start: { amount, id, user } }: PaidCall,
   candidate: CallCandidate,
   skipped: ReadonlyArray<SkippedModel>
 ): CallBill => {
@@ -333,13 +333,14 @@ const billOf = (
   const { vendor } = candidate.call.to.route
   const route = routeName(candidate.call.to.route)
   const named = alias && { alias: alias.alias, ...modelOf(candidate), route, skipped }
-  const billed = { id, user, begunMillis, alias: named, vendor, route }
-  const { close, hold } = held
+  const billed = { id, user, held: amount, begunMillis, alias: named, vendor, route }
+  const { close, hold, raise } = held
   return new CallBill(billed, candidate.plan, candidate.call.body.length, {
     abandoned,
     clock,
     close,
-    hold
+    hold,
+    raise
   })
 }
 

@@ -5,6 +5,7 @@ import { isErrorEvent, isUsageChunk, mergeUsage, responderOf, usageOf } from "..
 import type { UsageDifferences } from "../domain/Provider.ts"
 import { errorEvent } from "./ErrorBody.ts"
 import { LongEvent } from "./LongEvent.ts"
+import { itemMarks, outputBound, plainLength, plainMarkOf } from "./slices/OutputBound.ts"
 
 const empty = Buffer.alloc(0)
 
@@ -27,8 +28,15 @@ export interface Meter {
   readonly hasFinished: boolean
   /** The upstream reported a failure in its stream. */
   readonly failed: boolean
-  /** Takes a chunk from upstream; returns what goes to the client. */
-  readonly push: (chunk: Buffer) => Buffer
+  /** The most tokens of output that have passed; counted while only some may pass. */
+  readonly passed: number
+  /** So many tokens have to be covered before the next event passes; `undefined`: no event waits. */
+  readonly lacks: number | undefined
+  /**
+   * Takes a chunk from upstream; returns what goes to the client. No more than `covered` tokens of output may pass in
+   * all.
+   */
+  readonly push: (chunk: Buffer, covered?: number) => Buffer
   /** Returns what is left for the client when the upstream has ended. */
   readonly flush: () => Buffer
 }
@@ -36,7 +44,8 @@ export interface Meter {
 /**
  * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of pieces of output,
  * and whether the upstream failed. Bytes pass unchanged and at once; a chunk waits for the end of its event only if
- * the usage chunk must be hidden or a failure sanitized. docs/reference/passthrough.md#streams
+ * the usage chunk must be hidden or a failure sanitized, or if its output is not yet held for.
+ * docs/reference/passthrough.md#streams
  */
 export class StreamMeter implements Meter {
   readonly isCounted = false
@@ -54,6 +63,9 @@ export class StreamMeter implements Meter {
   #failed = false
   #hasFinished = false
   #isFinal = false
+  /** The most tokens of output that have passed; counted while only some may pass. */
+  #passed = 0
+  #lacks: number | undefined
 
   constructor(protocol: UsageProtocol, hides: boolean, differences?: UsageDifferences) {
     this.#protocol = protocol
@@ -73,6 +85,14 @@ export class StreamMeter implements Meter {
     return this.#pieces
   }
 
+  get passed(): number {
+    return this.#passed
+  }
+
+  get lacks(): number | undefined {
+    return this.#lacks
+  }
+
   get isFinal(): boolean {
     return this.#isFinal
   }
@@ -85,24 +105,26 @@ export class StreamMeter implements Meter {
     return this.#failed
   }
 
-  push(chunk: Buffer): Buffer {
-    if (this.#long === undefined) return this.#events(chunk)
+  push(chunk: Buffer, covered = Infinity): Buffer {
+    if (this.#long === undefined) return this.#events(chunk, covered)
     const end = this.#long.push(chunk)
     if (end === 0) return chunk
     this.#endLong(this.#long)
     if (end === chunk.length) return chunk
-    return Buffer.concat([chunk.subarray(0, end), this.#events(chunk.subarray(end))])
+    return Buffer.concat([chunk.subarray(0, end), this.#events(chunk.subarray(end), covered)])
   }
 
-  #events(chunk: Buffer): Buffer {
+  #events(chunk: Buffer, covered: number): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    const text = new EventText(data, pieceMarks[this.#protocol])
+    const text = new EventText(data, this.#protocol)
     this.#hasFinished ||= text.matches(finishMarks[this.#protocol])
     const kept: Array<Buffer> = []
     const first = data.length - chunk.length - this.#held
     let start = 0
     let relayed = first
+    this.#lacks = undefined
     for (let end = text.endOfEvent(start); end > 0; end = text.endOfEvent(start)) {
+      if (covered !== Infinity && !this.#mayPass(text, start, end, covered)) break
       const replaced = this.#event(text, start, end)
       if (replaced !== undefined) {
         const before = data.subarray(start, Math.max(start, relayed))
@@ -115,18 +137,34 @@ export class StreamMeter implements Meter {
       start = end
     }
     this.#rest = start === data.length ? empty : data.subarray(start)
-    if (this.#rest.length > eventBytesMax) {
-      this.#long = new LongEvent()
-      this.#long.push(this.#rest)
-      start = data.length
-      this.#rest = empty
+    if (this.#lacks === undefined && this.#rest.length > eventBytesMax) {
+      // It takes all that is left to hold for
+      if (covered !== Infinity) this.#lacks = Infinity
+      else {
+        this.#long = new LongEvent()
+        this.#long.push(this.#rest)
+        start = data.length
+        this.#rest = empty
+      }
     }
-    const waits = this.#hides || text.mayFail(start)
+    const waits =
+      this.#hides ||
+      text.mayFail(start) ||
+      this.#lacks !== undefined ||
+      this.#passed + data.length - start > covered
     const end = waits ? Math.max(start, relayed) : data.length
     this.#held = data.length - end
     if (relayed === 0 && end === data.length) return data
     const left = data.subarray(relayed, end)
     return kept.length === 0 ? left : Buffer.concat([...kept, left])
+  }
+
+  /** Counts the output of an event, unless that is not covered. */
+  #mayPass(text: EventText, start: number, end: number, covered: number): boolean {
+    const passed = this.#passed + boundOf(this.#protocol, text, start, end)
+    if (passed > covered) this.#lacks = passed
+    else this.#passed = passed
+    return passed <= covered
   }
 
   flush(): Buffer {
@@ -135,7 +173,7 @@ export class StreamMeter implements Meter {
     const first = rest.length - this.#held
     this.#rest = empty
     this.#held = 0
-    const text = new EventText(rest, pieceMarks[this.#protocol])
+    const text = new EventText(rest, this.#protocol)
     const replaced = rest.length > 0 ? this.#event(text, 0, rest.length) : undefined
     return replaced !== undefined && first === 0 ? replaced : rest.subarray(first)
   }
@@ -169,6 +207,17 @@ export class StreamMeter implements Meter {
     }
     return value
   }
+}
+
+/** The most tokens of output in an event; one with a piece has one at least. */
+const boundOf = (protocol: UsageProtocol, text: EventText, start: number, end: number): number => {
+  const hasPiece = text.hasPiece(start, end)
+  const plain = hasPiece ? text.plainLength(protocol, start, end) : undefined
+  if (plain !== undefined) return Math.max(1, plain)
+  const item = itemMarks[protocol]
+  if (!hasPiece && (item === undefined || !text.includes(item, start, end))) return 0
+  const value = dataOf(text.bytes.toString("utf8", start, end))
+  return Math.max(1, outputBound(protocol, value, end - start))
 }
 
 /** A failure without information that only the operator may see; `undefined` if it contains none. */
@@ -245,15 +294,17 @@ class EventText {
   readonly #piece: Occurrences
   readonly #usage: Occurrences
   readonly #error: Occurrences
+  readonly #plain: Occurrences
 
-  constructor(bytes: Buffer, pieceMark: string) {
+  constructor(bytes: Buffer, protocol: UsageProtocol) {
     this.bytes = bytes
     this.#text = bytes.toString("latin1")
     this.#blank = new Occurrences(this.#text, "\n\n")
     this.#blankAfterReturn = new Occurrences(this.#text, "\n\r\n")
-    this.#piece = new Occurrences(this.#text, pieceMark)
+    this.#piece = new Occurrences(this.#text, pieceMarks[protocol])
     this.#usage = new Occurrences(this.#text, usageMark)
     this.#error = new Occurrences(this.#text, '"error"')
+    this.#plain = new Occurrences(this.#text, plainMarkOf(protocol))
   }
 
   /** The index after the blank line that ends the event at `start`; 0 if there is none yet. */
@@ -272,6 +323,19 @@ class EventText {
   /** Whether the event contains a piece of output. */
   hasPiece(start: number, end: number): boolean {
     return this.#piece.from(start) < end
+  }
+
+  /** Does it stand anywhere in the event? */
+  includes(mark: string, start: number, end: number): boolean {
+    return this.#text.slice(start, end).includes(mark)
+  }
+
+  /** The bytes of its text, where that is plain and all that the event has. */
+  plainLength(protocol: UsageProtocol, start: number, end: number): number | undefined {
+    const index = this.#plain.from(start)
+    if (index >= end) return undefined
+    const length = plainLength(protocol, this.#text, index)
+    return length === undefined || this.#plain.from(index + 1) < end ? undefined : length
   }
 
   /** Whether the text from here may be the beginning of a failure. */

@@ -199,6 +199,7 @@ export const writeCalls = Effect.fnUntraced(function* (batch: Partial<CallBatch>
   const calls = yield* CallStore
   return yield* calls.write({
     ends: [],
+    raises: [],
     starts: [],
     processId: "prc_test",
     alert: () => newEvent("balance.low"),
@@ -266,16 +267,17 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
       SELECT coalesce(note::uuid, subject_id) AS subject_id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
         coalesce(sum(amount) FILTER (WHERE kind = 'capture'), 0) AS captured,
         coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
-        count(*) FILTER (WHERE kind = 'hold') AS opened,
+        count(*) FILTER (WHERE kind = 'hold' AND slice_to IS NULL) AS opened,
         count(*) FILTER (WHERE kind IN ('capture', 'release')) AS ends
       FROM wallet_entries WHERE subject_id IS NOT NULL AND kind <> 'late_charge' AND ${mine} GROUP BY 1
     ), mine AS (SELECT * FROM tasks WHERE ${mine})
     SELECT (
       (SELECT count(*) FROM sums WHERE NOT (settled + late >= held AND held >= 0)) +
-      -- A late charge is the cost of its call, which was lost before
+      -- A late charge is the cost of its call, which was lost before, or the part of it that was not held
       (SELECT count(*) FROM wallet_entries e WHERE kind = 'late_charge' AND ${mine} AND NOT EXISTS (
         SELECT FROM calls c WHERE c.user_id = e.user_id AND c.id = e.subject_id AND c.charged_late
-          AND c.outcome = 'settled' AND c.captured = e.amount)) +
+          AND c.outcome = 'settled' AND c.captured = e.amount + coalesce((SELECT h.amount
+            FROM wallet_entries h WHERE h.subject_id = e.subject_id AND h.kind = 'capture'), 0))) +
       (SELECT count(*) FROM sums WHERE settled <> ledger OR held <> held_ledger OR held <> open OR entry_count <> entries) +
       (SELECT count(*) FROM closed c WHERE opened <> 1 OR captured > held OR
         CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.id = c.subject_id)

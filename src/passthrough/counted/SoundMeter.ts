@@ -17,6 +17,9 @@ export class SoundMeter implements Meter {
   readonly isFinal = false
   readonly isCounted = true
   readonly responder = undefined
+  /** Sound is held for as a whole. */
+  readonly passed = 0
+  readonly lacks = undefined
   readonly #counts: () => TokenUsage
   readonly #length = new SoundLength()
   #pieces = 0

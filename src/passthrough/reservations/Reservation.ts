@@ -1,6 +1,7 @@
 import type { UserId } from "../../domain/Ids.ts"
 import { reservationMillis } from "../../domain/Limits.ts"
 import type { CallStart } from "../CallStore.ts"
+import type { RaiseOutcome } from "../slices/SlicedHold.ts"
 import type { DrawnCall } from "./ReservationStore.ts"
 
 /**
@@ -20,6 +21,17 @@ export interface Moment {
  */
 const callsPerWrite = 32
 const writeMillis = 30
+
+/** A running call that waits to be covered for more. ADR 0306. */
+export interface Raising {
+  readonly more: bigint
+  /** Called once. */
+  readonly onRaised: (outcome: RaiseOutcome) => void
+  /** A write asks for it. */
+  isAsked: boolean
+  /** The call has ended. */
+  abandoned: boolean
+}
 
 /** The amount that this process may spend for a key without asking the store. Amounts in micro-credits. */
 export interface Reservation {
@@ -60,6 +72,8 @@ export interface Reservation {
   /** Whether no more calls are drawn: the reservation ends with its running calls. */
   isClosing: boolean
   ended: Array<DrawnCall>
+  /** They wait for a write. */
+  raisings: Array<Raising>
 }
 
 /** A new reservation for a key that has begun to call often. */
@@ -85,7 +99,8 @@ export const opened = ({ catalogId, key, rotation, user }: CallStart): Reservati
   available: undefined,
   left: undefined,
   isClosing: false,
-  ended: []
+  ended: [],
+  raisings: []
 })
 
 export const never: Moment = { monotonic: 0, wall: 0 }

@@ -1,8 +1,9 @@
 import { DateTime } from "effect"
 import * as Credits from "../../domain/Credits.ts"
 import type { CallEnd, CallStart } from "../CallStore.ts"
+import type { RaiseHold } from "../slices/SlicedHold.ts"
 import { isDone, isDue, later, never, opened } from "./Reservation.ts"
-import type { Moment, Reservation } from "./Reservation.ts"
+import type { Moment, Raising, Reservation } from "./Reservation.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
 /** The contents of one transaction, and the data that the book needs afterwards. */
@@ -33,6 +34,11 @@ export type CloseDrawn = (end: CallEnd) => void
 /** A call that is covered. */
 export interface Drawn {
   readonly close: CloseDrawn
+  /**
+   * Covers the call for this amount instead, at once or with one of the next writes. `onRaised` is called once, also
+   * within this call, and not after the call was closed.
+   */
+  readonly raise: RaiseHold
   /** Credits left of the key's spend limit; `undefined` without one. */
   readonly left: Credits.Credits | undefined
 }
@@ -91,13 +97,37 @@ export class ReservationBook {
     }
     reservation.open += start.amount
     reservation.running += start.amount
+    let amount = start.amount
+    let raising: Raising | undefined
     const close = (end: CallEnd) => {
-      reservation.running -= start.amount
-      reservation.open -= start.amount - end.captured
-      reservation.ended.push({ start, begunAt: now.wall, end })
+      if (raising !== undefined) raising.abandoned = true
+      reservation.running -= amount
+      reservation.open -= amount - end.captured
+      reservation.ended.push({ start: { ...start, amount }, begunAt: now.wall, end })
+    }
+    const raise: RaiseHold = (wanted, onRaised) => {
+      const more = wanted - amount
+      raising = {
+        more,
+        isAsked: false,
+        abandoned: false,
+        onRaised: (outcome) => {
+          if (outcome === "held") amount = wanted
+          onRaised(outcome)
+        }
+      }
+      reservation.begun += more
+      reservation.isUsed = true
+      if (covers(reservation, raising)) return
+      reservation.raisings.push(raising)
+      reservation.isUrgent = true
     }
     const { left, limit, open } = reservation
-    return { close, left: left === undefined ? undefined : Credits.make(left + limit - open) }
+    return {
+      close,
+      raise,
+      left: left === undefined ? undefined : Credits.make(left + limit - open)
+    }
   }
 
   /** Ends a round and returns the data to write now. With `isEnd` nothing is reserved for future calls. */
@@ -113,8 +143,12 @@ export class ReservationBook {
         this.#reservations.delete(key)
         continue
       }
+      reservation.raisings = reservation.raisings.filter(({ abandoned }) => !abandoned)
       const hasChanged =
-        begun > 0n || reservation.ended.length > 0 || (isQuiet && reservation.stored > running)
+        begun > 0n ||
+        reservation.ended.length > 0 ||
+        reservation.raisings.length > 0 ||
+        (isQuiet && reservation.stored > running)
       if (!hasChanged || !(isQuiet || isDue(reservation, at))) continue
       reservation.begun = 0n
       reservation.calls = 0
@@ -128,16 +162,17 @@ export class ReservationBook {
       const catalogId = isFree ? reservation.wantedCatalogId : reservation.catalogId
       const isClosing = reservation.isClosing || catalogId !== reservation.wantedCatalogId
       const extra = isQuiet || isClosing ? 0n : this.#extraOf(reservation)
-      // Covered whether or not this is committed
+      // Covered whether or not this is committed. What raises need is not available to other calls
       reservation.limit = min(reservation.limit, running + extra + costOf(settling))
-      reservation.stored = max(reservation.stored, running + extra)
+      const needs = running + askFor(reservation.raisings)
+      reservation.stored = max(reservation.stored, needs + extra)
       sizes.push({
         key,
         rotation,
         user,
         hold: newId(),
         catalogId,
-        needs: Credits.make(running),
+        needs: Credits.make(needs),
         extra: Credits.make(extra)
       })
     }
@@ -148,7 +183,7 @@ export class ReservationBook {
   written({ at, ended, sizes }: Taken, grants: ReadonlyArray<ReservationGrant>): void {
     const byKey = new Map(grants.map((grant) => [grant.key, grant]))
     const settled = Map.groupBy(ended, ({ start }) => start.key)
-    for (const { catalogId = null, key } of sizes) {
+    for (const { catalogId = null, key, needs } of sizes) {
       const reservation = this.#reservations.get(key)
       if (reservation === undefined) continue
       reservation.catalogId = catalogId
@@ -166,6 +201,7 @@ export class ReservationBook {
         grant === undefined || grant.expiresAt === null
           ? Infinity
           : DateTime.toEpochMillis(grant.expiresAt)
+      coverRaises(reservation, reservation.limit >= needs)
     }
   }
 
@@ -208,6 +244,43 @@ export class ReservationBook {
     const reservation = opened(start)
     this.#reservations.set(key, reservation)
     return reservation
+  }
+}
+
+/** What a write asks for beyond the running calls. */
+const askFor = (raisings: ReadonlyArray<Raising>): bigint => {
+  let needs = 0n
+  for (const raising of raisings) {
+    raising.isAsked = true
+    needs += raising.more
+  }
+  return needs
+}
+
+/** Covers a raise if the reservation has room for it now. */
+const covers = (reservation: Reservation, { more, onRaised }: Raising): boolean => {
+  if (reservation.open + more > reservation.limit) return false
+  reservation.open += more
+  reservation.running += more
+  onRaised("held")
+  return true
+}
+
+/**
+ * After a write. One that finds no room is refused if the write asked for it and was not granted it all; else it waits for
+ * the next one: it came later, or calls that were drawn meanwhile took the room.
+ */
+const coverRaises = (reservation: Reservation, wasCovered: boolean): void => {
+  const waiting = reservation.raisings
+  reservation.raisings = []
+  for (const raising of waiting) {
+    if (raising.abandoned || covers(reservation, raising)) continue
+    if (raising.isAsked && !wasCovered)
+      raising.onRaised(reservation.left === 0n ? "budget" : "balance")
+    else {
+      reservation.raisings.push(raising)
+      reservation.isUrgent = true
+    }
   }
 }
 

@@ -118,17 +118,21 @@ const Notice = Schema.Struct({
 
 /**
  * The fast function fails for an alert or a repeated call; then the slower one runs, in a transaction with its
- * alerts.
+ * alerts. The slower one also charges for costs beyond the holds.
  */
-const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
-  Effect.map(
-    settle(sql, batch, (alerts) =>
-      sql
-        .unsafe<object>(alerts ? carefulStatement : fastStatement, parametersOf(batch, alerts))
+const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) => {
+  const hasLateCharges = batch.ended.some(({ end }) => end.beyond !== undefined)
+  return Effect.map(
+    settle(sql, batch, (alerts) => {
+      const isCareful = alerts || hasLateCharges
+      const statement = isCareful ? carefulStatement : fastStatement
+      return sql
+        .unsafe<object>(statement, parametersOf(batch, alerts, isCareful))
         .pipe(rowsOf(Notice))
-    ),
+    }),
     ({ endpoints, rows }): ReservationOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
   )
+}
 
 const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
   const { alive, apiKeyId, available, expiresAt, granted, threshold } = row
@@ -147,7 +151,8 @@ const carefulStatement = `SELECT * FROM reservations_renew_again(
 
 const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
-  alerts: boolean
+  alerts: boolean,
+  isCareful: boolean
 ) => {
   const { calls, keys, used } = numbered(ended, sizes, DateTime.toEpochMillis(now))
   return [
@@ -177,7 +182,7 @@ const parametersOf = (
     booleans(ended, ({ start }) => start.sandbox),
     texts(ended, ({ start }) => start.trace),
     // reservations_renew_again may skip calls and sums up the others itself
-    ...(alerts ? [] : used.columns()),
+    ...(isCareful ? [] : used.columns()),
     processId,
     throttleSeconds,
     alerts,

@@ -8,16 +8,19 @@ export interface StreamWatch {
   readonly sent: () => void
   /** The call was refused or failed: nothing is charged for it. */
   readonly refused: () => void
-  /** Whether the next chunk may be relayed at once, because the hold of the call certainly exists. Cheap. */
+  /** Whether the next chunk may be relayed at once: the hold of the call is certainly there and covers it. Cheap. */
   readonly isHeld: () => boolean
-  /** Takes the hold again; calls `done` once. */
+  /** Takes the hold again, or more of it. Calls `done` once. */
   readonly retake: (done: (isHeld: boolean) => void) => void
   /**
-   * Called when the hold is lost: charges for the relayed part and returns the event that ends the stream. If it is
-   * empty, the stream breaks off.
+   * Called when the hold is lost or cannot grow: charges for the relayed part and returns the event that ends the
+   * stream. If it is empty, the stream breaks off.
    */
   readonly lose: () => Buffer
-  /** Receives a chunk and returns the bytes to relay. */
+  /**
+   * Receives a chunk, returns what is relayed. What the hold does not cover stays with the watch, which `isHeld` tells;
+   * the next push has it too.
+   */
   readonly push: (chunk: Buffer) => Buffer
   /** Returns the rest at the regular end. */
   readonly flush: () => Buffer
@@ -96,8 +99,16 @@ export class StreamRelay {
       this.#wait(chunk)
       return false
     }
+    return this.#relay(chunk)
+  }
+
+  /** What is covered flows on; the upstream pauses for the rest. */
+  #relay(chunk: Buffer): boolean {
     const relayed = this.#watch.push(chunk)
-    return relayed.length === 0 || this.#body === undefined || this.#body.push(relayed)
+    const mayContinue = relayed.length === 0 || this.#body === undefined || this.#body.push(relayed)
+    if (!this.#mustWait()) return mayContinue
+    this.#wait(noBytes)
+    return false
   }
 
   finish(): void {
@@ -152,7 +163,12 @@ export class StreamRelay {
   #relayWaiting(): void {
     const chunks = this.#unheld ?? []
     this.#unheld = undefined
-    for (const chunk of chunks) this.receive(chunk)
+    for (const chunk of chunks) {
+      if (this.#mustWait()) this.#wait(chunk)
+      else this.#relay(chunk)
+    }
+    // The rest waits again
+    if (this.#unheld !== undefined) return
     if (this.#isLast) this.finish()
     else this.resume()
   }

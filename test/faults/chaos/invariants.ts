@@ -31,7 +31,8 @@ export const always: ReadonlyArray<Invariant> = [
     sql: `WITH closed AS (
         SELECT coalesce(note::uuid, subject_id) AS id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
           coalesce(sum(amount) FILTER (WHERE kind <> 'hold'), 0) AS given,
-          count(*) FILTER (WHERE kind = 'hold') AS opened, count(*) FILTER (WHERE kind <> 'hold') AS ends
+          count(*) FILTER (WHERE kind = 'hold' AND slice_to IS NULL) AS opened,
+          count(*) FILTER (WHERE kind <> 'hold') AS ends
         FROM wallet_entries WHERE subject_id IS NOT NULL AND kind <> 'late_charge' GROUP BY 1
       )
       SELECT format('hold %s: held %s, given %s', c.id, c.held, c.given) AS what

@@ -1,7 +1,8 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
-import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { events } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { until } from "../../support/until.ts"
@@ -96,6 +97,38 @@ describe.each(["embedded", "postgres"] as const)(
       const charged = before - Number((await wallet()).settled_balance)
       assert.isAbove(charged, cost * 100)
       assert.isAtMost(charged, (cost + 0.01) * calls)
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      assert.match(text, /gateway_wallet_drift 0/)
+    })
+
+    it("between two slices of streams: nothing stays held, and nothing is charged", async () => {
+      const before = await wallet()
+      // Three slices, and no end
+      const words = Array.from({ length: 11 }, () => "x".repeat(1000))
+      upstream.script = (_, response) =>
+        events(response, chatEvents(words, false), (index) =>
+          index < 11 ? Promise.resolve() : new Promise(() => {})
+        )
+      const streams = Array.from({ length: 4 }, async () => {
+        const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${await gateway.key()}`,
+            "content-type": "application/json"
+          },
+          body: JSON.stringify({ model: "gpt-4o", stream: true, messages: [] })
+        })
+        return answer.text()
+      }).map((stream) => stream.catch(() => {}))
+      // Each holds three slices
+      await until(async () => Number((await wallet()).held_balance) > 4 * 12, {
+        what: "they hold further slices"
+      })
+      await gateway.kill("SIGKILL")
+      await Promise.all(streams)
+      await gateway.start()
+      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
+      assert.deepEqual(await wallet(), before)
       const text = await (await fetch(`${gateway.url}/metrics`)).text()
       assert.match(text, /gateway_wallet_drift 0/)
     })

@@ -7,7 +7,7 @@ import { UserId } from "../../../src/domain/Ids.ts"
 import { reservationMillis } from "../../../src/domain/Limits.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { ReservationBook } from "../../../src/passthrough/reservations/ReservationBook.ts"
-import type { CloseDrawn, Taken } from "../../../src/passthrough/reservations/ReservationBook.ts"
+import type { Drawn, Taken } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import type {
   ReservationGrant,
   ReservationStore
@@ -70,8 +70,10 @@ const memoryLedger = (balance: number): Ledger => {
           const wanted = needs + extra
           const kept = wanted < held ? wanted : held
           const free = settled - kept
-          const growth = alive ? [wanted - kept, free / 16n].reduce((a, b) => (a < b ? a : b)) : 0n
-          held = kept + growth
+          const least = (a: bigint, b: bigint) => (a < b ? a : b)
+          const grown = needs > kept ? least(needs - kept, free > 0n ? free : 0n) : 0n
+          const growth = alive ? least(wanted - kept - grown, (free - grown) / 16n) : 0n
+          held = kept + grown + growth
           return {
             key,
             granted: credits(Number(held) / 1e6),
@@ -93,6 +95,7 @@ type Action =
       readonly outcome: "seen" | "unseen" | "undone"
       readonly between: number
     }
+  | { readonly do: "raise"; readonly which: number; readonly more: number }
   | { readonly do: "wait"; readonly millis: number }
   | { readonly do: "skew"; readonly which: "wall" | "monotonic" }
   | { readonly do: "revoke" }
@@ -115,6 +118,14 @@ const actions = fc.array(
         do: fc.constant("close" as const),
         which: fc.nat(),
         part: fc.integer({ min: 0, max: 4 })
+      })
+    },
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        do: fc.constant("raise" as const),
+        which: fc.nat(),
+        more: fc.constantFrom(1, 5, 40, 1000)
       })
     },
     {
@@ -157,10 +168,25 @@ const actions = fc.array(
   { minLength: 30, maxLength: 120 }
 )
 
-/** Runs the steps, and compares the book with the store after each. Returns the number of drawn calls. */
-const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<Action>) {
+/** A drawn call. `isRaising`: it waits to be covered for more. */
+interface Running {
+  readonly start: CallStart
+  readonly drawn: Drawn
+  amount: bigint
+  isRaising: boolean
+}
+
+/**
+ * Runs the steps, and compares the book with the store after each. Returns the number of drawn calls; `outcomes`: what
+ * raises came to.
+ */
+const play = Effect.fnUntraced(function* (
+  ledger: Ledger,
+  steps: ReadonlyArray<Action>,
+  outcomes: Array<string> = []
+) {
   const book = new ReservationBook()
-  const running: Array<{ readonly start: CallStart; readonly close: CloseDrawn }> = []
+  const running: Array<Running> = []
   const spent = new Map<string, bigint>()
   /** What calls have cost or can cost that the store has not charged yet. */
   let uncharged = 0n
@@ -184,24 +210,39 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     const isStale = known < rotation && now >= rotatedAt + reservationMillis
     assert.isFalse(isStale, "drawn by a secret that was replaced for long")
     assert.isTrue(now < revokedAt + reservationMillis, "drawn on a key that was revoked for long")
-    running.push({ start, close: drawn.close })
+    running.push({ start, drawn, amount: start.amount, isRaising: false })
     uncharged += start.amount
     count += 1
   }
   const close = (which: number, part: number) => {
     const [call] = running.splice(which % Math.max(1, running.length), 1)
     if (call === undefined) return
-    const { start } = call
-    const cost = (Number(start.amount) / 1e6) * (part / 4)
-    const end = callEnd(start, cost)
-    call.close(end)
+    const { amount, drawn, start } = call
+    const end = callEnd(start, (Number(amount) / 1e6) * (part / 4))
+    drawn.close(end)
     spent.set(start.id, end.captured)
-    uncharged += end.captured - start.amount
+    uncharged += end.captured - amount
+  }
+  /** Raises the amount of a call that raises nothing yet. */
+  const raise = (which: number, more: number) => {
+    const call = running[which % Math.max(1, running.length)]
+    if (call === undefined || call.isRaising) return
+    call.isRaising = true
+    const wanted = credits(Number(call.amount) / 1e6 + more)
+    call.drawn.raise(wanted, (outcome) => {
+      call.isRaising = false
+      assert.include(running, call, "a call is covered after its end")
+      outcomes.push(outcome)
+      if (outcome !== "held") return
+      uncharged += wanted - call.amount
+      call.amount = wanted
+    })
   }
   const callBusily = (calls: number, part: number) => {
     for (let n = 0; n < calls; n += 1) {
       if (n % 3 === 2) close(n, part)
       else draw(1)
+      if (n % 4 === 1) raise(n, 30)
     }
   }
   /** The calls whose charge was written, whether the process saw the result or not. */
@@ -246,6 +287,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   for (const step of steps) {
     if (step.do === "draw") draw(step.amount, step.isOld)
     else if (step.do === "close") close(step.which, step.part)
+    else if (step.do === "raise") raise(step.which, step.more)
     else if (step.do === "settle") yield* settle(step.outcome, step.between)
     else if (step.do === "wait") now += step.millis
     else if (step.do === "skew") {
@@ -285,13 +327,17 @@ const balances = fc.constantFrom(0, 3, 40, 1000, 100_000)
 describe("calls drawn on a reservation are covered and charged once, whether a result is seen or not", () => {
   it("in memory", () => {
     let drawn = 0
+    const outcomes: Array<string> = []
     fc.assert(
       fc.property(balances, actions, (balance, steps) => {
-        drawn += Effect.runSync(play(memoryLedger(balance), steps))
+        drawn += Effect.runSync(play(memoryLedger(balance), steps, outcomes))
       }),
       { numRuns: 400 }
     )
     assert.isAbove(drawn, 1000, "hardly a call was drawn")
+    const count = (outcome: string) => outcomes.filter((it) => it === outcome).length
+    assert.isAbove(count("held"), 100, "hardly a call was raised")
+    assert.isAbove(count("balance"), 5, "hardly a raise was refused")
   })
 })
 

@@ -37,6 +37,7 @@ const request: CallRequest = {
 /** The store's side of a call: it is closed once, whoever closes it. */
 const heldInto = (closed: Array<CallEnd>): HeldCall => ({
   hold: { isHeld: () => true, retake: (done) => done(true), drawn: false },
+  raise: (_amount, onRaised) => onRaised("held"),
   close: (end) => {
     if (closed.length === 0) closed.push(end)
   },

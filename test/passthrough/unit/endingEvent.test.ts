@@ -1,6 +1,6 @@
 import { assert, describe, it } from "vitest"
 import { isErrorEvent } from "../../../src/catalog/Usage.ts"
-import { lostHoldEvent } from "../../../src/passthrough/ErrorBody.ts"
+import { endingEvent } from "../../../src/passthrough/ErrorBody.ts"
 
 describe("the event that ends a stream whose hold is gone", () => {
   it.each([
@@ -10,7 +10,7 @@ describe("the event that ends a stream whose hold is gone", () => {
     ["gemini-generate", undefined, { error: { code: 503, status: "UNAVAILABLE" } }],
     [undefined, undefined, { error: { type: "server_error", code: "5003" } }]
   ] as const)("has the form of %s, also behind a part of another event", (protocol, name, form) => {
-    const text = `data: {"a": ${lostHoldEvent(protocol).toString()}`
+    const text = `data: {"a": ${endingEvent(protocol, "lost").toString()}`
     const event = text.split("\n\n").at(-2) ?? ""
     const value: unknown = JSON.parse(/^data: (.*)$/mu.exec(event)?.[1] ?? "")
     assert.strictEqual(/^event: (.*)$/mu.exec(event)?.[1], name)
