@@ -54,15 +54,15 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   1101: help(
     "The available balance (settled minus held) is lower than the price. No task was created.",
-    "Top up the wallet, or wait until running tasks have ended and their holds are released."
+    "Top up the wallet, or wait until running tasks have ended and their holds are released. A stream that ended with this code was charged for what it had sent."
   ),
   1102: help(
     "The price is higher than the remaining spend limit of the API key (remaining). Nothing was created.",
-    "Wait until the limit resets (see Retry-After, if present), or have the key's limit raised.",
+    "Wait until the limit resets (see Retry-After, if present), or have the key's limit raised. A stream that ended with this code was charged for what it had sent.",
     "later"
   ),
   1103: help(
-    "The price, or the amount to hold for the call, is higher than the request's X-Service-Max-Cost. Nothing was created.",
+    "The price, or the most that the call can cost, is higher than the request's X-Service-Max-Cost. Nothing was created.",
     "Ask for less, such as fewer output tokens, or send a higher maximum."
   ),
   1201: help(

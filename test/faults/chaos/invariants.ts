@@ -63,7 +63,8 @@ export const always: ReadonlyArray<Invariant> = [
   {
     name: "a receipt says what the ledger charged, and each charge has one",
     sql: `SELECT format('call %s: receipt %s, ledger %s', coalesce(c.id, e.subject_id), c.captured, e.amount) AS what
-      FROM (SELECT * FROM wallet_entries e WHERE kind IN ('capture', 'late_charge') AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = e.subject_id)) e
+      FROM (SELECT subject_id, sum(amount) AS amount FROM wallet_entries e
+        WHERE kind IN ('capture', 'late_charge') AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = e.subject_id) GROUP BY 1) e
       FULL JOIN (SELECT id, sum(captured) AS captured, count(*) AS n FROM calls GROUP BY 1) c ON c.id = e.subject_id
       WHERE coalesce(c.captured, 0) <> coalesce(e.amount, 0) OR c.n > 1`
   },
