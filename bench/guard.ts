@@ -229,7 +229,8 @@ const chat = (stream: boolean) =>
   JSON.stringify({
     model: "gpt-4o",
     stream,
-    max_tokens: 100,
+    // A stream without a limit takes slices of its output
+    ...(stream ? {} : { max_tokens: 100 }),
     messages: [{ role: "user", content: "Tell me something in forty words, if you please." }]
   })
 
