@@ -124,8 +124,9 @@ export class StreamMeter implements Meter {
     let relayed = first
     this.#lacks = undefined
     for (let end = text.endOfEvent(start); end > 0; end = text.endOfEvent(start)) {
-      if (covered !== Infinity && !this.#mayPass(text, start, end, covered)) break
-      const replaced = this.#event(text, start, end)
+      const hasPiece = text.hasPiece(start, end)
+      if (covered !== Infinity && !this.#mayPass(text, start, end, covered, hasPiece)) break
+      const replaced = this.#event(text, start, end, hasPiece)
       if (replaced !== undefined) {
         const before = data.subarray(start, Math.max(start, relayed))
         // The part that the client already has is the same in both
@@ -160,8 +161,14 @@ export class StreamMeter implements Meter {
   }
 
   /** Counts the output of an event, unless that is not covered. */
-  #mayPass(text: EventText, start: number, end: number, covered: number): boolean {
-    const passed = this.#passed + boundOf(this.#protocol, text, start, end)
+  #mayPass(
+    text: EventText,
+    start: number,
+    end: number,
+    covered: number,
+    hasPiece: boolean
+  ): boolean {
+    const passed = this.#passed + boundOf(this.#protocol, text, start, end, hasPiece)
     if (passed > covered) this.#lacks = passed
     else this.#passed = passed
     return passed <= covered
@@ -174,13 +181,14 @@ export class StreamMeter implements Meter {
     this.#rest = empty
     this.#held = 0
     const text = new EventText(rest, this.#protocol)
-    const replaced = rest.length > 0 ? this.#event(text, 0, rest.length) : undefined
+    const end = rest.length
+    const replaced = end > 0 ? this.#event(text, 0, end, text.hasPiece(0, end)) : undefined
     return replaced !== undefined && first === 0 ? replaced : rest.subarray(first)
   }
 
   /** Reads one event; returns its replacement if the client must not get it unchanged. */
-  #event(text: EventText, start: number, end: number): Buffer | undefined {
-    if (text.hasPiece(start, end)) this.#pieces += 1
+  #event(text: EventText, start: number, end: number, hasPiece: boolean): Buffer | undefined {
+    if (hasPiece) this.#pieces += 1
     if (!text.mayReport(start, end)) return undefined
     const event = text.bytes.toString("utf8", start, end)
     const value = this.#report(event)
@@ -210,8 +218,13 @@ export class StreamMeter implements Meter {
 }
 
 /** The most tokens of output in an event; one with a piece has one at least. */
-const boundOf = (protocol: UsageProtocol, text: EventText, start: number, end: number): number => {
-  const hasPiece = text.hasPiece(start, end)
+const boundOf = (
+  protocol: UsageProtocol,
+  text: EventText,
+  start: number,
+  end: number,
+  hasPiece: boolean
+): number => {
   const plain = hasPiece ? text.plainLength(protocol, start, end) : undefined
   if (plain !== undefined) return Math.max(1, plain)
   const item = itemMarks[protocol]
@@ -304,7 +317,8 @@ class EventText {
     this.#piece = new Occurrences(this.#text, pieceMarks[protocol])
     this.#usage = new Occurrences(this.#text, usageMark)
     this.#error = new Occurrences(this.#text, '"error"')
-    this.#plain = new Occurrences(this.#text, plainMarkOf(protocol))
+    const mark = plainMarkOf(protocol)
+    this.#plain = mark === pieceMarks[protocol] ? this.#piece : new Occurrences(this.#text, mark)
   }
 
   /** The index after the blank line that ends the event at `start`; 0 if there is none yet. */
@@ -320,7 +334,7 @@ class EventText {
     return mark.test(this.#text)
   }
 
-  /** Whether the event contains a piece of output. */
+  /** Whether the event contains a piece of output. Called once for each event, before `plainLength`. */
   hasPiece(start: number, end: number): boolean {
     return this.#piece.from(start) < end
   }
@@ -330,7 +344,7 @@ class EventText {
     return this.#text.slice(start, end).includes(mark)
   }
 
-  /** The bytes of its text, where that is plain and all that the event has. */
+  /** The most bytes of its text, if that is all that the event has. */
   plainLength(protocol: UsageProtocol, start: number, end: number): number | undefined {
     const index = this.#plain.from(start)
     if (index >= end) return undefined

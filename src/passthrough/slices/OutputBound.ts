@@ -9,44 +9,75 @@ import { at } from "../../domain/Json.ts"
 export const outputBound = (protocol: UsageProtocol, value: unknown, bytes: number): number =>
   value === undefined ? bytes : bytesOf(protocol, value)
 
-/** What an event with one piece of plain text has, from its `mark` on. */
+/** An event with one piece of text and nothing else in its delta or part. */
 interface PlainPiece {
   readonly mark: string
-  readonly pattern: RegExp
+  /** From the mark to the text. */
+  readonly before: RegExp
+  /** After the text, with spaces between. */
+  readonly after: string
 }
 
 const delta = '"delta"'
 
-/** Text without escapes, and nothing else in the delta or part: the most frequent events, which need no parser. */
+/** The most frequent events, which need no parser. */
 const plainPieces: { readonly [protocol in UsageProtocol]?: PlainPiece } = {
-  "openai-chat": {
-    mark: delta,
-    pattern: /"delta"\s*:\s*\{\s*"content"\s*:\s*"([^"\\]*)"\s*\}/uy
-  },
-  "openai-responses": { mark: delta, pattern: /"delta"\s*:\s*"([^"\\]*)"/uy },
+  "openai-chat": { mark: delta, before: /"delta"\s*:\s*\{\s*"content"\s*:\s*"/uy, after: "}" },
+  "openai-responses": { mark: delta, before: /"delta"\s*:\s*"/uy, after: "" },
   "anthropic-messages": {
     mark: delta,
-    pattern: /"delta"\s*:\s*\{\s*"type"\s*:\s*"text_delta"\s*,\s*"text"\s*:\s*"([^"\\]*)"\s*\}/uy
+    before:
+      /"delta"\s*:\s*\{\s*"type"\s*:\s*"(?:text_delta"\s*,\s*"text|input_json_delta"\s*,\s*"partial_json)"\s*:\s*"/uy,
+    after: "}"
   },
   "gemini-generate": {
     mark: '"parts"',
-    pattern: /"parts"\s*:\s*\[\s*\{\s*"text"\s*:\s*"([^"\\]*)"\s*\}\s*\]/uy
+    before: /"parts"\s*:\s*\[\s*\{\s*"text"\s*:\s*"/uy,
+    after: "}]"
   }
 }
 
 /** What stands before the text of an event. */
 export const plainMarkOf = (protocol: UsageProtocol): string => plainPieces[protocol]?.mark ?? delta
 
-/** The characters of the plain text at the mark; `undefined`: the event has to be parsed. */
+/**
+ * The characters of the text at the mark as JSON, which are at least the bytes of the text: the events are Latin-1.
+ * `undefined`: the event has to be parsed.
+ */
 export const plainLength = (
   protocol: UsageProtocol,
-  text: string,
+  events: string,
   index: number
 ): number | undefined => {
-  const pattern = plainPieces[protocol]?.pattern
-  if (pattern === undefined) return undefined
-  pattern.lastIndex = index
-  return pattern.exec(text)?.[1]?.length
+  const piece = plainPieces[protocol]
+  if (piece === undefined) return undefined
+  piece.before.lastIndex = index
+  if (!piece.before.test(events)) return undefined
+  const start = piece.before.lastIndex
+  const end = endOfText(events, start)
+  if (end < 0) return undefined
+  let next = end + 1
+  for (const character of piece.after) {
+    while (events.charCodeAt(next) === space) next += 1
+    if (events[next] !== character) return undefined
+    next += 1
+  }
+  return end - start
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const space = 0x20
+
+/** The index of the quotation mark that ends a JSON string; negative if there is none. */
+const endOfText = (events: string, start: number): number => {
+  let index = start
+  for (let code = events.charCodeAt(index); code !== quote; code = events.charCodeAt(index)) {
+    // A line break or the end
+    if (!(code >= space)) return -1
+    index += code === backslash ? 2 : 1
+  }
+  return index
 }
 
 /** What an event has that begins an output without a piece of it: the name of a tool for example. */
