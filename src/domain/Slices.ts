@@ -6,24 +6,40 @@ export type Sliced<A> = Generator<void, A>
 /** Bytes or characters per slice: two milliseconds on a slow machine. */
 export const sliceBytes = 64 * 1024
 
-/** Computations that wait for a turn, oldest first. */
 const waiting: Array<() => void> = []
 let isScheduled = false
+/** Time that heavy work took since the event loop was last left to other work, in milliseconds. */
+let debtMillis = 0
 
 const runNext = (): void => {
-  const next = waiting.shift()
+  const began = performance.now()
+  waiting.shift()?.()
+  debtMillis += performance.now() - began
   isScheduled = waiting.length > 0
-  if (isScheduled) setImmediate(runNext)
-  next?.()
+  if (isScheduled) schedule()
 }
 
-/** One slice in each turn of the event loop, however many requests compute: each delays others by one. `hostile` */
-const nextTurn = Effect.callback<void>((resume) => {
-  waiting.push(() => resume(Effect.void))
+const schedule = (): void => {
+  if (debtMillis < 1) {
+    setImmediate(runNext)
+    return
+  }
+  setTimeout(runNext, debtMillis)
+  debtMillis = 0
+}
+
+/**
+ * Runs one piece of heavy work in a turn of the event loop, oldest first, and then leaves the loop to other work for as
+ * long as the piece took: however much of it there is, it takes at most half of the time. `hostile`
+ */
+export const inHeavyTurn = (run: () => void): void => {
+  waiting.push(run)
   if (isScheduled) return
   isScheduled = true
-  setImmediate(runNext)
-})
+  schedule()
+}
+
+const nextTurn = Effect.callback<void>((resume) => inHeavyTurn(() => resume(Effect.void)))
 
 /** Runs a sliced computation; other fibers and the event loop run between its slices. */
 export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A> =>

@@ -30,7 +30,7 @@ import { clientKeyOf, clientTokenOf, readKey, tokenMissing } from "../server/acc
 import type { CookieRequest } from "../server/access/SessionCookies.ts"
 import { makeSessionUseOf } from "../server/access/SessionKeys.ts"
 import type { SessionUse, SessionUseOf } from "../server/access/SessionKeys.ts"
-import { isCutOff, readSource } from "../server/bodies/BodyReader.ts"
+import { discardBody, isCutOff, readSource } from "../server/bodies/BodyReader.ts"
 import type { BodyWatch } from "../server/bodies/BodyReader.ts"
 import { CurrentBodyTurns } from "../server/bodies/BodyTurns.ts"
 import type { BodyTurns } from "../server/bodies/BodyTurns.ts"
@@ -257,7 +257,7 @@ const endGently = (response: ServerResponse, body: Uint8Array | string): void =>
   const timer = setTimeout(end, endMillis)
   req.once("close", end)
   req.once("end", end)
-  req.resume()
+  if (!isCutOff(req)) discardBody(req)
   response.write(body)
 }
 

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer"
 import { IncomingMessage } from "node:http"
 import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
-import { inSlices, sliceBytes } from "../../../domain/Slices.ts"
+import { inHeavyTurn, inSlices, sliceBytes } from "../../../domain/Slices.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { sendContinue } from "../listener/Listener.ts"
 
@@ -19,6 +19,15 @@ const cutOff = new WeakSet<object>()
 /** Gives up a body that has not arrived: its connection closes, and data that arrives until then is discarded. */
 export const cutOffBody = (source: IncomingMessage): void => {
   cutOff.add(source)
+  discardBody(source)
+}
+
+/** Discards what still arrives, one chunk per turn: Node would read up to 2 MiB in a turn. `hostile` */
+export const discardBody = (source: IncomingMessage): void => {
+  source.on("data", () => {
+    source.pause()
+    inHeavyTurn(() => source.resume())
+  })
   source.resume()
 }
 
@@ -58,7 +67,12 @@ export const readSource = (
 const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
   Effect.callback<ReadonlyArray<Uint8Array>, Problem>((resume) => {
     const body = new CollectedBody(source.headers["content-length"], bytesMax)
+    let isStopped = false
+    /** Chunks that were taken from the source and not read yet. */
+    let waiting = 0
+    let hasEnded = false
     const stop = () => {
+      isStopped = true
       source.off("data", onData)
       source.off("end", onEnd)
       source.off("close", onClose)
@@ -68,23 +82,37 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
       cutOffBody(source)
       resume(Effect.fail(fault))
     }
-    let resumes: NodeJS.Immediate | undefined
-    const onData = (chunk: Buffer) => {
-      if (resumes !== undefined) clearImmediate(resumes)
-      resumes = undefined
-      if (chunk.length >= pausingBytesMin && !source.isPaused()) {
-        source.pause()
-        resumes = setImmediate(() => source.resume())
-      }
+    const read = (chunk: Buffer) => {
       const fault = watch.add(chunk)
       if (fault !== undefined) return refuse(problem(2002, fault))
       if (!body.add(chunk)) refuse(problem(2004, `The body is larger than ${bytesMax} bytes`))
     }
-    const onEnd = () => {
+    const onData = (chunk: Buffer) => {
+      if (chunk.length < heavyChunkBytesMin && waiting === 0) return read(chunk)
+      // Otherwise the limiter of bodies has paused it and resumes it
+      const resumes = !source.isPaused()
+      if (resumes) source.pause()
+      waiting += 1
+      inHeavyTurn(() => {
+        waiting -= 1
+        if (isStopped) return
+        read(chunk)
+        if (isStopped) return
+        if (hasEnded && waiting === 0) finish()
+        else if (resumes) source.resume()
+      })
+    }
+    const finish = () => {
       stop()
       resume(Effect.succeed(body.take()))
     }
+    // A paused source ends when its last chunk has been taken, which may still wait
+    const onEnd = () => {
+      hasEnded = true
+      if (waiting === 0) finish()
+    }
     const onClose = () => {
+      if (hasEnded) return
       stop()
       resume(Effect.fail(unreadable))
     }
@@ -95,11 +123,8 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     return Effect.sync(stop)
   })
 
-/**
- * After a chunk of this size the rest waits for the next turn of the event loop: Node reads up to 2 MiB of each
- * connection in a turn. `hostile`
- */
-const pausingBytesMin = 16 * 1024
+/** Chunks of this size are heavy work: Node reads up to 2 MiB of each connection in a turn. */
+const heavyChunkBytesMin = 16 * 1024
 
 const unreadable = problem(2002, "The body could not be read")
 

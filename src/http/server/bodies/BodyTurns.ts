@@ -1,6 +1,7 @@
 import { Context, Effect } from "effect"
 import { FairShares } from "../../../domain/FairShares.ts"
 import { heavyBodyBytesMin } from "../../../domain/ShareLimits.ts"
+import { inHeavyTurn } from "../../../domain/Slices.ts"
 
 /**
  * Handles one heavy body per turn of the event loop, in turn among the callers: however many arrive at once, small
@@ -9,28 +10,17 @@ import { heavyBodyBytesMin } from "../../../domain/ShareLimits.ts"
 export class BodyTurns {
   readonly #shares = new FairShares({ capacity: 1, aloneMax: 1, queueMax: Infinity })
 
-  /** Calls back at once for a small body. */
-  run(caller: string, bytes: number, handle: () => void): void {
-    if (bytes < heavyBodyBytesMin) {
-      handle()
-      return
-    }
-    this.#shares.wait(caller, 1, () => {
-      // Requests read in this turn are served before the next body
-      setImmediate(() => this.#shares.give(caller))
-      handle()
-    })
-  }
-
-  /** The same for a fiber, which continues when it may handle the body. */
+  /** Waits until the caller may handle its body; a small one does not wait. */
   readonly take = (caller: string, bytes: number): Effect.Effect<void> =>
     bytes < heavyBodyBytesMin
       ? Effect.void
       : Effect.callback((resume) => {
-          const giveUp = this.#shares.wait(caller, 1, () => {
-            setImmediate(() => this.#shares.give(caller))
-            resume(Effect.void)
-          })
+          const giveUp = this.#shares.wait(caller, 1, () =>
+            inHeavyTurn(() => {
+              this.#shares.give(caller)
+              resume(Effect.void)
+            })
+          )
           return Effect.sync(() => giveUp?.())
         })
 

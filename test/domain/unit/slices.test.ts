@@ -1,0 +1,48 @@
+import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
+import { inHeavyTurn } from "../../../src/domain/Slices.ts"
+
+describe("heavy work", () => {
+  let now = 0
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate"] })
+    vi.spyOn(performance, "now").mockImplementation(() => now)
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+
+  const piecesOf = (count: number, millis: number) => {
+    const done: Array<number> = []
+    for (let n = 0; n < count; n += 1) {
+      inHeavyTurn(() => {
+        now += millis
+        done.push(n)
+      })
+    }
+    return done
+  }
+
+  it("runs one piece in a turn of the event loop, oldest first", () => {
+    const done = piecesOf(3, 0)
+    assert.deepStrictEqual(done, [])
+    for (const expected of [[0], [0, 1], [0, 1, 2]]) {
+      vi.advanceTimersToNextTimer()
+      assert.deepStrictEqual(done, expected)
+    }
+  })
+
+  it("leaves the loop to other work for as long as a piece took", () => {
+    const done = piecesOf(3, 20)
+    vi.advanceTimersByTime(0)
+    assert.deepStrictEqual(done, [0])
+    vi.advanceTimersByTime(19)
+    assert.deepStrictEqual(done, [0])
+    vi.advanceTimersByTime(1)
+    assert.deepStrictEqual(done, [0, 1])
+    vi.advanceTimersByTime(20)
+    assert.deepStrictEqual(done, [0, 1, 2])
+  })
+})
