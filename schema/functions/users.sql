@@ -288,7 +288,7 @@ begin
   return ids[cardinality(ids)];
 end $$;
 
--- Erases the remaining data: the operator's notes in the ledger, stored responses, addresses in the audit log. With
+-- Erases the remaining data: the operator's notes in the ledger, stored responses, addresses and subjects in the audit log. With
 -- p_ends, requests admitted before the deletion have ended, and the erasure ends with this pass if all tasks have
 -- ended; otherwise the next pass is due at p_next.
 create or replace function user_erasure_end(p_user uuid, p_ends boolean, p_next timestamptz, p_now timestamptz)
@@ -299,8 +299,10 @@ begin
   update wallet_entries w set note = null where w.user_id = p_user and w.subject_id is null and w.note is not null;
   delete from idempotency_keys i where i.user_id = p_user;
   delete from manage_idempotency_keys m where m.caller = p_user::text;
-  update audit_entries a set ip_address = null
-    where a.user_id = p_user and a.actor_user_id = p_user and a.ip_address is not null;
+  update audit_entries a set ip_address = null,
+      actor_id = case when a.actor_type <> 'access_token' then a.actor_id end
+    where a.user_id = p_user and a.actor_user_id = p_user
+      and (a.ip_address is not null or a.actor_type = 'access_token' and a.actor_id is not null);
   is_over := p_ends and not exists (
     select from runs r where r.api_key_id = any (array(select k.id from api_keys k where k.user_id = p_user)));
   update users u set erased_at = case when is_over then p_now end,

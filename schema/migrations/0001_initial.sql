@@ -949,11 +949,12 @@ create table audit_entries (
   created_at timestamptz not null,
   -- The operation, as OpenAPI names it.
   type text not null,
-  actor_type text not null check (actor_type in ('operator', 'api_key', 'session')),
-  -- The key or the session; null for the operator's token.
+  actor_type text not null check (actor_type in ('operator', 'api_key', 'session', 'access_token')),
+  -- The key, the session or the subject of the access token; null for the operator's token. A subject is erased with
+  -- its user.
   actor_id text,
   actor_user_id uuid,
-  -- The only column that may change: it is erased with its user.
+  -- Erased with its user.
   ip_address text,
   -- The user whose data were changed or read.
   user_id uuid,
@@ -1041,7 +1042,8 @@ end $$;
 create function forbid_audit_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' and new.ip_address is null
-    and to_jsonb(new) - 'ip_address' = to_jsonb(old) - 'ip_address' then
+    and (new.actor_id is not distinct from old.actor_id or old.actor_type = 'access_token' and new.actor_id is null)
+    and to_jsonb(new) - '{ip_address,actor_id}'::text[] = to_jsonb(old) - '{ip_address,actor_id}'::text[] then
     return new;
   end if;
   raise exception 'audit entries are never changed' using errcode = 'GW001';

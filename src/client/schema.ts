@@ -175,7 +175,7 @@ export interface AuditEntry {
 }
 
 export interface AuditActor {
-  readonly type: "operator" | "api_key" | "session"
+  readonly type: "operator" | "api_key" | "session" | "access_token"
   readonly id: string | null
   readonly user_id: string | null
   readonly ip_address: string | null

@@ -7,8 +7,8 @@ import { formatQuery, pageOf, pageQuery, timeQuery } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 
 const Actor = Schema.Struct({
-  type: Schema.Literals(["operator", "api_key", "session"]),
-  /** The key or the session; `null` for the operator's token. */
+  type: Schema.Literals(["operator", "api_key", "session", "access_token"]),
+  /** The key, the session or the subject of the access token; `null` for the operator's token. */
   id: Schema.NullOr(Schema.String),
   user_id: Schema.NullOr(UserId),
   /** Users do not see the operator's. */

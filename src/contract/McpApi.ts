@@ -43,7 +43,7 @@ export const callMcp = HttpApiEndpoint.post("mcp", "/mcp", {
   },
   payload: Schema.Union([Message, Schema.Array(Message).check(Schema.isMaxLength(mcpBatchMax))]),
   success: [Schema.Union([Response, Schema.Array(Response)]), HttpApiSchema.Accepted],
-  error: problems(400, 401, 403, 404, 405, 408, 413, 415, 429, 431, 500, 503)
+  error: problems(400, 401, 403, 404, 405, 408, 413, 415, 429, 431, 500, 502, 503)
 }).annotateMerge(
   documented({
     summary: "Model Context Protocol: the gateway as tools of a language model",

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ArtifactId } from "../domain/Ids.ts"
+import { Scope } from "../domain/Scope.ts"
 import { documented } from "./Documented.ts"
 import { requestHeaders, withHeaders } from "./Headers.ts"
 import { problems } from "./Problems.ts"
@@ -95,6 +96,47 @@ export const finishOidc = HttpApiEndpoint.get("finishOidc", "/manage/v1/session/
   })
 )
 
+const ResourceMetadata = Schema.Struct({
+  /** The audience of the tokens. */
+  resource: Schema.String,
+  resource_name: Schema.String,
+  authorization_servers: Schema.Array(Schema.String),
+  scopes_supported: Schema.Array(Scope),
+  bearer_methods_supported: Schema.Array(Schema.Literal("header"))
+}).annotate({ identifier: "ProtectedResourceMetadata" })
+
+/** The same document at both paths of RFC 9728. docs/reference/mcp.md#oauth */
+const resourceMetadataAt = <const Path extends `/${string}`>(name: string, path: Path) =>
+  HttpApiEndpoint.get(name, path, {
+    success: ResourceMetadata,
+    error: problems(404, 405, 500, 502)
+  }).annotateMerge(
+    documented({
+      summary: "Where clients of /mcp get access tokens (RFC 9728)",
+      responses: {
+        200: {
+          description: "The metadata; 404 without an OpenID provider",
+          example: {
+            resource: "https://gateway.example.com/mcp",
+            resource_name: "Service",
+            authorization_servers: ["https://accounts.example.com"],
+            scopes_supported: ["inference", "manage"],
+            bearer_methods_supported: ["header"]
+          }
+        }
+      }
+    })
+  )
+
+export const mcpMetadataPath = "/.well-known/oauth-protected-resource/mcp"
+
+export const resourceMetadata = resourceMetadataAt(
+  "getResourceMetadata",
+  "/.well-known/oauth-protected-resource"
+)
+
+export const mcpResourceMetadata = resourceMetadataAt("getMcpResourceMetadata", mcpMetadataPath)
+
 /** Pages for people are not in the document. */
 const page = <const Path extends `/${string}`>(name: string, path: Path) =>
   HttpApiEndpoint.get(name, path, { success: text("text/html") }).annotate(OpenApi.Exclude, true)
@@ -122,6 +164,8 @@ export class ServiceApi extends HttpApiGroup.make("service", { topLevel: true })
   readiness,
   metrics,
   openApi,
+  resourceMetadata,
+  mcpResourceMetadata,
   receiveCallback,
   pages.root,
   pages.docs,

@@ -8,7 +8,7 @@ export interface PendingEntry {
   /** The operation's name in OpenAPI. */
   readonly type: string
   readonly actor: {
-    readonly type: "operator" | "api_key" | "session"
+    readonly type: "operator" | "api_key" | "session" | "access_token"
     readonly id: string | null
     readonly userId: string | null
   }

@@ -27,6 +27,11 @@ export const userStreamCatchUpMillis = 50
 /** From leaving for the OpenID provider to coming back. docs/reference/sessions.md#openid-connect */
 export const oidcTransactionMinutes = 10
 
+/** OAuth access tokens: their length, that of an id in them, and clocks that differ. docs/reference/mcp.md#oauth */
+export const accessTokenCharactersMax = 8192
+export const accessTokenIdCharactersMax = 255
+export const accessTokenSkewSeconds = 30
+
 /** Attempts to sign in, in 15 minutes. docs/reference/sessions.md#attempts */
 export const signInMinutes = 15
 export const signInsPerAddressMax = 60

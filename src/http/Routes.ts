@@ -29,6 +29,7 @@ import * as WebhookDeliveriesHandlers from "./manage/webhooks/WebhookDeliveriesH
 import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHandlers.ts"
 import * as WebhookSecretHandlers from "./manage/webhooks/WebhookSecretHandlers.ts"
 import * as McpRoutes from "./mcp/McpRoutes.ts"
+import * as ResourceMetadata from "./mcp/ResourceMetadata.ts"
 import * as BatchRoutes from "./openai/BatchRoutes.ts"
 import * as FileRoutes from "./openai/FileRoutes.ts"
 import * as ImageRoutes from "./openai/ImageRoutes.ts"
@@ -81,6 +82,7 @@ const layer = Layer.mergeAll(
   FileRoutes.layer,
   BatchRoutes.layer,
   McpRoutes.layer,
+  ResourceMetadata.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,
   CallbackRoutes.layer,

@@ -1,4 +1,6 @@
 import { Layer } from "effect"
+import { AccessTokens } from "./AccessTokens.ts"
+import { AccessTokenStore } from "./AccessTokenStore.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { ManageReplays } from "./ManageReplays.ts"
@@ -13,6 +15,7 @@ import { UserStore } from "./UserStore.ts"
 
 /** The stores of users, keys and sessions. */
 export const stores = Layer.mergeAll(
+  AccessTokenStore.layer,
   AdmissionStore.layer,
   ManageReplayStore.layer,
   SessionStore.layer,
@@ -20,7 +23,8 @@ export const stores = Layer.mergeAll(
 )
 
 /** The services of users, keys and sessions. */
-export const services = Layer.mergeAll(Sessions.layer, Users.layer, Oidc.layer).pipe(
+export const services = Layer.mergeAll(AccessTokens.layer, Users.layer, Oidc.layer).pipe(
+  Layer.provideMerge(Sessions.layer),
   Layer.provide(Passwords.layer),
   Layer.provideMerge(Layer.mergeAll(ApiKeys.layer, RequestQuotas.layer, ManageReplays.layer))
 )

@@ -1,11 +1,11 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import * as client from "openid-client"
 import { AppConfig } from "../config/Config.ts"
-import type { OidcSettings } from "../config/SignInSettings.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { oidcTransactionMinutes } from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
+import { discovered, ProviderFault } from "./OidcDiscovery.ts"
 
 /** The identity confirmed by the provider. */
 export interface Identity {
@@ -14,11 +14,6 @@ export interface Identity {
   /** Verified by the provider. */
   readonly email: string
 }
-
-/** The provider could not be reached or did not confirm; the client sees our own message. */
-class ProviderFault extends Schema.TaggedError<ProviderFault>()("ProviderFault", {
-  cause: Schema.Defect()
-}) {}
 
 /** The expected values of the callback; stored as the browser's cookie. */
 const Transaction = Schema.Struct({
@@ -126,51 +121,6 @@ const notBegunHere = Effect.fail(
 )
 const notConfirmed = problem(1005, "The provider did not confirm the identity")
 const notVerified = problem(1005, "The provider has not verified an e-mail address")
-const unreachable = problem(5002, "The sign-in provider cannot be reached")
-
-/** Read from the issuer at first use and every hour, because its endpoints may change. */
-const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
-  let known: { readonly configuration: client.Configuration; readonly until: number } | undefined
-  const secret = Option.map(clientSecret, Redacted.value)
-  const discover = () =>
-    client.discovery(
-      issuer,
-      clientId,
-      Option.getOrUndefined(secret),
-      Option.isNone(secret) ? client.None() : undefined,
-      {
-        timeout: discoverySeconds,
-        // Only a loopback address may be http: `SignInSettings`
-        execute:
-          issuer.protocol === "http:"
-            ? [client.enableNonRepudiationChecks, client.allowInsecureRequests]
-            : [client.enableNonRepudiationChecks]
-      }
-    )
-  /** Anyone may start a sign-in, so concurrent ones share one response. */
-  let underWay: Promise<client.Configuration> | undefined
-  const discoverOnce = () =>
-    (underWay ??= discover().finally(() => {
-      underWay = undefined
-    }))
-  return Effect.gen(function* () {
-    const now = DateTime.toEpochMillis(yield* DateTime.now)
-    if (known !== undefined && now < known.until) return known.configuration
-    const configuration = yield* Effect.tryPromise({
-      try: discoverOnce,
-      catch: (cause) => new ProviderFault({ cause })
-    }).pipe(
-      Effect.tapError((cause) => Effect.logWarning("OIDC_ISSUER cannot be reached", cause)),
-      Effect.mapError(() => unreachable)
-    )
-    known = { configuration, until: now + discoveryMillis }
-    return configuration
-  })
-}
-
-const discoverySeconds = 10
-const discoveryMillis = Duration.toMillis("1 hour")
-
 /**
  * The claims of the ID token; the address may be in userinfo only. `enableNonRepudiationChecks` verifies the signature
  * with the published keys: by default openid-client trusts the connection to the token endpoint.

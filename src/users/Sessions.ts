@@ -43,6 +43,9 @@ export interface PasswordChange {
   readonly next: string
 }
 
+/** Who uses models without a key of their own in the request. */
+type KeyUser = Pick<SessionRow, "apiKeyId" | "userId">
+
 type Failure = Problem | StoreUnavailable
 
 /** Sessions of people. docs/reference/sessions.md */
@@ -93,7 +96,7 @@ export class Sessions extends Context.Service<
      * The hash of the key with which the session uses models: the exchanged key, or else the
      * user's console key, created at first use. Fails with 1004 for the operator.
      */
-    readonly keyHashOf: (session: SessionRow) => Effect.Effect<Uint8Array, Failure>
+    readonly keyHashOf: (session: KeyUser) => Effect.Effect<Uint8Array, Failure>
     /** Fails with 2005. */
     readonly createLink: (userId: UserId) => Effect.Effect<SignInLink, Failure>
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
@@ -237,7 +240,7 @@ const opener = (store: SessionStore["Service"]) =>
 
 const keyHashOf = (store: SessionStore["Service"], creditsPerMonth: number) => {
   const budget = BigInt(creditsPerMonth) * Credits.microPerCredit
-  return Effect.fnUntraced(function* ({ apiKeyId, userId }: SessionRow) {
+  return Effect.fnUntraced(function* ({ apiKeyId, userId }: KeyUser) {
     if (userId === null) {
       return yield* problem(1004, "The operator has no wallet: sign in as a user")
     }

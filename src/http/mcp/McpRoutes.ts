@@ -4,17 +4,19 @@ import type { HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import { callMcp } from "../../contract/McpApi.ts"
 import { problem } from "../../domain/Problem.ts"
+import type { Scope } from "../../domain/Scope.ts"
 import { mcpBatchMax } from "../../domain/ShapeLimits.ts"
-import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
-import { tokenOf } from "../server/access/ClientKeys.ts"
+import { TokenUse } from "../server/access/TokenUse.ts"
 import { readJsonBody } from "../server/bodies/JsonBody.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { accepted, errorOf, isObject, readMessage, respondJson, rpcCodes } from "./JsonRpc.ts"
 import type { RpcError, RpcMessage, RpcRequest } from "./JsonRpc.ts"
+import { makeMcpCaller, makeRequireScopes } from "./McpCaller.ts"
+import type { McpCaller } from "./McpCaller.ts"
 import { makeMcpServer } from "./McpServer.ts"
 import { namesTask } from "./TaskExtension.ts"
 import { MayWait } from "./Tools.ts"
@@ -29,7 +31,7 @@ export const layer = HttpRouter.use(
 )
 
 const makePost = Effect.gen(function* () {
-  const keys = yield* ApiKeys
+  const callerOf = yield* makeMcpCaller
   const bodies = yield* RequestBodyLimiter
   const { baseUrl } = yield* AppConfig
   const { origin } = new URL(baseUrl)
@@ -40,15 +42,15 @@ const makePost = Effect.gen(function* () {
     const from = request.headers["origin"]
     // DNS rebinding: a page of another site whose name resolves to this address (MCP, Transports, Security Warning)
     if (from !== undefined && from !== origin) return yield* foreign
-    const caller = yield* keys.authenticate(yield* tokenOf(request.headers))
+    const caller = yield* callerOf
     yield* refuseUnknownQuery([])
-    const within = bodies.within(request, caller.userId)
+    const within = bodies.within(request, caller.principal.userId)
     // A request keeps the body that was read from it and stays in memory until its response
     const own = request.modify({})
     const read = Effect.provideService(readBody, HttpServerRequest.HttpServerRequest, own)
     const held = yield* within(
       Effect.flatMap(read, (body) => {
-        const responded = respond(caller, body)
+        const responded = Effect.provideService(respond(caller, body), TokenUse, caller.token)
         // A request that waits for a task takes no capacity for bodies
         return hasInput(body) ? Effect.map(responded, Effect.succeed) : Effect.succeed(responded)
       })
@@ -113,6 +115,17 @@ const hasInput = (body: Body): boolean =>
 const makeRespond = Effect.gen(function* () {
   const server = yield* makeMcpServer
   const quotas = yield* RequestQuotas
+  const requireScopes = yield* makeRequireScopes
+
+  /** The scopes without which some message cannot be answered. */
+  const neededBy = (messages: ReadonlyArray<RpcMessage>): ReadonlyArray<Scope> => {
+    const scopes = messages.map((it) => {
+      if (it._tag !== "Request") return undefined
+      if (it.method === "tools/call") return server.scopeOf(it.params["name"])
+      return namesTask(it) ? "inference" : undefined
+    })
+    return [...new Set(scopes.filter((it) => it !== undefined))]
+  }
 
   /** Inference calls count against the key's request rate where they are handled. */
   const isInference = (message: RpcMessage, headers: Headers): boolean =>
@@ -148,13 +161,17 @@ const makeRespond = Effect.gen(function* () {
     return Effect.succeed({ status: 400, body: errorOf(message.id, error) })
   }
 
-  return (caller: Principal, body: Body) =>
+  return ({ principal: caller, token }: McpCaller, body: Body) =>
     Effect.gen(function* () {
       if (body._tag === "Refused") {
         yield* quotas.takeManagement(caller.userId)
         return respondJson(errorOf(null, body.error), 400)
       }
       const messages = messagesOf(body)
+      if (token !== undefined) {
+        const needed = requireScopes(caller, neededBy(messages))
+        yield* Effect.tapError(needed, () => quotas.takeManagement(caller.userId))
+      }
       yield* count(caller, messages)
       // One after the other, because a message may depend on the previous one
       const answers = yield* Effect.forEach(messages, (message) => answer(caller, message)).pipe(

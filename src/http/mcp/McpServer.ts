@@ -8,6 +8,7 @@ import { TaskStatus } from "../../domain/Task.ts"
 import { version } from "../../domain/Version.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
+import { TokenUse } from "../server/access/TokenUse.ts"
 import { makeDeliveryTools } from "./DeliveryTools.ts"
 import { errorOf, resultOf, rpcCodes, tasksExtension } from "./JsonRpc.ts"
 import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
@@ -164,11 +165,12 @@ const makeToolMethods = Effect.gen(function* () {
 
   const list = (caller: Principal, { params }: RpcRequest): Outcome =>
     params["cursor"] === undefined
-      ? Effect.succeed({
+      ? Effect.map(TokenUse, (token) => ({
           tools: tools
-            .filter(({ scope }) => scope === undefined || caller.scopes.includes(scope))
+            // The client of a token can ask for the scopes that it lacks
+            .filter(({ scope }) => !scope || token || caller.scopes.includes(scope))
             .map(({ listed }) => listed)
-        })
+        }))
       : failed("All tools are on the first page")
 
   return { call, list, scopeOf: (name: unknown) => byName.get(String(name))?.scope }

@@ -14,7 +14,7 @@ export class AuditRow extends Schema.Class<AuditRow>("AuditRow")({
   id: AuditId,
   createdAt: Time,
   type: Schema.String,
-  actorType: Schema.Literals(["operator", "api_key", "session"]),
+  actorType: Schema.Literals(["operator", "api_key", "session", "access_token"]),
   actorId: Schema.NullOr(Schema.String),
   actorUserId: Schema.NullOr(UserId),
   ipAddress: Schema.NullOr(Schema.String),

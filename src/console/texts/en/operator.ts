@@ -216,7 +216,12 @@ export const operatorTexts = {
     at: "Time",
     type: "Action",
     actor: "Actor",
-    actors: { operator: "Operator", api_key: "API key", session: "Session" },
+    actors: {
+      operator: "Operator",
+      api_key: "API key",
+      session: "Session",
+      access_token: "Access token"
+    },
     user: "User",
     userId: "User id",
     resource: "Resource",

@@ -14,6 +14,7 @@ import type { SessionRow } from "../../../users/Sessions.ts"
 import { tokenMissing, tokenOf } from "./ClientKeys.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeSessionUseOf } from "./SessionKeys.ts"
+import { TokenUse } from "./TokenUse.ts"
 
 /** The credential of a request: the key, the session, or the operator's token. */
 export interface Actor {
@@ -39,7 +40,7 @@ export interface AdmittedCaller extends Admitted {
 
 /**
  * The caller of a model endpoint, and the task that the path names. Requires an API key with scope `inference` within
- * its request rate, or a session. With a rate limit every response gets `RateLimit-*`, including problems.
+ * its request rate, a session, or at `/mcp` an access token. With a rate limit every response gets `RateLimit-*`, including problems.
  * docs/reference/keys-and-limits.md#request-rate
  */
 export const makeAdmitInference = Effect.gen(function* () {
@@ -49,7 +50,7 @@ export const makeAdmitInference = Effect.gen(function* () {
     admitted: Effect.Effect<Admitted, Problem | StoreUnavailable>,
     mayStill: MayStill
   ) => Effect.map(admitted, (it): AdmittedCaller => ({ ...it, mayStill }))
-  const admit = (request: Request, taskId: Option.Option<TaskId>) => {
+  const byKeyOrSession = (request: Request, taskId: Option.Option<TaskId>) => {
     const token = tokenOf(request.headers)
     if (token !== tokenMissing) {
       return Effect.flatMap(token, (it) => within(keys.admit(it, taskId), keys.authenticate(it)))
@@ -60,6 +61,12 @@ export const makeAdmitInference = Effect.gen(function* () {
         : within(keys.admitHash(use.value.keyHash, taskId), use.value.mayStill)
     )
   }
+  const admit = (request: Request, taskId: Option.Option<TaskId>) =>
+    Effect.flatMap(TokenUse, (held) =>
+      held === undefined
+        ? byKeyOrSession(request, taskId)
+        : within(keys.admitHash(held.keyHash, taskId), held.mayStill)
+    )
   return (taskId: Option.Option<TaskId>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.tap(admit(request, taskId), ({ rate }) =>

@@ -1,0 +1,48 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Schema } from "effect"
+import type { Option } from "effect"
+import { Bytes, rowsOf, Time } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+
+/** The user of a subject, with the key that its access tokens use. */
+const TokenOwner = Schema.Struct({
+  userId: UserId,
+  disabledAt: Schema.NullOr(Time),
+  /** The user's console key; null if there is none. */
+  apiKeyId: Schema.NullOr(ApiKeyId),
+  keyHash: Schema.NullOr(Bytes),
+  /** When a console key of the user was last revoked. */
+  revokedAt: Schema.NullOr(Time)
+})
+export type TokenOwner = typeof TokenOwner.Type
+
+/** Users as access tokens name them. */
+export class AccessTokenStore extends Context.Service<
+  AccessTokenStore,
+  {
+    /** By `oidc_subject`; also a disabled user. */
+    readonly ownerOf: (
+      subject: string
+    ) => Effect.Effect<Option.Option<TokenOwner>, StoreUnavailable>
+  }
+>()("gateway/users/AccessTokenStore") {
+  static readonly layer = Layer.effect(
+    AccessTokenStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      AccessTokenStore.of({
+        ownerOf: (subject) =>
+          sql`
+            SELECT u.id AS user_id, u.disabled_at, k.id AS api_key_id, k.key_hash,
+              (SELECT max(r.revoked_at) FROM api_keys r WHERE r.user_id = u.id AND r.is_console) AS revoked_at
+            FROM users u LEFT JOIN api_keys k ON k.user_id = u.id AND k.is_console AND k.revoked_at IS NULL
+            WHERE u.oidc_subject = ${subject}`.pipe(
+            rowsOf(TokenOwner),
+            Effect.map(Array.head),
+            storeFailures
+          )
+      })
+    )
+  )
+}

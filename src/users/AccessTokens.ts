@@ -1,0 +1,185 @@
+import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import * as oauth from "oauth4webapi"
+import { AppConfig } from "../config/Config.ts"
+import { foldAddress } from "../domain/EmailAddress.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Scope } from "../domain/Scope.ts"
+import {
+  accessTokenCharactersMax,
+  accessTokenIdCharactersMax,
+  accessTokenSkewSeconds
+} from "../domain/SignInLimits.ts"
+import { AccessTokenStore } from "./AccessTokenStore.ts"
+import type { TokenOwner } from "./AccessTokenStore.ts"
+import type { Principal } from "./ApiKeys.ts"
+import { makeIssuerKeys } from "./IssuerKeys.ts"
+import type { Issuer } from "./IssuerKeys.ts"
+import { Sessions } from "./Sessions.ts"
+import { SessionStore } from "./SessionStore.ts"
+
+type Failure = Problem | StoreUnavailable
+
+/** A user who calls with an access token. */
+export interface TokenHolder {
+  /** With the scopes of the token; the key is the user's console key. */
+  readonly principal: Principal
+  readonly keyHash: Uint8Array
+  /** Fails once the token has expired, or its user may no longer use it. */
+  readonly mayStill: Effect.Effect<void, Failure>
+  /** As the issuer names them: the user, the client program and the token. */
+  readonly subject: string
+  readonly clientId: string
+  readonly tokenId: string
+}
+
+/** Access tokens of `OIDC_ISSUER` for one resource of this gateway. */
+export interface TokenAccess {
+  /** The issuer as it names itself. Fails with 5002. */
+  readonly issuer: Effect.Effect<string, Problem>
+  /** Fails with 1002 (not valid here), 1003 (expired, revoked, user disabled), 1004 (no such user) or 5002. */
+  readonly authenticate: (token: string) => Effect.Effect<TokenHolder, Failure>
+}
+
+/** The form of a signed JWT, which no API key has. */
+export const isAccessToken = (token: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/u.test(token)
+
+/** OAuth access tokens for `/mcp`; `None` without `OIDC_ISSUER`. docs/reference/mcp.md#oauth, ADR 0308 */
+export class AccessTokens extends Context.Service<AccessTokens, Option.Option<TokenAccess>>()(
+  "gateway/users/AccessTokens"
+) {
+  static readonly layer = Layer.effect(
+    AccessTokens,
+    Effect.gen(function* () {
+      const { baseUrl, signIn } = yield* AppConfig
+      if (Option.isNone(signIn.oidc)) return Option.none()
+      const settings = signIn.oidc.value
+      const issuerOf = yield* makeIssuerKeys(settings)
+      const standing = yield* makeStanding(settings.operators)
+      const resource = mcpResource(baseUrl)
+
+      const authenticate = Effect.fn("AccessTokens.authenticate")(function* (token: string) {
+        if (token.length > accessTokenCharactersMax) return yield* tooLong
+        const issuer = yield* issuerOf(keyIdOf(token))
+        const claims = yield* verify(issuer, resource, token)
+        const ids = [claims.sub, claims.jti, claims.client_id]
+        if (ids.some(({ length }) => length > accessTokenIdCharactersMax)) return yield* tooLong
+        const { apiKeyId, keyHash, userId } = yield* standing(claims)
+        return {
+          principal: { userId, apiKeyId, scopes: scopesOf(claims.scope), rotation: 0 },
+          keyHash,
+          mayStill: Effect.asVoid(standing(claims)),
+          subject: claims.sub,
+          clientId: claims.client_id,
+          tokenId: claims.jti
+        }
+      })
+
+      return Option.some({
+        issuer: Effect.map(issuerOf(undefined), ({ server }) => server.issuer),
+        authenticate
+      })
+    })
+  )
+}
+
+/** The audience of the tokens, RFC 8707. */
+export const mcpResource = (baseUrl: string): string => `${baseUrl}/mcp`
+
+type Claims = oauth.JWTAccessTokenClaims
+
+const isScope = Schema.is(Scope)
+
+const scopesOf = (text = ""): ReadonlyArray<Scope> => [...new Set(text.split(" "))].filter(isScope)
+
+const Header = Schema.fromJsonString(Schema.Struct({ kid: Schema.optionalKey(Schema.String) }))
+const decodeHeader = Schema.decodeUnknownOption(Header)
+
+/** Read before anything is checked: it decides only whether the keys are read again. */
+const keyIdOf = (token: string): string | undefined => {
+  const header = Buffer.from(token.slice(0, token.indexOf(".")), "base64url").toString()
+  return Option.getOrUndefined(decodeHeader(header))?.kid
+}
+
+/** RFC 9068: signed by the issuer with an asymmetric algorithm, of the type `at+jwt`, for this audience, not expired. */
+const verify = Effect.fnUntraced(function* (issuer: Issuer, resource: string, token: string) {
+  const millis = yield* Clock.currentTimeMillis
+  const request = new Request(resource, { headers: { authorization: `Bearer ${token}` } })
+  const options: oauth.ValidateJWTAccessTokenOptions = {
+    // Its keys never age for the library, so that it reads none: `IssuerKeys` does
+    [oauth.jwksCache]: { jwks: issuer.keys, uat: Number.MAX_SAFE_INTEGER },
+    [oauth.clockSkew]: Math.round((millis - Date.now()) / 1000),
+    [oauth.clockTolerance]: accessTokenSkewSeconds
+  }
+  return yield* Effect.tryPromise({
+    // A copy: the library caches keys by the object
+    try: () => oauth.validateJwtAccessToken({ ...issuer.server }, request, resource, options),
+    catch: (cause) => (isExpiry(cause) ? expired : invalidFor(issuer, resource))
+  })
+})
+
+const isExpiry = (cause: unknown): boolean =>
+  cause instanceof oauth.OperationProcessingError &&
+  cause.code === oauth.JWT_TIMESTAMP_CHECK &&
+  Schema.is(Schema.Struct({ claim: Schema.Literal("exp") }))(cause.cause)
+
+/** Without the cause, which has the claims. */
+const invalidFor = ({ server }: Issuer, resource: string): Problem =>
+  problem(
+    1002,
+    `This access token is not valid here: expected one of ${server.issuer} for the resource ${resource} (RFC 9068)`
+  )
+
+/** The user of a token and the key that it uses, if both may be used now. */
+const makeStanding = Effect.fnUntraced(function* (operators: ReadonlyArray<string>) {
+  const store = yield* AccessTokenStore
+  const sessions = yield* Sessions
+  const { userBySubject } = yield* SessionStore
+
+  const found = Effect.fnUntraced(function* (claims: Claims) {
+    const subject = `${claims.iss} ${claims.sub}`
+    const owner = yield* store.ownerOf(subject)
+    if (Option.isSome(owner)) return owner.value
+    const email = verifiedEmail(claims)
+    // As signing in: whose address is that of an operator, is no user
+    if (email === undefined || operators.includes(foldAddress(email))) return yield* nobody
+    yield* userBySubject(subject, email)
+    return yield* Effect.mapError(Effect.fromOption(yield* store.ownerOf(subject)), () => nobody)
+  })
+
+  /** With the key, which the first use creates. */
+  const keyOf = Effect.fnUntraced(function* (owner: TokenOwner, claims: Claims) {
+    if (owner.keyHash !== null) return owner
+    yield* sessions.keyHashOf({ apiKeyId: null, userId: owner.userId })
+    return yield* found(claims)
+  })
+
+  return Effect.fnUntraced(function* (claims: Claims) {
+    const seconds = DateTime.toEpochMillis(yield* DateTime.now) / 1000
+    if (claims.exp <= seconds - accessTokenSkewSeconds) return yield* expired
+    const owner = yield* found(claims)
+    const fault = faultOf(owner, claims)
+    if (fault !== undefined) return yield* fault
+    const { apiKeyId, keyHash, userId } = yield* keyOf(owner, claims)
+    return apiKeyId === null || keyHash === null ? yield* revoked : { apiKeyId, keyHash, userId }
+  })
+})
+
+const verifiedEmail = ({ email, email_verified }: Claims): string | undefined =>
+  typeof email === "string" && email_verified === true ? email : undefined
+
+const faultOf = ({ disabledAt, revokedAt }: TokenOwner, { iat }: Claims): Problem | undefined => {
+  if (disabledAt !== null) return problem(1003, "The user of this access token is disabled")
+  return revokedAt !== null && DateTime.toEpochMillis(revokedAt) >= iat * 1000 ? revoked : undefined
+}
+
+const tooLong = problem(1002, "This access token, or an id in it, is too long")
+const expired = problem(1003, "This access token has expired")
+const revoked = problem(
+  1003,
+  "This access token is older than the latest revocation of its user's console key"
+)
+const nobody = problem(
+  1004,
+  "There is no user for this identity: sign in to the console once, or ask the operator"
+)
