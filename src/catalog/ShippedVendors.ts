@@ -1,4 +1,6 @@
 import { make } from "../domain/Credits.ts"
+import { blackForestLabs } from "./jobs/BlackForestLabs.ts"
+import { elevenLabs } from "./jobs/ElevenLabs.ts"
 import { runway } from "./jobs/Runway.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
@@ -229,4 +231,6 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
 ]
 
 /** Vendors of images and videos, which a catalog file opens by their names. docs/reference/vendors.md#job-vendors */
-export const shippedJobVendors: ReadonlyMap<string, Vendor> = new Map([["runway", runway]])
+export const shippedJobVendors: ReadonlyMap<string, Vendor> = new Map(
+  [blackForestLabs, elevenLabs, runway].map((vendor) => [vendor.name, vendor])
+)

@@ -1,21 +1,9 @@
 import type { Vendor } from "../Vendors.ts"
+import { object, oneOf, promptOf, seed } from "./Shapes.ts"
 
 const priceSource = "runwayml/skills, api-reference; read 2026-11-26"
 
-const prompt = {
-  type: "string",
-  minLength: 1,
-  maxLength: 1000,
-  description: "What the result shows"
-}
-
-const seed = { type: "integer", minimum: 0, maximum: 4_294_967_295 }
-
-const oneOf = (values: ReadonlyArray<string>, fallback: string) => ({
-  type: "string",
-  enum: values,
-  default: fallback
-})
+const prompt = promptOf(1000)
 
 /** Of 720 lines; all others of the model have more, and cost more. */
 const smallImages = ["1280:720", "720:1280", "720:720", "960:720", "720:960", "1680:720"]
@@ -31,13 +19,6 @@ const largeImages = [
   "1080:1920",
   "2112:912"
 ]
-
-const object = (properties: object, required: ReadonlyArray<string>) => ({
-  type: "object",
-  properties: { ...properties },
-  required,
-  additionalProperties: false
-})
 
 /** A credit of Runway is a US cent, as a credit is; a poll of a job that has ended shows what it cost. */
 const capture = "timesUp(usage.credits, 1000000)"

@@ -202,9 +202,18 @@ const doneWith = Effect.fnUntraced(function* (
   }
   return {
     _tag: "Done",
-    result: { items, usage: { ...usageIn(usage, json), ...usageIn(usage, shown) } }
+    result: {
+      items,
+      usage: { ...figuresIn(job), ...usageIn(usage, json), ...usageIn(usage, shown) }
+    }
   }
 })
+
+const figure = /^\d{1,18}(?:\.\d{1,12})?$/u
+
+/** The numbers of a handle: a vendor may name the cost of a job in the response of its submit only. */
+const figuresIn = ({ id: _id, model: _model, submittedAtMillis: _at, ...values }: Job) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => figure.test(String(value))))
 
 const resultsOf = Effect.fnUntraced(function* (
   protocol: JobProtocol,

@@ -2,6 +2,7 @@ import { Clock, Option, Redacted, Schema } from "effect"
 import type { Effect } from "effect"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
+import { isSameOrigin } from "../BaseUrl.ts"
 import { readAs } from "../Faults.ts"
 import { send } from "../VendorCall.ts"
 import type { VendorCall } from "../VendorCall.ts"
@@ -10,18 +11,25 @@ import type { VendorResponse } from "../VendorHttp.ts"
 import { credentialOf } from "./JobAuth.ts"
 import { withParameter } from "./JobUrl.ts"
 
-/** Sends one request of a description, with its headers and the key. */
+/**
+ * Sends one request of a description, with its headers and the key. A URL that the vendor named at another origin gets
+ * neither, and goes through the egress guard.
+ */
 export type JobSend = (
   call: Omit<VendorCall<unknown>, "schema">
 ) => Effect.Effect<VendorResponse, VendorError>
 
 export const makeSend = (
   { auth = { scheme: "bearer" }, headers: own = {} }: JobProtocol,
-  { account, http, observeResponse }: AdapterContext
+  { account, http, observeResponse, toNamed }: AdapterContext
 ): JobSend => {
   const api = { http, headers: own, rules: [], reportedError: () => undefined, observeResponse }
+  const elsewhere = { ...api, http: toNamed, headers: {} }
   return (call) =>
     Clock.clockWith((clock) => {
+      if (!isSameOrigin(account.baseUrl, call.url)) {
+        return send(elsewhere, { ...call, schema: Schema.Unknown })
+      }
       const now = clock.currentTimeMillisUnsafe()
       const { headers, query } = credentialOf(auth, Redacted.value(account.key), now)
       const url = query === undefined ? call.url : withParameter(call.url, ...query)

@@ -6,9 +6,12 @@ const isSegment = (text: string): boolean => text !== "" && text !== "." && text
 const segmentsOf = (name: string, value: string): ReadonlyArray<string> =>
   name === "model" ? value.split("/") : [value]
 
+/** Whether a URL that a vendor named may be called at another origin than its own: without the key, see `makeSend`. */
+const isCallable = (url: string): boolean => URL.parse(url)?.protocol === "https:"
+
 /**
  * The URL of a path with the values of a handle in its braces, each as one segment (a model as several); or the URL
- * that the vendor named, if it is of the account's origin. `undefined` if a value is missing or may not be there.
+ * that the vendor named. `undefined` if a value is missing or may not be there.
  */
 export const urlOf = (
   base: string,
@@ -24,7 +27,7 @@ export const urlOf = (
   })
   if (!isWhole) return undefined
   if (!path.startsWith("{")) return `${base}${filled}`
-  return isSameOrigin(base, filled) ? filled : undefined
+  return isSameOrigin(base, filled) || isCallable(filled) ? filled : undefined
 }
 
 /** With another parameter. */

@@ -149,7 +149,7 @@ describe("a template of a description", () => {
 describe("a URL of a description", () => {
   const base = "https://api.acme.example/v1"
 
-  it("has each value as one segment, and never leaves its folder or its origin", () => {
+  it("has each value as one segment, and never leaves its folder or https", () => {
     const values = { id: "a/b?c", model: "owner/name", up: "..", url: "https://api.acme.example/x" }
     assert.strictEqual(urlOf(base, "/tasks/{id}", values), `${base}/tasks/a%2Fb%3Fc`)
     assert.strictEqual(urlOf(base, "/{model}/run", values), `${base}/owner/name/run`)
@@ -157,12 +157,12 @@ describe("a URL of a description", () => {
     assert.isUndefined(urlOf(base, "/tasks/{up}", values))
     assert.isUndefined(urlOf(base, "/tasks/{none}", values))
     assert.isUndefined(urlOf(base, "/{model}", { model: "a/../b" }))
-    for (const url of [
-      "https://evil.example/x",
-      "http://api.acme.example/x",
-      "file:///etc/passwd",
-      "//evil"
-    ]) {
+    // Of another origin: called without the key
+    assert.strictEqual(
+      urlOf(base, "{url}", { url: "https://eu.example/x" }),
+      "https://eu.example/x"
+    )
+    for (const url of ["http://api.acme.example/x", "file:///etc/passwd", "//evil", "x"]) {
       assert.isUndefined(urlOf(base, "{url}", { url }), url)
     }
   })

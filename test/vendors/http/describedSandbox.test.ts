@@ -8,13 +8,13 @@ import { call, finishedTask, json, runningGateway } from "../../support/running.
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
-/** docs/vendors-as-files.md: without a key a description plays its vendor, here the shipped one of Runway. */
+/** docs/vendors-as-files.md: without a key a description plays its vendor, here those of the shipped ones. */
 
 const folder = temporaryFolder("described-sandbox")
 const catalog = join(folder, "catalog.json")
-writeFileSync(catalog, JSON.stringify({ vendors: ["runway"] }))
+writeFileSync(catalog, JSON.stringify({ vendors: ["bfl", "elevenlabs", "runway"] }))
 
-const pathOf = (model: string) => `/vendors/runway/v1/${model}/generation`
+const pathOf = (model: string, vendor = "runway") => `/vendors/${vendor}/v1/${model}/generation`
 const image = `data:image/png;base64,${pixel.toString("base64")}`
 
 const formatAt = (url: string | undefined) =>
@@ -43,6 +43,28 @@ describe("a described vendor without a key", () => {
           const shown = yield* call(`${path}/${task.task_info.id}`)
           assert.strictEqual(shown.headers.get("x-service-cost"), price)
           assert.strictEqual(shown.headers.get("x-service-sandbox"), "true")
+        }
+      })
+    )
+
+    it.effect("so do the other shipped vendors", () =>
+      Effect.gen(function* () {
+        const prompt = "A lighthouse"
+        const orders: ReadonlyArray<readonly [string, string, object, string]> = [
+          ["bfl", "flux-2-flex", { prompt, width: 1024, height: 1024 }, "10.00"],
+          ["bfl", "flux-kontext-pro", { prompt, images: [image] }, "4.00"],
+          ["bfl", "flux-kontext-max", { prompt }, "8.00"],
+          ["elevenlabs", "sound-effects", { prompt, duration: 1.5 }, "12.00"]
+        ]
+        for (const [vendor, model, body, price] of orders) {
+          const path = pathOf(model, vendor)
+          const task = yield* finishedTask(path, body)
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          const { audios, images = audios } = task as typeof task & Record<string, Array<string>>
+          const format = yield* formatAt(images?.[0])
+          assert.strictEqual(format, vendor === "bfl" ? "PNG" : "WAV")
+          const shown = yield* call(`${path}/${task.task_info.id}`)
+          assert.strictEqual(shown.headers.get("x-service-cost"), price)
         }
       })
     )

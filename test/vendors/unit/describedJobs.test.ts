@@ -42,6 +42,8 @@ const jobs: Jobs = {
 interface Sent {
   readonly account: ReturnType<ReturnType<typeof describedAdapter>["make"]>
   readonly sent: Array<VendorRequest>
+  /** Of these, the ones to a host that a response named. */
+  readonly elsewhere: Array<VendorRequest>
 }
 
 /** The account of a description, whose vendor gives these responses. */
@@ -51,6 +53,7 @@ const accountOf = (
   key = "access:secret"
 ): Sent => {
   const sent: Array<VendorRequest> = []
+  const elsewhere: Array<VendorRequest> = []
   const http: VendorHttp = (call) =>
     Effect.sync(() => {
       const { json, status = 200 } = responses[sent.length] ?? { json: {} }
@@ -70,11 +73,14 @@ const accountOf = (
     accountId: "jobs/acme@acme:a",
     auth: {},
     http,
-    toNamed: http,
+    toNamed: (call) => {
+      elsewhere.push(call)
+      return http(call)
+    },
     mayDisableInspection: false,
     observeResponse: () => Effect.void
   })
-  return { account, sent }
+  return { account, sent, elsewhere }
 }
 
 const order = (body: object, more: Partial<SubmitRequest> = {}) =>
@@ -114,6 +120,43 @@ describe("a described account", () => {
         .digest("base64url")
       assert.strictEqual(signature, expected)
     })
+  )
+
+  it.effect(
+    "polls a URL of another origin without the key, and charges by what the submit told",
+    () =>
+      Effect.gen(function* () {
+        const auths: ReadonlyArray<Jobs["auth"]> = [
+          { scheme: "bearer" },
+          { scheme: "header", name: "x-key" },
+          { scheme: "query", name: "key" }
+        ]
+        for (const auth of auths) {
+          const told = { id: "j", polling_url: "https://eu.acme.example/jobs/j", cost: 4.5 }
+          const { account, elsewhere, sent } = accountOf(
+            {
+              auth: auth!,
+              headers: { "X-Tenant": "t1" },
+              submit: {
+                ...jobs.submit,
+                handle: { id: "$.id", pollingUrl: "$.polling_url", cost: "$.cost" }
+              },
+              poll: { path: "{pollingUrl}" }
+            },
+            [{ json: told }, { json: { state: "ok", files: ["https://cdn.example/a.png"] } }]
+          )
+          const submitted = yield* account.submit(order({ prompt: "p" }))
+          if (submitted._tag === "Done") return assert.fail("it is a job")
+          const progress = yield* account.poll(submitted.handle)
+          if (progress._tag !== "Done") return assert.fail("the job has ended")
+          assert.deepStrictEqual(progress.result.usage, { cost: "4.5" })
+          assert.strictEqual(sent.length, 2)
+          const [poll] = elsewhere
+          assert.strictEqual(elsewhere.length, 1)
+          assert.strictEqual(poll?.url, told.polling_url)
+          assert.deepStrictEqual(poll?.headers, {})
+        }
+      })
   )
 
   it.effect("sends media as a URL, a data URI, Base64 or a file of a form", () =>
