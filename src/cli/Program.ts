@@ -18,6 +18,7 @@ import { store } from "./commands/store.ts"
 import { tasks } from "./commands/tasks.ts"
 import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
+import { vendors } from "./commands/vendors.ts"
 import { wallet } from "./commands/wallet.ts"
 import { CommandFault, exitCode } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
@@ -29,7 +30,17 @@ export const gateway = Command.make("gateway").pipe(
   Command.withSubcommands([
     {
       group: "Service",
-      commands: [serve, migrate, doctor, backup, restore, store, rotateMasterKeyCommand, catalog]
+      commands: [
+        serve,
+        migrate,
+        doctor,
+        backup,
+        restore,
+        store,
+        rotateMasterKeyCommand,
+        catalog,
+        vendors
+      ]
     },
     {
       group: "Use",

@@ -44,7 +44,7 @@ const kontext = (model: string, hold: string) =>
       },
       ["prompt"]
     ),
-    media: { images: { kind: "image", bytesMax: 20_000_000, sentAs: "auto" } },
+    media: { images: { kind: "image", bytesMax: 10_000_000 } },
     submit: {
       json: {
         prompt: { $: "$.body.prompt" },

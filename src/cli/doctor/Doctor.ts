@@ -100,8 +100,8 @@ const modelFindings = Effect.gen(function* () {
   return [...partly, say("ok", `${catalog.all.length} media models are served`)]
 })
 
-/** The layers for checks of vendors, without a store. */
-const tools = Layer.unwrap(
+/** The layers for calls of vendors, without a store. */
+export const vendorTools = Layer.unwrap(
   Effect.map(AppConfig, (config) => {
     const catalog = Option.match(config.catalogFile, {
       onNone: () => Catalog.layer,
@@ -112,6 +112,7 @@ const tools = Layer.unwrap(
     const allow = Result.getOrThrow(Result.isSuccess(given) ? given : parseEgressAllow(""))
     return Layer.mergeAll(
       Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
+      guardedConnector,
       Accounts.layerConfigured
     ).pipe(Layer.provideMerge(catalog), Layer.provideMerge(EgressGuard.layer({ allow })))
   })
@@ -126,7 +127,7 @@ export const diagnose = Effect.gen(function* () {
   )
   const vendors = Effect.all([modelFindings, accountFindings]).pipe(
     Effect.map((found) => found.flat()),
-    Effect.provide(tools),
+    Effect.provide(vendorTools),
     Effect.scoped,
     Effect.catchTag("CatalogError", ({ message }) => Effect.succeed([ofFault("models", message)]))
   )
