@@ -19,6 +19,8 @@ import { Listener, listenerBounds } from "./http/server/listener/Listener.ts"
 import { AccountAffinity } from "./passthrough/AccountAffinity.ts"
 import { AffinityStore } from "./passthrough/AffinityStore.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
+import { CallContents } from "./passthrough/contents/CallContents.ts"
+import { CallContentStore } from "./passthrough/contents/CallContentStore.ts"
 import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/reservations/ReservationStore.ts"
@@ -142,6 +144,7 @@ export const stores = Layer.mergeAll(
   ReservationStore.layer,
   AffinityStore.layer,
   CallStore.layer,
+  CallContentStore.layer,
   VendorAttemptStore.layer,
   PollPacingStore.layer,
   EndpointStore.layer,
@@ -257,6 +260,7 @@ export const services = Layer.mergeAll(
       OperatorFaults.layer,
       CatalogVersions.layer,
       TaskChanges.layer,
+      CallContents.layer,
       UsageReport.layer,
       Wallet.layer
     )

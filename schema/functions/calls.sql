@@ -701,3 +701,17 @@ begin
     select null::text, null::bigint, a.available, null::boolean, null::timestamptz, a.user_id, a.threshold
     from wallet_alerts_raise(crossed, p_throttle, p_alerts, p_now) a;
 end $$;
+
+-- Keeps what a call sent and received, and the newest p_max of the user. Nothing if the user keeps none by now: the
+-- lock makes this wait for the change.
+create or replace function call_content_add(
+  p_user uuid, p_call uuid, p_sealed bytea, p_max integer, p_now timestamptz
+) returns void language plpgsql as $$
+begin
+  perform from users u where u.id = p_user and u.keeps_calls for no key update;
+  if not found then return; end if;
+  insert into call_contents (user_id, call_id, sealed, created_at) values (p_user, p_call, p_sealed, p_now)
+    on conflict do nothing;
+  delete from call_contents c where c.user_id = p_user and c.call_id <= (
+    select o.call_id from call_contents o where o.user_id = p_user order by o.call_id desc offset p_max limit 1);
+end $$;

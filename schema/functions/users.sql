@@ -223,13 +223,20 @@ begin
   if not found then return; end if;
   if u.deleted_at is null then
     update users x set email = x.id || '@deleted.invalid'::text, name = null, password_hash = null,
-        oidc_subject = null, session_epoch = x.session_epoch + 1, disabled_at = coalesce(x.disabled_at, p_now),
+        oidc_subject = null, keeps_calls = false, session_epoch = x.session_epoch + 1, disabled_at = coalesce(x.disabled_at, p_now),
         deleted_at = p_now, erasure_due_at = p_now
       where x.id = p_user returning * into u;
     perform user_access_end(p_user, p_now);
   end if;
   return query select u.id, u.deleted_at, u.erased_at,
     exists (select from holds h where h.kind = 'reservation' and h.user_id = p_user);
+end $$;
+
+-- Sets whether the user's calls are kept; if not, deletes what was kept. Null: there is no such user.
+create or replace function user_calls_keep(p_user uuid, p_keep boolean, out kept boolean) language plpgsql as $$
+begin
+  update users u set keeps_calls = p_keep where u.id = p_user and u.deleted_at is null returning u.keeps_calls into kept;
+  if kept is false then delete from call_contents c where c.user_id = p_user; end if;
 end $$;
 
 -- Ends all access of a deleted user: keys are revoked, sessions and endpoints deleted, and waiting deliveries
@@ -243,6 +250,7 @@ begin
   update api_keys k set revoked_at = coalesce(k.revoked_at, p_now), name = '' where k.user_id = p_user;
   delete from sessions s where s.user_id = p_user;
   delete from sign_in_links l where l.user_id = p_user;
+  delete from call_contents c where c.user_id = p_user;
   update webhook_endpoints e set url = '', description = null, enabled = false, secret = '', secret_preview = '',
       previous_secret = null, previous_secret_until = null, deleted_at = coalesce(e.deleted_at, p_now)
     where e.user_id = p_user;

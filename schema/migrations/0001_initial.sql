@@ -22,6 +22,8 @@ create table users (
   -- Limits set by an operator instead of the configured ones (ADR 0030). Null: the configured ones.
   rate_limit_per_minute integer check (rate_limit_per_minute > 0),
   concurrent_tasks integer check (concurrent_tasks > 0),
+  -- The user wants the requests and responses of calls kept (ADR 0309).
+  keeps_calls boolean not null default false,
   -- When the user was deleted, and when all personal data were gone (docs/reference/privacy.md#deletion-of-a-user).
   deleted_at timestamptz,
   erased_at timestamptz,
@@ -30,6 +32,7 @@ create table users (
 );
 create unique index users_email on users (lower(email));
 create unique index users_oidc_subject on users (oidc_subject) where oidc_subject is not null;
+create index users_keeping_calls on users (id) where keeps_calls;
 create index users_to_erase on users (erasure_due_at) where erasure_due_at is not null;
 
 -- API keys, as hashes. A revoked key stays as a row.
@@ -749,6 +752,19 @@ create table calls_default partition of calls default;
 create index calls_id on calls (id);
 -- Which parts of a day may have a trace. A call writes it only when a part is full.
 create index calls_trace on calls using brin (trace_id text_bloom_ops) with (autosummarize = on);
+
+-- What calls sent and received, for users who want it kept: the newest ones of each (ADR 0309).
+create table call_contents (
+  user_id uuid not null,
+  call_id uuid not null,
+  -- Both sides as text, encrypted under MASTER_KEY.
+  sealed bytea not null,
+  created_at timestamptz not null,
+  primary key (user_id, call_id)
+);
+-- Ciphertext does not compress.
+alter table call_contents alter column sealed set storage external;
+create index call_contents_age on call_contents (created_at);
 
 -- Webhooks ---------------------------------------------------------------------------------------------
 

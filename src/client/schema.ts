@@ -648,6 +648,24 @@ export interface UsageUnits {
   readonly seconds: number
 }
 
+export interface Settings {
+  readonly keep_calls: boolean
+}
+
+export interface CallContent {
+  readonly call_id: string
+  readonly path: string
+  readonly request: CallContentSide | null
+  readonly response: CallContentSide | null
+}
+
+export interface CallContentSide {
+  readonly content_type: string | null
+  readonly text: string
+  readonly truncated: boolean
+  readonly bytes: number
+}
+
 export interface Call {
   readonly id: string
   readonly vendor: string
@@ -1167,6 +1185,9 @@ export interface Schemas {
   readonly UsageRebuild: UsageRebuild
   readonly Usage: Usage
   readonly UsageUnits: UsageUnits
+  readonly Settings: Settings
+  readonly CallContent: CallContent
+  readonly CallContentSide: CallContentSide
   readonly Call: Call
   readonly Wallet: Wallet
   readonly RotatedApiKey: RotatedApiKey
@@ -1363,6 +1384,22 @@ export interface Operations {
     readonly path: { readonly id: string }
     readonly query?: { readonly user_id?: string }
     readonly response: Call
+  }
+  /** Get call content */
+  readonly "GET /manage/v1/calls/{id}/content": {
+    readonly path: { readonly id: string }
+    readonly query?: { readonly user_id?: string }
+    readonly response: CallContent
+  }
+  /** Get settings */
+  readonly "GET /manage/v1/settings": {
+    readonly query?: { readonly user_id?: string }
+    readonly response: Settings
+  }
+  /** Update settings */
+  readonly "PATCH /manage/v1/settings": {
+    readonly body: Settings
+    readonly response: Settings
   }
   /** List usage */
   readonly "GET /manage/v1/usage": {
@@ -1578,4 +1615,4 @@ export interface Operations {
 }
 
 /** The GET of these paths takes `user_id`, with which the operator reads a user's data. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/calls/{id}/content", "/manage/v1/settings", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]

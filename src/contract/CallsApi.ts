@@ -39,6 +39,32 @@ export const CallView = Schema.Struct({
   ended_at: Timestamp
 }).annotate({ identifier: "Call" })
 
+const ContentSide = Schema.Struct({
+  content_type: Schema.NullOr(Schema.String),
+  /** The beginning of the body; media and credentials are replaced. */
+  text: Schema.String,
+  truncated: Schema.Boolean,
+  /** The size of the whole body. */
+  bytes: Schema.Int
+}).annotate({ identifier: "CallContentSide" })
+
+/** What a call sent and received. docs/reference/passthrough.md#requests-and-responses */
+export const CallContentView = Schema.Struct({
+  call_id: Schema.String,
+  /** Of the request, with its query, without the client's credentials. */
+  path: Schema.String,
+  /** Null: a form with a file. */
+  request: Schema.NullOr(ContentSide),
+  /** Null: nothing was relayed. */
+  response: Schema.NullOr(ContentSide)
+}).annotate({ identifier: "CallContent" })
+
+/** Settings of the user. */
+export const Settings = Schema.Struct({
+  /** Whether requests and responses of calls are kept. */
+  keep_calls: Schema.Boolean
+}).annotate({ identifier: "Settings" })
+
 /** A user's own metered calls, newest first. */
 export class CallsApi extends HttpApiGroup.make("calls").add(
   HttpApiEndpoint.get("listCalls", "/calls", {
@@ -60,6 +86,18 @@ export class CallsApi extends HttpApiGroup.make("calls").add(
     params: { id: CallId },
     query: ofUser,
     success: CallView,
+    error
+  }),
+  HttpApiEndpoint.get("getCallContent", "/calls/:id/content", {
+    params: { id: CallId },
+    query: ofUser,
+    success: CallContentView,
+    error
+  }),
+  HttpApiEndpoint.get("getSettings", "/settings", { query: ofUser, success: Settings, error }),
+  HttpApiEndpoint.patch("updateSettings", "/settings", {
+    payload: Settings,
+    success: Settings,
     error
   })
 ) {}

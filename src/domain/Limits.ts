@@ -226,6 +226,15 @@ export const erasureGraceMinutes = 10
 /** Rows per read in the export of a user's data. */
 export const userExportRowsMax = 200
 
+/**
+ * Kept of each side of a call; calls kept of each user; begun in a minute by one user in one process; and kept by one
+ * process at a time, 128 KiB each. docs/reference/passthrough.md#requests-and-responses
+ */
+export const callContentBytesMax = 64 * 1024
+export const callContentsMax = 500
+export const callContentsPerMinuteMax = 120
+export const callContentsOpenMax = 256
+
 /** Tasks deleted or scrubbed by one statement, and statements per round: a million tasks an hour. */
 export const retentionTasksMax = 1000
 export const retentionBatchesMax = 1000

@@ -11,6 +11,7 @@ import type { AbandonedStream, AbandonedStreams } from "./AbandonedStreams.ts"
 import { released } from "./CallBatches.ts"
 import type { CallHold } from "./CallHolds.ts"
 import type { CallPlan, MeteredTokens } from "./CallPlan.ts"
+import type { CallContent } from "./contents/CallContent.ts"
 import { bytesPerToken } from "./counted/CountedCall.ts"
 import { SoundMeter } from "./counted/SoundMeter.ts"
 import { endingEvent } from "./ErrorBody.ts"
@@ -84,6 +85,8 @@ interface BillServices {
   readonly hold: CallHold
   readonly raise: RaiseHold
   readonly abandoned: AbandonedStreams
+  /** Keeps what is relayed. */
+  readonly content: CallContent | undefined
   /** Only the first call has an effect. */
   readonly close: (end: CallEnd) => void
 }
@@ -104,6 +107,7 @@ export class CallBill implements StreamWatch {
   readonly #sliced: SlicedHold | undefined
   /** Why the stream cannot continue. */
   #loss: Exclude<RaiseOutcome, "held"> = "lost"
+  readonly #content: CallContent | undefined
   /** Present for a stream that is metered. */
   #meter: Meter | undefined
   /** Set if the client has left and the stream is still read. */
@@ -122,7 +126,7 @@ export class CallBill implements StreamWatch {
     call: BilledCall,
     { hidesUsage, hold, metered, model, slices }: CallPlan,
     requestBytes: number,
-    { abandoned, clock, close, hold: callHold, raise }: BillServices
+    { abandoned, clock, close, content, hold: callHold, raise }: BillServices
   ) {
     this.#call = call
     this.#plan = { hidesUsage, hold, metered, model }
@@ -132,6 +136,7 @@ export class CallBill implements StreamWatch {
     this.#close = close
     this.#hold = callHold
     this.#sliced = slices && new SlicedHold(slices, call.held, raise)
+    this.#content = content
   }
 
   sent(): void {
@@ -190,6 +195,7 @@ export class CallBill implements StreamWatch {
     if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
     }
+    if (this.#left === undefined) this.#content?.push(relayed)
     this.#left?.received(chunk.length, this.#meter?.isFinal === true)
     return relayed
   }
@@ -210,7 +216,9 @@ export class CallBill implements StreamWatch {
   }
 
   flush(): Buffer {
-    return this.#meter?.flush() ?? Buffer.alloc(0)
+    const rest = this.#meter?.flush() ?? Buffer.alloc(0)
+    if (this.#left === undefined) this.#content?.push(rest)
+    return rest
   }
 
   /** The upstream failed, or nothing was bought. */

@@ -20,11 +20,13 @@ import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./Ca
 import { makeTraceCall } from "./CallTelemetry.ts"
 import type { TraceCall } from "./CallTelemetry.ts"
 import { closedRoute } from "./ClosedRoute.ts"
+import type { CallContent } from "./contents/CallContent.ts"
+import { CallContents } from "./contents/CallContents.ts"
 import { keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
 import { aliasAt, refuseOtherModel, soldModels } from "./ModelList.ts"
-import { dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import { clientResponse, dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { CallRequest, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { skipReasonOf, UpstreamCalls } from "./UpstreamCalls.ts"
 import type { Reached } from "./UpstreamCalls.ts"
@@ -64,6 +66,7 @@ export class Passthrough extends Context.Service<
           abandoned: yield* makeAbandonedStreams(abandonedStreamTimeout, clock, yield* Drain),
           catalog: yield* Catalog,
           clock,
+          contents: yield* CallContents,
           metering: yield* Metering,
           trace: yield* makeTraceCall,
           upstream: yield* UpstreamCalls
@@ -77,6 +80,7 @@ interface Services {
   readonly abandoned: AbandonedStreams
   readonly catalog: Catalog["Service"]
   readonly clock: Clock.Clock
+  readonly contents: CallContents["Service"]
   readonly metering: Metering["Service"]
   readonly trace: TraceCall | undefined
   readonly upstream: UpstreamCalls["Service"]
@@ -183,11 +187,13 @@ interface PaidCall {
   readonly models: CallCandidates
   readonly held: HeldCall
   readonly begunMillis: number
+  /** For a user who keeps calls. */
+  readonly content: CallContent | undefined
 }
 
 /** 3 and 4. */
 const planAndHold = (
-  { abandoned, clock, metering, trace, upstream }: Services,
+  { abandoned, clock, contents, metering, trace, upstream }: Services,
   call: PassthroughCall
 ): Effect.Effect<PaidCall, Failure> => {
   if (call.to.route.meter.per === "tokens" && abandoned.isFull(call.principal.userId)) {
@@ -201,14 +207,26 @@ const planAndHold = (
   const start = startOf(call, models, id, upstream)
   // A reservation is settled under the model for which it was held
   const mayDraw = models.alias === undefined && start.model !== null
-  const paid = Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) => ({
-    call,
-    start,
-    models,
-    held,
-    begunMillis
-  }))
+  const paid = Effect.map(metering.hold(start, { nowMillis: begunMillis, mayDraw }), (held) =>
+    kept(contents, { call, start, models, held, begunMillis, content: undefined })
+  )
   return trace === undefined ? paid : Effect.flatMap(paid, (paid) => traced(trace, paid))
+}
+
+/** The settlement ends the text that is kept of the call. */
+const kept = (contents: CallContents["Service"], paid: PaidCall): PaidCall => {
+  const { call, held, start } = paid
+  const content = contents.beginUnsafe(start.user, start.id, {
+    path: `${call.to.path}${call.query}`,
+    body: call.body,
+    isForm: call.upload !== undefined
+  })
+  if (content === undefined) return paid
+  const close = (it: CallEnd) => {
+    held.close(it)
+    content.end()
+  }
+  return { ...paid, content, held: { ...held, close } }
 }
 
 /** The settlement ends the span. */
@@ -305,6 +323,7 @@ const relayInTurn = Effect.fnUntraced(function* (
     }
     const kept = bill.isHeld() ? exit : yield* holdAgain(held, exit)
     if (Exit.isFailure(kept)) return yield* giveUp(bill, kept.cause)
+    paid.content?.responds(clientResponse(kept.value))
     // 6 and 7: a whole response is settled now; a stream is metered as it passes, and settled as it ends
     dropBodies(paid.call, request)
     for (const it of candidates) dropBodies(it.call, it.plan)
@@ -325,7 +344,7 @@ const limitedBy = ({ metered, model }: CallPlan, { to }: PassthroughCall): strin
 
 const billOf = (
   { abandoned, clock }: Services,
-  { begunMillis, held, models: { alias }, start: { amount, id, user } }: PaidCall,
+  { begunMillis, content, held, models: { alias }, start: { amount, id, user } }: PaidCall,
   candidate: CallCandidate,
   skipped: ReadonlyArray<SkippedModel>
 ): CallBill => {
@@ -339,6 +358,7 @@ const billOf = (
     abandoned,
     clock,
     close,
+    content,
     hold,
     raise
   })

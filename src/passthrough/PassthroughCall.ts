@@ -7,6 +7,7 @@ import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import type { CallPlan, SkippedModel } from "./CallPlan.ts"
+import type { ClientResponse } from "./contents/CallContent.ts"
 import type { Upload } from "./counted/Upload.ts"
 import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHeaders.ts"
@@ -185,6 +186,24 @@ export const unmetered: Extra = {
   by: undefined
 }
 
+/** The body of a response as the client receives it. */
+const shownBody = (
+  status: number,
+  headers: Record<string, string>,
+  body: Relayed["body"]
+): Relayed["body"] =>
+  status >= 300 && body instanceof Uint8Array ? errorBody(status, headers, body) : body
+
+/** The response for the text that is kept of a call. */
+export const clientResponse = ({ response }: Reached): ClientResponse => {
+  const headers = toClientHeaders(response.headers)
+  const body = shownBody(response.status, headers, response.body)
+  return {
+    contentType: headers["content-type"],
+    body: body instanceof Uint8Array ? body : undefined
+  }
+}
+
 /** The response as the client receives it. */
 export const relay = (
   { accountId, response }: Reached,
@@ -195,7 +214,7 @@ export const relay = (
   return {
     status,
     headers,
-    body: status >= 300 && body instanceof Uint8Array ? errorBody(status, headers, body) : body,
+    body: shownBody(status, headers, body),
     sandbox: accountId === null,
     callId,
     cost,

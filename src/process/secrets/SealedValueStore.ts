@@ -21,6 +21,7 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "webhook_secrets", column: "secret", key: ["user_id"] },
   { table: "webhook_secrets", column: "previous_secret", key: ["user_id"] },
   { table: "vendor_accounts", column: "sealed", key: ["id"] },
+  { table: "call_contents", column: "sealed", key: ["user_id", "call_id"] },
   { table: "manage_idempotency_keys", column: "response", key: ["caller", "key"] }
 ]
 
@@ -51,7 +52,7 @@ export class SealedValueStore extends Context.Service<
     Effect.map(PgClient.PgClient, (sql) => {
       const keyOf = ({ key: [first, second] }: SealedColumn) => ({
         first: sql`${sql(first)}::text`,
-        second: second === undefined ? sql.literal("''") : sql(second)
+        second: second === undefined ? sql.literal("''") : sql`${sql(second)}::text`
       })
       return SealedValueStore.of({
         page: (place, after, limit) => {

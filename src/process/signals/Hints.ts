@@ -22,6 +22,8 @@ export type HintTopic =
   | "begun"
   /** A revoked API key. */
   | "key"
+  /** A user who has changed whether calls are kept. */
+  | "calls"
   /** JSON: what a response of an account has shown. */
   | "account"
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
 import { Files } from "../../artifacts/files/Files.ts"
+import { CallContents } from "../../passthrough/contents/CallContents.ts"
 import { AccountControl } from "../../process/accounts/AccountControl.ts"
 import { LogRetention } from "../../process/retention/LogRetention.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
@@ -14,6 +15,7 @@ export const retentionJobs = Effect.gen(function* () {
   const accounts = yield* AccountControl
   const artifacts = yield* Artifacts
   const callbacks = yield* Callbacks
+  const contents = yield* CallContents
   const files = yield* Files
   const log = yield* LogRetention
   const quotas = yield* RequestQuotas
@@ -28,6 +30,7 @@ export const retentionJobs = Effect.gen(function* () {
     { name: "spend of accounts", run: accounts.deleteOld },
     { name: "old callbacks", run: callbacks.deleteExpired },
     { name: "old tasks", run: tasks.maintain },
+    { name: "contents of calls", run: contents.removeOld },
     { name: "full request buckets", run: quotas.deleteFull },
     { name: "ended sessions", run: sessions.deleteExpired },
     { name: "usage by hour", run: usage.removeOld }

@@ -1,7 +1,9 @@
-import { Context, Effect, Layer } from "effect"
-import type { Stream } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import type { UserId } from "../../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { ContentSide } from "../../passthrough/contents/CallContent.ts"
+import { openContent } from "../../passthrough/contents/SealedContent.ts"
+import { Secrets } from "../../process/secrets/Secrets.ts"
 import { Users } from "../../users/Users.ts"
 import { UserExportStore } from "./UserExportStore.ts"
 import type { UserDataRow } from "./UserExportStore.ts"
@@ -23,7 +25,29 @@ export class UserExport extends Context.Service<
     Effect.gen(function* () {
       const store = yield* UserExportStore
       const users = yield* Users
-      return UserExport.of({ rows: (id) => Effect.as(users.get(id), store.rows(id)) })
+      const secrets = yield* Secrets
+      return UserExport.of({
+        rows: (id) =>
+          Effect.as(
+            users.get(id),
+            Stream.mapEffect(store.rows(id), (row) => opened(secrets, row))
+          )
+      })
     })
   )
 }
+
+/** The texts of a call are encrypted. Those whose master key is gone are exported without text. */
+const opened = (secrets: Secrets["Service"], row: UserDataRow): Effect.Effect<UserDataRow> => {
+  const { sealed, ...fields } = row.fields
+  if (!(sealed instanceof Uint8Array)) return Effect.succeed(row)
+  return Effect.match(openContent(secrets, sealed), {
+    onFailure: () => ({ object: row.object, fields }),
+    onSuccess: ({ path, request, response }) => ({
+      object: row.object,
+      fields: { ...fields, path, request: textOf(request), response: textOf(response) }
+    })
+  })
+}
+
+const textOf = (side: ContentSide | null): string | null => side && side.text

@@ -22,6 +22,8 @@ interface Part {
   readonly key: string
   readonly type: "uuid" | "text" | "bigint"
   readonly first: string
+  /** Rows per read, if they are large. */
+  readonly rowsMax?: number
 }
 
 const noUuid = "00000000-0000-0000-0000-000000000000"
@@ -86,6 +88,14 @@ const parts: ReadonlyArray<Part> = [
       alias, sandbox, trace_id, created_at, ended_at`
   },
   {
+    ...byUuid,
+    object: "call_content",
+    table: "call_contents",
+    key: "call_id",
+    columns: "call_id, sealed, created_at",
+    rowsMax: 16
+  },
+  {
     ...byText,
     object: "file",
     table: "files",
@@ -123,8 +133,11 @@ const parts: ReadonlyArray<Part> = [
 /** The name of the key column, which is not a member of the exported row. */
 const pageKey = "key of the page"
 
-const pageOf = (object: string, rows: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
-  const last = rows.length < userExportRowsMax ? undefined : rows.at(-1)
+const pageOf = (
+  { object, rowsMax = userExportRowsMax }: Part,
+  rows: ReadonlyArray<Readonly<Record<string, unknown>>>
+) => {
+  const last = rows.length < rowsMax ? undefined : rows.at(-1)
   const shown = rows.map((row): UserDataRow => ({
     object,
     fields: Object.fromEntries(Object.entries(row).filter(([name]) => name !== pageKey))
@@ -147,11 +160,11 @@ export class UserExportStore extends Context.Service<
             .unsafe<Record<string, unknown>>(
               `SELECT ${part.columns}, ${part.key}::text AS "${pageKey}" FROM ${part.table}
               WHERE ${part.user} = $1 AND ${part.key} > $2::${part.type}
-              ORDER BY ${part.key} LIMIT ${userExportRowsMax}`,
+              ORDER BY ${part.key} LIMIT ${part.rowsMax ?? userExportRowsMax}`,
               [id, after]
             )
             .pipe(
-              Effect.map((rows) => pageOf(part.object, rows)),
+              Effect.map((rows) => pageOf(part, rows)),
               storeFailures
             )
         )

@@ -4,6 +4,7 @@ import { HttpServerError } from "effect/http"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
+import { CallContents } from "../../../src/passthrough/contents/CallContents.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import type { CallEnd, HeldCall } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
@@ -67,6 +68,17 @@ const begun = (
       accounts: Effect.succeed([])
     })
   )
+  const notAsked = Effect.die("not asked")
+  const contents = Layer.succeed(
+    CallContents,
+    CallContents.of({
+      beginUnsafe: () => undefined,
+      isKept: () => notAsked,
+      keep: () => notAsked,
+      find: () => notAsked,
+      removeOld: notAsked
+    })
+  )
   return Effect.gen(function* () {
     const passthrough = yield* Passthrough
     const fiber = Effect.runFork(passthrough.call(request))
@@ -81,7 +93,14 @@ const begun = (
     }
   }).pipe(
     Effect.provide(Passthrough.layer),
-    Effect.provide([metering, upstream, Catalog.layer, AppConfig.layerOf({}), Drain.layer])
+    Effect.provide([
+      metering,
+      upstream,
+      contents,
+      Catalog.layer,
+      AppConfig.layerOf({}),
+      Drain.layer
+    ])
   )
 }
 

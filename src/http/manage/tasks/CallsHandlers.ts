@@ -2,9 +2,11 @@ import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
 import { CallId } from "../../../contract/CallsApi.ts"
+import type { CallText, ContentSide } from "../../../passthrough/contents/CallContent.ts"
+import { CallContents } from "../../../passthrough/contents/CallContents.ts"
 import { Metering } from "../../../passthrough/Metering.ts"
 import type { CallRow } from "../../../passthrough/Metering.ts"
-import { requireReader } from "../../server/access/Authentication.ts"
+import { requireReader, requireUser } from "../../server/access/Authentication.ts"
 import { readPage, toPage } from "../Paging.ts"
 
 /** Receipts of metered calls. ADR 0072. */
@@ -12,6 +14,7 @@ export const layer = HttpApiBuilder.group(
   Api,
   "calls",
   Effect.fnUntraced(function* (handlers) {
+    const contents = yield* CallContents
     const metering = yield* Metering
     return handlers.handleAll({
       listCalls: Effect.fnUntraced(function* ({ query }) {
@@ -34,6 +37,17 @@ export const layer = HttpApiBuilder.group(
       }),
       getCall: Effect.fnUntraced(function* ({ params, query }) {
         return showCall(yield* metering.find(yield* requireReader(query), params.id))
+      }),
+      getCallContent: Effect.fnUntraced(function* ({ params, query }) {
+        const userId = yield* requireReader(query)
+        yield* metering.find(userId, params.id)
+        return showContent(params.id, yield* contents.find(userId, params.id))
+      }),
+      getSettings: Effect.fnUntraced(function* ({ query }) {
+        return { keep_calls: yield* contents.isKept(yield* requireReader(query)) }
+      }),
+      updateSettings: Effect.fnUntraced(function* ({ payload }) {
+        return { keep_calls: yield* contents.keep(yield* requireUser, payload.keep_calls) }
       })
     })
   })
@@ -58,4 +72,19 @@ export const showCall = (row: CallRow) => ({
   trace_id: row.traceId,
   created_at: row.createdAt,
   ended_at: row.endedAt
+})
+
+const showSide = (side: ContentSide | null) =>
+  side && {
+    content_type: side.contentType,
+    text: side.text,
+    truncated: side.truncated,
+    bytes: side.bytes
+  }
+
+const showContent = (callId: string, { path, request, response }: CallText) => ({
+  call_id: callId,
+  path,
+  request: showSide(request),
+  response: showSide(response)
 })

@@ -1,0 +1,158 @@
+import { Buffer } from "node:buffer"
+
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+
+/** A shorter string is shown even if it looks encoded, such as an id or a signature. */
+const mediaBytesMin = 1024
+
+/** This many bytes of a string show whether it is Base64: words are shorter. */
+const encodedBytes = 96
+
+/** Values of these members are credentials, which tools of a request may have. */
+const secretNames =
+  /^(?:(?:proxy-)?authorization(?:_token)?|x-api-key|x-goog-api-key|api[-_]?key|access_?token|client_?secret|password|secret|cookie)$/iu
+const headersName = /^(?:headers|http_headers|extra_headers)$/iu
+
+/** The longest member name that is compared. */
+const nameBytesMax = 64
+
+/** What is kept of a body. */
+export interface KeptText {
+  readonly text: string
+  /** The text is only its beginning. */
+  readonly truncated: boolean
+}
+
+/** Collects bytes up to a limit. */
+class Output {
+  readonly #parts: Array<Uint8Array> = []
+  left: number
+  isOver = false
+
+  constructor(bytesMax: number) {
+    this.left = bytesMax
+  }
+
+  add(bytes: Uint8Array): void {
+    if (bytes.length > this.left) this.isOver = true
+    if (this.left === 0) return
+    this.#parts.push(bytes.subarray(0, this.left))
+    this.left -= Math.min(bytes.length, this.left)
+  }
+
+  text(): string {
+    const text = Buffer.concat(this.#parts).toString("utf8")
+    // The last character may be cut
+    return this.isOver ? text.replace(/\uFFFD$/u, "") : text
+  }
+}
+
+/** Whether the place is behind an odd number of backslashes. */
+const isEscaped = (bytes: Buffer, at: number, from: number): boolean => {
+  let start = at
+  while (start > from && bytes[start - 1] === backslash) start -= 1
+  return (at - start) % 2 === 1
+}
+
+/** The closing quote of a string that begins at `from`, or `until`. */
+const endOfString = (bytes: Buffer, from: number, until: number): number => {
+  for (let at = bytes.indexOf(quote, from); at >= 0 && at < until;) {
+    if (!isEscaped(bytes, at, from)) return at
+    at = bytes.indexOf(quote, at + 1)
+  }
+  return until
+}
+
+/** The end of encoded media that begin at `from`; `undefined` for any other string. */
+const endOfMedia = (bytes: Buffer, from: number): number | undefined => {
+  const start = bytes.toString("latin1", from, from + encodedBytes)
+  if (!/^(?:data:[^"\\]*$|[\w+/-]+=*$)/u.test(start)) return undefined
+  const found = bytes.indexOf(quote, from)
+  const end = found < 0 ? bytes.length : found
+  return end - from < mediaBytesMin || bytes[end - 1] === backslash ? undefined : end
+}
+
+/** A reference to media instead of their bytes. */
+const mediaOf = (bytes: Buffer, from: number, end: number): string => {
+  const [start = "", type] =
+    /^data:([\w.+-]+\/[\w.+-]+)?[^,]*,/u.exec(bytes.toString("latin1", from, from + 256)) ?? []
+  const size = Math.floor(((end - from - start.length) * 3) / 4)
+  return mediaReference(type ?? "base64", size)
+}
+
+export const mediaReference = (type: string, bytes: number): string => `[${type}, ${bytes} bytes]`
+
+/** Whether the string that ends at `end` is the name of a member. */
+const isName = (bytes: Buffer, end: number): boolean => {
+  let at = end + 1
+  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09)
+    at += 1
+  return bytes[at] === colon
+}
+
+/** Which values are hidden: those of secret members, and all in an object of headers. */
+class Hiding {
+  #name = ""
+  #depth = 0
+
+  /** The bytes between two strings. */
+  between(bytes: Uint8Array): void {
+    for (const byte of bytes) {
+      const isOpen = byte === 0x7b
+      if (isOpen && (this.#depth > 0 || headersName.test(this.#name))) this.#depth += 1
+      if (byte !== 0x7d) continue
+      this.#name = ""
+      if (this.#depth > 0) this.#depth -= 1
+    }
+  }
+
+  named(name: string): void {
+    this.#name = name.includes("\\") ? unescaped(name) : name
+  }
+
+  get hidesValue(): boolean {
+    return this.#depth > 0 || secretNames.test(this.#name)
+  }
+}
+
+const unescaped = (name: string): string => {
+  try {
+    return String(JSON.parse(`"${name}"`))
+  } catch {
+    return name
+  }
+}
+
+const hidden = Buffer.from(`"[hidden]"`)
+
+/**
+ * The text of a body without media and credentials: JSON, or events whose data are JSON. Reads a body only as far as
+ * its text is kept, so that a large one costs no more than a small one.
+ */
+export const keptText = (body: Uint8Array, bytesMax: number): KeptText => {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const output = new Output(bytesMax)
+  const hiding = new Hiding()
+  let at = 0
+  while (at < bytes.length && output.left > 0) {
+    const found = bytes.indexOf(quote, at)
+    const open = found < 0 ? bytes.length : found
+    hiding.between(bytes.subarray(at, Math.min(open, at + output.left)))
+    output.add(bytes.subarray(at, open))
+    if (open === bytes.length) break
+    const from = open + 1
+    const media = endOfMedia(bytes, from)
+    const end = media ?? endOfString(bytes, from, Math.min(bytes.length, from + output.left + 1))
+    if (isName(bytes, end)) {
+      hiding.named(bytes.toString("utf8", from, Math.min(end, from + nameBytesMax)))
+      output.add(bytes.subarray(open, end + 1))
+    } else if (hiding.hidesValue) output.add(hidden)
+    else if (media === undefined) output.add(bytes.subarray(open, end + 1))
+    else output.add(Buffer.from(JSON.stringify(mediaOf(bytes, from, media))))
+    at = end + 1
+  }
+  if (at < bytes.length && output.left === 0) output.isOver = true
+  return { text: output.text(), truncated: output.isOver }
+}
