@@ -111,6 +111,9 @@ export const webhookDeliveriesOf = (api: Requests) => ({
 export const callsOf = (api: Requests) => ({
   get: (id: string, options: RequestOptions = {}) =>
     api.request("GET /manage/v1/calls/{id}", { ...options, path: { id } }),
+  /** What a call sent and received, if its user keeps that. docs/reference/passthrough.md#requests-and-responses */
+  content: (id: string, options: RequestOptions = {}) =>
+    api.request("GET /manage/v1/calls/{id}/content", { ...options, path: { id } }),
   list: (filter?: FilterOf<"GET /manage/v1/calls">, options?: RequestOptions) =>
     api.list("GET /manage/v1/calls", filter, options)
 })

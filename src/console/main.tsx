@@ -1,6 +1,6 @@
 import { render } from "preact"
 import { App } from "./App.tsx"
-import { applyTheme } from "./components/theme.ts"
+import { applyTheme } from "./components/shell/theme.ts"
 
 applyTheme()
 

@@ -9,6 +9,8 @@ import { makeCallId } from "../domain/Ids.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
+import type { CallContent } from "../users/contents/CallContent.ts"
+import { CallContents } from "../users/contents/CallContents.ts"
 import { countFallback } from "../vendors/FallbacksTotal.ts"
 import { makeAbandonedStreams } from "./AbandonedStreams.ts"
 import type { AbandonedStreams } from "./AbandonedStreams.ts"
@@ -20,8 +22,6 @@ import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./Ca
 import { makeTraceCall } from "./CallTelemetry.ts"
 import type { TraceCall } from "./CallTelemetry.ts"
 import { closedRoute } from "./ClosedRoute.ts"
-import type { CallContent } from "./contents/CallContent.ts"
-import { CallContents } from "./contents/CallContents.ts"
 import { keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
@@ -216,8 +216,10 @@ const planAndHold = (
 /** The settlement ends the text that is kept of the call. */
 const kept = (contents: CallContents["Service"], paid: PaidCall): PaidCall => {
   const { call, held, start } = paid
+  const { isShared, query, to } = call
+  const vendor = isShared ? "" : `/vendors/${to.route.vendor}`
   const content = contents.beginUnsafe(start.user, start.id, {
-    path: `${call.to.path}${call.query}`,
+    path: `${vendor}${to.path}${query}`,
     body: call.body,
     isForm: call.upload !== undefined
   })

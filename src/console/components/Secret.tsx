@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { texts } from "../texts/en.ts"
 import { CopyButton } from "./CopyButton.tsx"
-import { Dialog } from "./Dialog.tsx"
+import { Dialog } from "./form/Dialog.tsx"
 
 interface Props {
   readonly title: string

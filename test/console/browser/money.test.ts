@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act } from "../../support/consoleSteps.ts"
+import { act, hostile } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
@@ -175,21 +175,52 @@ const models = async (it: ConsolePage) => {
   await looks(it)
 }
 
-const calls = async (it: ConsolePage, url: string, key: string) => {
-  const { page } = it
-  await goTo(it, "Calls")
-  await page.getByText("No calls yet").waitFor()
-  await looks(it)
+const chat = async (url: string, key: string, content: string) => {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({
       model: "gpt-5-mini",
-      messages: [{ role: "user", content: "Hello" }],
+      messages: [{ role: "user", content }],
       max_completion_tokens: 50
     })
   })
   assert.strictEqual(response.status, 200, await response.text())
+}
+
+/** The user keeps what calls say: the next one is shown with its code, and switching off deletes it. */
+const contents = async (it: ConsolePage, call: () => Promise<void>) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await page.getByRole("button", { name: "Keep requests and responses" }).click()
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await dialog.getByRole("button", { name: "Keep requests and responses" }).click()
+  await page.getByText("The request and response of this call were not kept").waitFor()
+  await call()
+  await goTo(it, "Calls")
+  await page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" }).nth(1).waitFor()
+  await page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" }).first().click()
+  await opened(it, "Call")
+  const shown = (name: string) => page.getByRole("region", { name, exact: true })
+  await shown("Request").getByText(hostile("Hello")).waitFor()
+  await shown("Response").getByText("chat.completion").waitFor()
+  await page.getByRole("button", { name: "Python" }).click()
+  await shown("Code").getByText("requests.post(").waitFor()
+  await looks(it)
+  await goTo(it, "Calls")
+  await page.getByRole("button", { name: "Stop keeping" }).click()
+  await dialog.getByRole("button", { name: "Stop keeping" }).click()
+  await page.getByRole("button", { name: "Keep requests and responses" }).waitFor()
+  await page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" }).first().click()
+  await page.getByText("Requests and responses are not kept").waitFor()
+}
+
+const calls = async (it: ConsolePage, url: string, key: string) => {
+  const { page } = it
+  await goTo(it, "Calls")
+  await page.getByText("No calls yet").waitFor()
+  await looks(it)
+  await chat(url, key, "Hello")
   await page.getByRole("button", { name: "Refresh" }).click()
   const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
   await call.waitFor()
@@ -198,7 +229,9 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   await call.click()
   await opened(it, "Call")
   await page.getByText("Output tokens").waitFor()
+  await page.getByText("Requests and responses are not kept").waitFor()
   await looks(it)
+  await contents(it, () => chat(url, key, hostile("Hello")))
   await page.getByRole("link", { name: "Ledger entries" }).click()
   await opened(it, "Wallet")
   await page.getByRole("cell", { name: "Charge" }).waitFor()

@@ -4,7 +4,6 @@ import { HttpServerError } from "effect/http"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
-import { CallContents } from "../../../src/passthrough/contents/CallContents.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import type { CallEnd, HeldCall } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
@@ -12,6 +11,7 @@ import type { CallRequest } from "../../../src/passthrough/PassthroughCall.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
 import type { Reached, UpstreamRequest } from "../../../src/passthrough/UpstreamCalls.ts"
 import { Drain } from "../../../src/process/Drain.ts"
+import { CallContents } from "../../../src/users/contents/CallContents.ts"
 
 const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
 

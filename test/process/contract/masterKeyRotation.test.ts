@@ -30,6 +30,7 @@ import { describeStores } from "../../support/stores.ts"
 const newKey = () => randomBytes(32).toString("base64")
 const [first, second] = [newKey(), newKey()]
 const vendorKey = `sk-vendor-${randomBytes(8).toString("hex")}`
+const callText = "what a call said"
 const receiver = "https://receiver.example/hook"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -66,6 +67,9 @@ const makeData = Effect.gen(function* () {
   const keyBody = { name: "kept", scopes: ["inference"] }
   const kept = yield* call("POST", "/manage/v1/api-keys", keyBody, replayed)
   assert.strictEqual(kept.status, 201, kept.text)
+  const sql = yield* SqlClient.SqlClient
+  const sealed = Buffer.from((yield* Secrets).encrypt(callText))
+  yield* sql`INSERT INTO call_contents VALUES (gen_random_uuid(), gen_random_uuid(), ${sealed}, now())`
   const created = yield* call("POST", image, { prompt: "A lighthouse" })
   const own = `${image}/${created.json.task_info.id}`
   const done = yield* eventually(
@@ -90,6 +94,10 @@ const assertUsable = Effect.fnUntraced(function* (data: Data, isLinkValid: boole
   const sql = yield* SqlClient.SqlClient
   const [account] = yield* sql<{ readonly sealed: Uint8Array }>`SELECT sealed FROM vendor_accounts`
   assert.include(yield* (yield* Secrets).decrypt(account!.sealed), vendorKey)
+  const calls = yield* sql<{ readonly sealed: Uint8Array }>`SELECT sealed FROM call_contents`
+  for (const { sealed } of calls) {
+    assert.strictEqual(yield* (yield* Secrets).decrypt(sealed), callText)
+  }
   const log = yield* WebhookSenderLog
   const sent = Effect.map(log.sent, (all) => all.filter(({ request }) => request.url === receiver))
   const before = (yield* sent).length

@@ -246,6 +246,13 @@ const writes: Readonly<Record<string, Write>> = {
     path: (world) => `/api-keys/${world.otherKey}`,
     resource: (world) => world.otherKey
   },
+  updateSettings: {
+    as: "user",
+    path: () => "/settings",
+    body: () => ({ keep_calls: true }),
+    changes: () => ({ keep_calls: true }),
+    resource: () => null
+  },
   updateWallet: {
     as: "user",
     path: () => "/wallet",
@@ -441,6 +448,7 @@ describeStores("the audit log", (database) => {
         const { call, delivery, endpoint, otherKey, owner } = yield* makeWorld
         const image = yield* callWith(owner.key)("POST", imagePath, { prompt: "A lighthouse" })
         const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+        yield* call("PATCH", "/settings", { keep_calls: true })
         yield* callWith(owner.key)("POST", "/v1/chat/completions", chat)
         const calls = yield* eventually(call("GET", "/calls"), ({ json }) => json.data.length > 0)
         const ofUser = {
@@ -450,6 +458,8 @@ describeStores("the audit log", (database) => {
           listAuditLog: "/audit-log?",
           listCalls: "/calls?",
           getCall: `/calls/${calls.json.data[0].id}?`,
+          getCallContent: `/calls/${calls.json.data[0].id}/content?`,
+          getSettings: "/settings?",
           streamEvents: "/events?",
           listTasks: "/tasks?",
           getTask: `/tasks/${image.json.task_info.id}?`,

@@ -11,6 +11,7 @@ import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { countIn, Outcome } from "../calls/tokens.tsx"
 import type { Call } from "../calls/tokens.tsx"
+import { CallContent } from "./CallContent.tsx"
 
 const words = texts.calls
 
@@ -60,10 +61,13 @@ const tokenNames = [
 ] as const
 
 const Receipt = ({ call }: { readonly call: Call }) => (
-  <div class="columns">
-    <Details call={call} />
-    <Money call={call} />
-  </div>
+  <>
+    <div class="columns">
+      <Details call={call} />
+      <Money call={call} />
+    </div>
+    <CallContent key={call.id} call={call} />
+  </>
 )
 
 const Details = ({ call }: { readonly call: Call }) => (

@@ -3,15 +3,16 @@ import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import { isOverAll } from "../../api/session.ts"
-import { Filters, filterValues } from "../../components/Filters.tsx"
-import type { Filter } from "../../components/Filters.tsx"
-import { PagedTable } from "../../components/PagedTable.tsx"
+import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import type { Filter } from "../../components/form/Filters.tsx"
+import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { AllCalls } from "./AllCalls.tsx"
 import { callColumns } from "./callColumns.tsx"
+import { KeepCalls, useKeepsCalls } from "./KeepCalls.tsx"
 import type { Call } from "./tokens.tsx"
 
 const words = texts.calls
@@ -58,6 +59,7 @@ export default function CallsPage() {
 
 const OwnCalls = () => {
   const user = viewedUser() ?? ""
+  const settings = useKeepsCalls()
   const { outcome: chosen } = filterValues(["outcome"])
   const outcome = outcomes.find((it) => it === chosen)
   const search = { ...filterValues(names), ...(outcome === undefined ? {} : { outcome }) }
@@ -80,6 +82,12 @@ const OwnCalls = () => {
   return (
     <>
       <PageHeader title={words.title} about={words.about}>
+        {settings.data !== undefined && (
+          <KeepCalls
+            isKept={settings.data.keep_calls}
+            onChanged={(kept) => settings.set({ keep_calls: kept })}
+          />
+        )}
         <button type="button" onClick={pages.reload}>
           {words.reload}
         </button>

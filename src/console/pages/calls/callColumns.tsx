@@ -1,5 +1,5 @@
 import { Link } from "../../components/Link.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { Ago, Credits, Duration } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
-import { Table } from "../../components/PagedTable.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
+import { Table } from "../../components/list/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 
 const words = operatorTexts.catalog

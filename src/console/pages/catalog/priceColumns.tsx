@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/schema.ts"
-import type { Column } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { Price } from "../models/price.tsx"
 

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"

@@ -1,7 +1,7 @@
 import { api, dataOf } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
+import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Tile, Tiles } from "../../components/Tiles.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { sumCredits } from "../../format/credits.ts"
 import { dayOf } from "../../format/time.ts"

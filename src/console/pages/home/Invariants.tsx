@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
-import { Table } from "../../components/PagedTable.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
+import { Table } from "../../components/list/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 

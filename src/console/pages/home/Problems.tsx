@@ -1,5 +1,5 @@
-import { BuyLink } from "../../components/BuyLink.tsx"
 import { Link } from "../../components/Link.tsx"
+import { BuyLink } from "../../components/shell/BuyLink.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
-import { DialogForm } from "../../components/DialogForm.tsx"
-import { SelectField } from "../../components/Field.tsx"
+import { DialogForm } from "../../components/form/DialogForm.tsx"
+import { SelectField } from "../../components/form/Field.tsx"
 import { keyTexts } from "../../texts/en/keys.ts"
 import type { ApiKey } from "./keyForm.ts"
 

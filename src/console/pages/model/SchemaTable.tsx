@@ -1,7 +1,7 @@
-import { Table } from "../../components/PagedTable.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
-import { constraintsOf, descriptionOf, plainSchema } from "../../components/schema.ts"
-import type { JsonSchema } from "../../components/schema.ts"
+import { constraintsOf, descriptionOf, plainSchema } from "../../components/form/schema.ts"
+import type { JsonSchema } from "../../components/form/schema.ts"
+import { Table } from "../../components/list/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { texts } from "../../texts/en.ts"
 
 const words = texts.models

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks"
 import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
-import { Field } from "../../components/Field.tsx"
+import { Field } from "../../components/form/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { dayOf } from "../../format/time.ts"

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
 import { session } from "../../api/session.ts"
-import { DialogForm, FormFault } from "../../components/DialogForm.tsx"
-import { TextField } from "../../components/Field.tsx"
+import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { TextField } from "../../components/form/Field.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 
 const words = operatorTexts.sessions

@@ -1,5 +1,5 @@
 import { leave } from "../../api/session.ts"
-import { Dialog } from "../../components/Dialog.tsx"
+import { Dialog } from "../../components/form/Dialog.tsx"
 import { texts } from "../../texts/en.ts"
 import { PasswordForm, SecretForm } from "./SignInForms.tsx"
 

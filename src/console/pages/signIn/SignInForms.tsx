@@ -2,7 +2,7 @@ import type { ComponentChildren, TargetedSubmitEvent } from "preact"
 import { useState } from "preact/hooks"
 import { credentialOf, signIn } from "../../api/session.ts"
 import type { Credential } from "../../api/session.ts"
-import { TextField } from "../../components/Field.tsx"
+import { TextField } from "../../components/form/Field.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
 

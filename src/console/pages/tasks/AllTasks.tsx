@@ -2,18 +2,18 @@ import { api, dataOf } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Filters, filterValues } from "../../components/Filters.tsx"
-import type { Filter } from "../../components/Filters.tsx"
+import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
-import { searchOverAll, useFiltersOverAll } from "../../components/overAll.ts"
-import { OwnerLink } from "../../components/OwnerLink.tsx"
-import { PagedTable } from "../../components/PagedTable.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
+import { searchOverAll, useFiltersOverAll } from "../../components/list/overAll.ts"
+import { OwnerLink } from "../../components/list/OwnerLink.tsx"
+import { PagedTable } from "../../components/list/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
-import { Ago, Credits, Duration, Status } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { stateColumns } from "./taskColumns.tsx"
 
 type Task = Schemas["OperatorTask"]
 
@@ -39,37 +39,7 @@ const columns: ReadonlyArray<Column<Task>> = [
     )
   },
   { title: operatorTexts.users.user, cell: ({ user }) => <OwnerLink of={user} /> },
-  {
-    title: texts.tasks.status,
-    isPlain: true,
-    cell: ({ error, status }) => (
-      <>
-        <Status of={status} />
-        {error !== null && <span class="faint"> · {error.title}</span>}
-      </>
-    )
-  },
-  {
-    title: texts.tasks.duration,
-    isNumber: true,
-    cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
-  },
-  {
-    title: texts.tasks.cost,
-    isNumber: true,
-    cell: ({ ended_at: end, receipt }) =>
-      end === null ? (
-        <span class="faint">{texts.tasks.heldCost(receipt.held)}</span>
-      ) : (
-        <Credits amount={receipt.captured} />
-      )
-  },
-  {
-    title: texts.tasks.created,
-    isNumber: true,
-    isPlain: true,
-    cell: ({ created_at: at }) => <Ago at={at} />
-  }
+  ...stateColumns
 ]
 
 /** The operator's list over all users; a task opens as its user sees it. */

@@ -1,15 +1,18 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
-import { Thumbnail } from "../../components/Preview.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
+import { Thumbnail } from "../../components/media/Preview.tsx"
 import { Ago, Credits, Duration, Status } from "../../components/Values.tsx"
 import { taskTitle } from "../../format/prompt.ts"
 import { texts } from "../../texts/en.ts"
 
 type Task = Schemas["TaskListItem"]
+type TaskState = Pick<Task, "created_at" | "ended_at" | "receipt" | "status"> & {
+  readonly error: { readonly title: string } | null
+}
 
 /** What was charged, or is held while the task runs. */
-const Cost = ({ receipt, status }: Task) => {
+const Cost = ({ receipt, status }: TaskState) => {
   if (status === "pending" || status === "processing") {
     return <span class="faint">{texts.tasks.heldCost(receipt.held)}</span>
   }
@@ -19,6 +22,32 @@ const Cost = ({ receipt, status }: Task) => {
     <Credits amount={receipt.captured} />
   )
 }
+
+/** How it went, for every list of tasks. */
+export const stateColumns: ReadonlyArray<Column<TaskState>> = [
+  {
+    title: texts.tasks.status,
+    isPlain: true,
+    cell: ({ error, status }) => (
+      <>
+        <Status of={status} />
+        {error !== null && <span class="faint"> · {error.title}</span>}
+      </>
+    )
+  },
+  {
+    title: texts.tasks.duration,
+    isNumber: true,
+    cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
+  },
+  { title: texts.tasks.cost, isNumber: true, cell: (task) => <Cost {...task} /> },
+  {
+    title: texts.tasks.created,
+    isNumber: true,
+    isPlain: true,
+    cell: ({ created_at }) => <Ago at={created_at} />
+  }
+]
 
 export const taskColumns: ReadonlyArray<Column<Task>> = [
   {
@@ -40,16 +69,6 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
     )
   },
   {
-    title: texts.tasks.status,
-    isPlain: true,
-    cell: ({ error, status }) => (
-      <>
-        <Status of={status} />
-        {error !== null && <span class="faint"> · {error.title}</span>}
-      </>
-    )
-  },
-  {
     title: texts.filters.key,
     cell: ({ key_name: name }) =>
       name === null ? (
@@ -58,16 +77,5 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
         <span class="clip narrow">{name}</span>
       )
   },
-  {
-    title: texts.tasks.duration,
-    isNumber: true,
-    cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
-  },
-  { title: texts.tasks.cost, isNumber: true, cell: (task) => <Cost {...task} /> },
-  {
-    title: texts.tasks.created,
-    isNumber: true,
-    isPlain: true,
-    cell: ({ created_at }) => <Ago at={created_at} />
-  }
+  ...stateColumns
 ]

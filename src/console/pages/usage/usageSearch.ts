@@ -1,5 +1,5 @@
-import { filterValues } from "../../components/Filters.tsx"
-import type { Filter } from "../../components/Filters.tsx"
+import { filterValues } from "../../components/form/Filters.tsx"
+import type { Filter } from "../../components/form/Filters.tsx"
 import { dayAfter, dayOf, daysBetween, isDay } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { usageTexts } from "../../texts/en/usage.ts"

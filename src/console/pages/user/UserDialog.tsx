@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
-import { DialogForm, FormFault } from "../../components/DialogForm.tsx"
-import { TextField } from "../../components/Field.tsx"
+import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { TextField } from "../../components/form/Field.tsx"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { faultsOf, fieldsOf } from "./userForm.ts"

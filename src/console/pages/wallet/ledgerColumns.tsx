@@ -1,6 +1,6 @@
 import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { Ago, Credits, Time } from "../../components/Values.tsx"
 import { showCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
-import { DialogForm } from "../../components/DialogForm.tsx"
-import { SelectField, TextField } from "../../components/Field.tsx"
+import { DialogForm } from "../../components/form/DialogForm.tsx"
+import { SelectField, TextField } from "../../components/form/Field.tsx"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import { eventTypesOf, fieldsOf, withFormat } from "./endpointForm.ts"

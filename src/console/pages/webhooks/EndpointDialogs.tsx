@@ -1,5 +1,5 @@
 import { api, dataOf } from "../../api/client.ts"
-import { Confirm } from "../../components/Dialog.tsx"
+import { Confirm } from "../../components/form/Dialog.tsx"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import { EndpointDialog } from "./EndpointDialog.tsx"
 import { bodyOf } from "./endpointForm.ts"

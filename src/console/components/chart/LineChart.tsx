@@ -1,0 +1,46 @@
+import { topOf } from "../../format/scale.ts"
+import { Plot } from "./Plot.tsx"
+import type { Place } from "./Plot.tsx"
+
+export interface Line {
+  readonly name: string
+  readonly tone: number
+  /** One for each place; nothing where there is no value. */
+  readonly values: ReadonlyArray<number | null>
+}
+
+interface Props {
+  readonly title: string
+  readonly places: ReadonlyArray<Place>
+  readonly lines: ReadonlyArray<Line>
+  readonly showValue: (value: number) => string
+}
+
+/** Lines over an axis, with a dot for each value. */
+export const LineChart = ({ lines, places, showValue, title }: Props) => {
+  const top = topOf(Math.max(...lines.flatMap(({ values }) => values.map((it) => it ?? 0))))
+  return (
+    <Plot title={title} places={places} top={top} showValue={showValue} legend={lines}>
+      <svg
+        class="lines"
+        viewBox={`0 0 ${places.length} 1`}
+        preserveAspectRatio="none"
+        aria-hidden="true"
+      >
+        {lines.map(({ name, tone, values }) => (
+          <path key={name} data-tone={tone} d={pathOf(values, top)} />
+        ))}
+      </svg>
+    </Plot>
+  )
+}
+
+/** A value without neighbors is a line of no length, which its round ends make a dot. */
+const pathOf = (values: Line["values"], top: number): string =>
+  values
+    .map((value, index) => {
+      if (value === null) return ""
+      const at = `${index + 0.5} ${1 - value / top}`
+      return (values[index - 1] ?? null) === null ? `M${at}L${at}` : `L${at}`
+    })
+    .join("")

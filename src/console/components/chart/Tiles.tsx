@@ -1,0 +1,35 @@
+import type { ComponentChildren } from "preact"
+import type { Query } from "../../router/location.ts"
+import { Link } from "../Link.tsx"
+
+/** Figures side by side. */
+export const Tiles = ({ children }: { readonly children: ComponentChildren }) => (
+  <dl class="tiles">{children}</dl>
+)
+
+interface TileProps {
+  readonly name: string
+  /** What is said below the figure. */
+  readonly note?: ComponentChildren
+  readonly isBad?: boolean
+  /** What the figure is made of: all of the tile leads there. */
+  readonly to?: string
+  readonly query?: Query
+  readonly children: ComponentChildren
+}
+
+export const Tile = ({ children, isBad = false, name, note, query = {}, to }: TileProps) => (
+  <div class={isBad ? "tile bad" : "tile"}>
+    <dt>
+      {to === undefined ? (
+        name
+      ) : (
+        <Link to={to} query={query}>
+          {name}
+        </Link>
+      )}
+    </dt>
+    <dd class="figure">{children}</dd>
+    {note !== undefined && <dd class="faint">{note}</dd>}
+  </div>
+)

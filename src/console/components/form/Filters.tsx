@@ -1,0 +1,184 @@
+import { useEffect, useId, useState } from "preact/hooks"
+import { isoOfLocalInput, localInputOf } from "../../format/time.ts"
+import { location, setQuery } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+import { Icon } from "../Icon.tsx"
+import { Field } from "./Field.tsx"
+import { Segments } from "./Segments.tsx"
+
+/** One parameter of the address. */
+export interface Filter {
+  readonly name: string
+  readonly label: string
+  /** `segments` and `search` are always in sight: a choice of a few, a text. */
+  readonly kind: "text" | "time" | "day" | "amount" | "choice" | "segments" | "search"
+  /** Of segments: what no value is called. */
+  readonly all?: string
+  /** Of a choice: values with what they are called. */
+  readonly options?: ReadonlyArray<readonly [value: string, label: string]>
+}
+
+/** The values in the address, as the API takes them; what is not set is absent. */
+export const filterValues = <const Name extends string>(
+  names: ReadonlyArray<Name>
+): { readonly [name in Name]?: string } => {
+  const { query } = location.value
+  const found: { [name in Name]?: string } = {}
+  for (const name of names) {
+    const value = query.get(name)
+    if (value !== null && value !== "") found[name] = value
+  }
+  return found
+}
+
+/** The filters of a list. They stand in the address, so that a search is a link. */
+export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }) => {
+  const { query } = location.value
+  const id = useId()
+  const seen = filters.filter(({ kind }) => kind === "segments")
+  const searches = filters.filter(({ kind }) => kind === "search")
+  const others = filters.filter(({ kind }) => kind !== "segments" && kind !== "search")
+  const count = others.filter(({ name }) => query.has(name)).length
+  const [isOpen, setOpen] = useState(count > 0)
+  const isSet = filters.some(({ name }) => query.has(name))
+  return (
+    <div class="filters">
+      <div class="filter-bar">
+        {seen.map(({ all = texts.filters.all, label, name, options = [] }) => (
+          <Segments
+            key={name}
+            label={label}
+            value={query.get(name) ?? ""}
+            options={[["", all], ...options]}
+            onValue={(value) => setQuery({ [name]: value })}
+          />
+        ))}
+        {searches.map((filter) => (
+          <span key={filter.name} class="search">
+            <Icon name="search" />
+            <TypedText filter={filter} value={query.get(filter.name) ?? ""} />
+          </span>
+        ))}
+        {others.length > 0 && (
+          <button
+            type="button"
+            aria-expanded={isOpen}
+            aria-controls={id}
+            onClick={() => setOpen(!isOpen)}
+          >
+            <Icon name="filter" />
+            {count === 0 ? texts.filters.legend : texts.filters.set(count)}
+          </button>
+        )}
+        {isSet && (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => setQuery(Object.fromEntries(filters.map(({ name }) => [name, ""])))}
+          >
+            {texts.filters.clear}
+          </button>
+        )}
+      </div>
+      <div id={id} class="filter-fields" hidden={!isOpen}>
+        {isOpen &&
+          others.map((filter) => (
+            <Field key={filter.name} label={filter.label}>
+              {(attributes) => (
+                <Control
+                  filter={filter}
+                  value={query.get(filter.name) ?? ""}
+                  attributes={attributes}
+                />
+              )}
+            </Field>
+          ))}
+      </div>
+    </div>
+  )
+}
+
+interface ControlProps {
+  readonly filter: Filter
+  readonly value: string
+  readonly attributes: { readonly id: string }
+}
+
+const Control = (props: ControlProps) => {
+  const { attributes, filter, value } = props
+  const { kind, name } = filter
+  if (kind === "choice") return <Choice {...props} />
+  if (kind === "day") {
+    return (
+      <input
+        {...attributes}
+        type="date"
+        value={value}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
+    )
+  }
+  if (kind === "time") {
+    return (
+      <input
+        {...attributes}
+        type="datetime-local"
+        value={localInputOf(value)}
+        onChange={(event) => setQuery({ [name]: isoOfLocalInput(event.currentTarget.value) ?? "" })}
+      />
+    )
+  }
+  return <TypedText {...props} />
+}
+
+/** A value of the address that is in no list stays visible. */
+const Choice = ({ attributes, filter: { name, options = [] }, value }: ControlProps) => {
+  const isKnown = value === "" || options.some(([option]) => option === value)
+  const all = isKnown ? options : [...options, [value, value] as const]
+  return (
+    <select
+      {...attributes}
+      value={value}
+      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+    >
+      <option value="">{texts.filters.any}</option>
+      {all.map(([option, label]) => (
+        <option key={option} value={option}>
+          {label}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** While one types, nothing is asked. */
+const pauseMillis = 400
+
+/** Without attributes it stands alone, and its label is its placeholder. */
+type TextProps = Omit<ControlProps, "attributes"> & Partial<Pick<ControlProps, "attributes">>
+
+/** Applies as one types. */
+const TypedText = ({ attributes, filter: { kind, label, name }, value }: TextProps) => {
+  const [text, setText] = useState(value)
+  useEffect(() => {
+    if (text.trim() !== value) setText(value)
+  }, [value])
+  useEffect(() => {
+    if (text.trim() === value) return undefined
+    const timer = setTimeout(() => setQuery({ [name]: text.trim() }), pauseMillis)
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <input
+      {...(attributes ?? { "aria-label": label, placeholder: label })}
+      type="search"
+      autocomplete="off"
+      inputMode={kind === "amount" ? "decimal" : undefined}
+      value={text}
+      onInput={({ currentTarget }) => setText(currentTarget.value)}
+      onKeyDown={({ key }) => {
+        if (key === "Enter") setQuery({ [name]: text.trim() })
+      }}
+    />
+  )
+}

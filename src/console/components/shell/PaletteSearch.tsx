@@ -1,0 +1,136 @@
+import { useEffect, useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { readModels } from "../../api/lists.ts"
+import { useResource } from "../../api/resource.ts"
+import { isOverAll } from "../../api/session.ts"
+import { hrefOf, navigate } from "../../router/location.ts"
+import type { Query } from "../../router/location.ts"
+import { routes } from "../../routes.ts"
+import { texts } from "../../texts/en.ts"
+import { Dialog } from "../form/Dialog.tsx"
+
+const words = texts.open
+
+interface Found {
+  readonly path: string
+  readonly query?: Query
+  readonly name: string
+}
+
+/** Long enough to be one, and not a word: it has a digit. */
+const looksLikeId = (text: string): boolean => /^(?=.*\d)[\w-]{8,}$/u.test(text)
+
+const shownMax = 8
+const usersMax = 5
+const typedMin = 2
+
+/** While one types, nothing is asked. */
+const pauseMillis = 250
+
+/** Users whose address, name or id has the text, for the operator. */
+const useUsers = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
+  const [asked, setAsked] = useState("")
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(text), pauseMillis)
+    return () => clearTimeout(timer)
+  }, [text])
+  const isAsked = isOperator && asked.length >= typedMin
+  const users = useResource(isAsked ? asked : "", async () =>
+    isAsked
+      ? dataOf(
+          api.GET("/manage/v1/users", { params: { query: { q: asked, limit: usersMax } } })
+        ).catch(() => undefined)
+      : undefined
+  )
+  if (!isAsked) return []
+  return (users.data?.data ?? []).map(({ email, id }) => ({ path: `/users/${id}`, name: email }))
+}
+
+const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
+  const models = useResource("models of the palette", readModels)
+  const users = useUsers(text.trim(), isOperator)
+  const role = isOperator ? "operator" : "user"
+  const pages = routes
+    .filter((it) => it.group !== undefined && (it.role === "both" || it.role === role))
+    .map(({ path, title }) => ({ path, name: title }))
+  const names = (models.data ?? []).map(({ model, vendor }) => ({
+    path: `/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`,
+    name: `${vendor}/${model}`
+  }))
+  const asked = text.trim().toLowerCase()
+  const all = asked === "" ? pages : [...pages, ...names]
+  const unique = new Map(all.map((it) => [it.path, it]))
+  const matches = [...unique.values()].filter(({ name }) => name.toLowerCase().includes(asked))
+  return [
+    ...(looksLikeId(asked) ? [{ path: `/open/${asked}`, name: words.byId(asked) }] : []),
+    ...users,
+    ...matches.slice(0, shownMax),
+    ...(asked.length >= typedMin ? [searchFor(text.trim(), isOperator)] : [])
+  ]
+}
+
+/** The list in which the text is searched. */
+const searchFor = (q: string, isOperator: boolean): Found =>
+  isOperator
+    ? { path: "/users", query: { q }, name: words.usersWith(q) }
+    : { path: "/tasks", query: { q }, name: words.tasksWith(q) }
+
+/** The palette itself, which is loaded when it is opened. */
+export const PaletteSearch = ({ onClose }: { readonly onClose: () => void }) => {
+  const [text, setText] = useState("")
+  const [at, setAt] = useState(0)
+  const isOperator = isOverAll()
+  const found = useFound(text, isOperator)
+  const help = isOperator ? words.operatorHelp : words.help
+  const current = found[Math.min(at, found.length - 1)]
+  const open = (it: Found | undefined) => {
+    if (it === undefined) return
+    onClose()
+    navigate(hrefOf(it.path, it.query))
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1))
+    else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0))
+    else if (event.key === "Enter") open(current)
+    else return
+    event.preventDefault()
+  }
+  return (
+    <Dialog title={words.title} onClose={onClose}>
+      <input
+        type="text"
+        role="combobox"
+        autocomplete="off"
+        spellcheck={false}
+        aria-label={words.label}
+        aria-expanded="true"
+        aria-controls="palette"
+        aria-activedescendant={current === undefined ? undefined : `palette ${current.path}`}
+        placeholder={words.label}
+        value={text}
+        onInput={({ currentTarget }) => {
+          setText(currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div id="palette" class="palette" role="listbox" aria-label={words.results}>
+        {found.map((it) => (
+          // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/interactive-supports-focus -- the input has the focus and the keys
+          <div
+            key={it.path}
+            id={`palette ${it.path}`}
+            role="option"
+            aria-selected={it === current}
+            onClick={() => open(it)}
+          >
+            {it.name}
+          </div>
+        ))}
+      </div>
+      <p class="help" role="status">
+        {found.length === 0 ? words.noMatch : help}
+      </p>
+    </Dialog>
+  )
+}

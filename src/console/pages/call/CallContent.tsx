@@ -1,0 +1,99 @@
+import { api, dataOf } from "../../api/client.ts"
+import { ApiFailure } from "../../api/problem.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Code } from "../../components/code/Code.tsx"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { Loaded } from "../../components/States.tsx"
+import { texts } from "../../texts/en.ts"
+import { KeepCalls, useKeepsCalls } from "../calls/KeepCalls.tsx"
+import type { Call } from "../calls/tokens.tsx"
+import { indented, requestAsCode } from "./content.ts"
+
+type Content = Schemas["CallContent"]
+
+const words = texts.calls
+
+/** What the call sent and received, if that was kept. */
+export const CallContent = ({ call }: { readonly call: Call }) => {
+  const content = useResource(call.id, () =>
+    dataOf(api.GET("/manage/v1/calls/{id}/content", { params: { path: { id: call.id } } })).catch(
+      (cause: unknown) => {
+        if (cause instanceof ApiFailure && cause.problem.status === 404) return null
+        throw cause
+      }
+    )
+  )
+  return (
+    <Loaded of={content}>{(it) => (it === null ? <NotKept /> : <Texts content={it} />)}</Loaded>
+  )
+}
+
+const NotKept = () => {
+  const settings = useKeepsCalls()
+  return (
+    <section class="kept">
+      <h2>{words.kept.title}</h2>
+      <Loaded of={settings}>
+        {({ keep_calls: isKept }) => (
+          <>
+            <p class="faint">{isKept ? words.kept.missing : words.kept.isOff}</p>
+            {!isKept && (
+              <div class="actions">
+                <KeepCalls
+                  isKept={isKept}
+                  onChanged={(kept) => settings.set({ keep_calls: kept })}
+                />
+              </div>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+const Texts = ({ content }: { readonly content: Content }) => {
+  const request = requestAsCode(content)
+  return (
+    <section class="kept">
+      <Side name={words.request} side={content.request} none={words.noRequest} />
+      <Side name={words.response} side={content.response} none={words.noResponse} />
+      {request === undefined ? (
+        content.request !== null && <p class="faint">{words.kept.noCode}</p>
+      ) : (
+        <Code request={request} />
+      )}
+    </section>
+  )
+}
+
+interface SideProps {
+  readonly name: string
+  readonly side: Content["request"]
+  readonly none: string
+}
+
+const Side = ({ name, none, side }: SideProps) => {
+  if (side === null) {
+    return (
+      <>
+        <h2>{name}</h2>
+        <p class="faint">{none}</p>
+      </>
+    )
+  }
+  const text = indented(side.text)
+  return (
+    <>
+      <div class="actions">
+        <h2>{name}</h2>
+        <CopyButton text={text} what={name} />
+      </div>
+      <pre class="json" tabIndex={0} role="region" aria-label={name}>
+        {text}
+      </pre>
+      {side.truncated && <p class="faint">{words.truncated(side.bytes.toLocaleString("en"))}</p>}
+    </>
+  )
+}

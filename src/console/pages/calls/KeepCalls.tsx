@@ -1,0 +1,44 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { useResource } from "../../api/resource.ts"
+import { Confirm } from "../../components/form/Dialog.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+
+const words = texts.calls.kept
+
+/** Whether requests and responses of the user's calls are kept. */
+export const useKeepsCalls = () =>
+  useResource(viewedUser() ?? "", () => dataOf(api.GET("/manage/v1/settings")))
+
+interface Props {
+  readonly isKept: boolean
+  readonly onChanged: (isKept: boolean) => void
+}
+
+/** The button that switches it on or off; an operator only views it. */
+export const KeepCalls = ({ isKept, onChanged }: Props) => {
+  const [isAsking, setAsking] = useState(false)
+  const change = async () => {
+    const body = { keep_calls: !isKept }
+    onChanged((await dataOf(api.PATCH("/manage/v1/settings", { body }))).keep_calls)
+  }
+  if (viewedUser() !== undefined) return null
+  return (
+    <>
+      <button type="button" onClick={() => setAsking(true)}>
+        {isKept ? words.off : words.on}
+      </button>
+      {isAsking && (
+        <Confirm
+          title={isKept ? words.offTitle : words.onTitle}
+          detail={isKept ? words.offDetail : words.onDetail}
+          action={isKept ? words.off : words.on}
+          isDangerous={isKept}
+          onConfirm={change}
+          onClose={() => setAsking(false)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,97 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { audited } from "../../db/Audited.ts"
+import { Bytes, rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** What one call sent and received, encrypted. */
+export interface SealedCall {
+  readonly user: UserId
+  readonly call: string
+  readonly sealed: Uint8Array
+}
+
+/** Users who want their calls kept, and what was kept. ADR 0309 */
+export class CallContentStore extends Context.Service<
+  CallContentStore,
+  {
+    readonly keepers: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
+    /** `None`: there is no such user. */
+    readonly isKept: (user: UserId) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
+    /** Switching off deletes what was kept. One transaction with its audit entry. `None`: there is no such user. */
+    readonly keep: (
+      user: UserId,
+      isKept: boolean
+    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
+    /** Keeps a call, and the user's newest `max` calls; nothing if the user has switched it off since. */
+    readonly add: (
+      call: SealedCall,
+      max: number,
+      now: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
+    readonly find: (
+      user: UserId,
+      call: string
+    ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    /** Returns the number of deleted rows, `limit` at most. */
+    readonly deleteBefore: (
+      before: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<number, StoreUnavailable>
+  }
+>()("gateway/users/CallContentStore") {
+  static readonly layer = Layer.effect(
+    CallContentStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      CallContentStore.of({
+        keepers: sql`SELECT id FROM users WHERE keeps_calls`.pipe(
+          rowsOf(Schema.Struct({ id: UserId })),
+          Effect.map(Array.map(({ id }) => id)),
+          storeFailures
+        ),
+        isKept: (user) =>
+          sql`SELECT keeps_calls AS kept FROM users WHERE id = ${user} AND deleted_at IS NULL`.pipe(
+            keptOf,
+            storeFailures
+          ),
+        keep: (user, isKept) =>
+          sql`SELECT kept FROM user_calls_keep(${user}, ${isKept}) WHERE kept IS NOT NULL`.pipe(
+            keptOf,
+            audited(
+              sql,
+              Option.map(() => ({ userId: user }))
+            ),
+            storeFailures
+          ),
+        add: ({ call, sealed, user }, max, now) =>
+          sql`
+            SELECT call_content_add(${user}, ${call}::uuid, ${Buffer.from(sealed)}, ${max}::int,
+              ${toDate(now)})`.pipe(Effect.asVoid, storeFailures),
+        find: (user, call) =>
+          sql`SELECT sealed FROM call_contents WHERE user_id = ${user} AND call_id = ${call}::uuid`.pipe(
+            rowsOf(Schema.Struct({ sealed: Bytes })),
+            Effect.map((rows) => Option.map(Array.head(rows), ({ sealed }) => sealed)),
+            storeFailures
+          ),
+        deleteBefore: (before, limit) =>
+          sql`
+            DELETE FROM call_contents WHERE (user_id, call_id) IN (
+              SELECT user_id, call_id FROM call_contents WHERE created_at < ${toDate(before)}
+              ORDER BY created_at LIMIT ${limit})
+            RETURNING true`.pipe(
+            Effect.map((rows) => rows.length),
+            storeFailures
+          )
+      })
+    )
+  )
+}
+
+const keptOf = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+  statement.pipe(
+    rowsOf(Schema.Struct({ kept: Schema.Boolean })),
+    Effect.map((rows) => Option.map(Array.head(rows), ({ kept }) => kept))
+  )
