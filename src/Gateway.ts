@@ -105,6 +105,8 @@ import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
 import { EventLog } from "./webhooks/EventLog.ts"
 import { EventLogStore } from "./webhooks/EventLogStore.ts"
+import * as ExpiringKeys from "./webhooks/ExpiringKeys.ts"
+import { ExpiringKeyStore } from "./webhooks/ExpiringKeyStore.ts"
 import * as FailingEndpoints from "./webhooks/FailingEndpoints.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
@@ -148,6 +150,7 @@ export const stores = Layer.mergeAll(
   VendorAttemptStore.layer,
   PollPacingStore.layer,
   EndpointStore.layer,
+  ExpiringKeyStore.layer,
   WebhookSecretStore.layer,
   EventLogStore.layer,
   PartitionStore.layer,
@@ -280,6 +283,7 @@ export const actors = Layer.mergeAll(
   WalletAudit.layer,
   WithheldAlerts.layer,
   FailingEndpoints.layer,
+  ExpiringKeys.layer,
   UserErasure.layerLoop
 )
 

@@ -163,6 +163,25 @@ begin
     array[p_now], array[null::text], array[null::jsonb], array[null::jsonb], p_endpoint) e;
 end $$;
 
+-- Publishes key.expiring, once for each time at which the key expires. Returns the endpoints to notify.
+create or replace function key_expiring_publish(
+  p_key text, p_expires timestamptz, p_id text, p_body bytea, p_now timestamptz, out endpoints text[]
+) language plpgsql as $$
+declare owner uuid;
+begin
+  update api_keys k set expiring_told = k.expires_at
+    where k.id = p_key and k.expires_at = p_expires and k.revoked_at is null and k.disabled_at is null
+      and k.expiring_told is distinct from k.expires_at
+    returning k.user_id into owner;
+  if owner is null then
+    endpoints := '{}';
+    return;
+  end if;
+  select e.endpoints into key_expiring_publish.endpoints from events_publish(
+    array[p_id], array[owner], array['key.expiring'], array[null::uuid], array[p_body], array[null::text],
+    array[p_now], array[null::text], array[null::jsonb], array[null::jsonb]) e;
+end $$;
+
 -- The bytes that a delivery of this type sends.
 create or replace function event_body(p_body bytea, p_openai jsonb, p_type text) returns bytea
 language sql immutable as $$

@@ -71,10 +71,13 @@ create table api_keys (
   -- The key that pays for the inference of a user's sessions; its text is not known to anyone (ADR
   -- 0172).
   is_console boolean not null default false,
+  -- The `expires_at` that key.expiring has told of.
+  expiring_told timestamptz,
   constraint api_keys_spend_limit check ((spend_limit is null) = (spend_reset is null))
 );
 create index api_keys_user on api_keys (user_id, id desc);
 create unique index api_keys_previous_key_hash on api_keys (previous_key_hash) where previous_key_hash is not null;
+create index api_keys_expiring on api_keys (expires_at) where expires_at is not null and revoked_at is null;
 create unique index api_keys_console on api_keys (user_id) where is_console and revoked_at is null;
 
 -- What a key has spent and holds in the current period of its spend limit. Written under the lock of the wallet

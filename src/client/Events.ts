@@ -9,10 +9,10 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type EventType = WebhookEndpoint["events"][number]
 
-/** All except `webhook.failing` and OpenAI's, which are sent to endpoints only. */
+/** All except `webhook.failing`, `key.expiring` and OpenAI's, which are sent to endpoints only. */
 export type StreamedEventType = Exclude<
   EventType,
-  "webhook.failing" | `response.${string}` | `video.${string}` | `batch.${string}`
+  "webhook.failing" | "key.expiring" | `response.${string}` | `video.${string}` | `batch.${string}`
 >
 
 /** An event as webhooks deliver it. docs/reference/webhooks.md#events */

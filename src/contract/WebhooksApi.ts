@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import {
   BalanceLow,
+  KeyExpiring,
   TaskBatchCompleted,
   TaskCreated,
   TaskFailed,
@@ -45,5 +46,6 @@ export class WebhooksApi extends HttpApiGroup.make("Webhooks", { topLevel: true 
   receive("task.failed", TaskFailed),
   receive("task_batch.completed", TaskBatchCompleted),
   receive("balance.low", BalanceLow),
-  receive("webhook.failing", WebhookFailing)
+  receive("webhook.failing", WebhookFailing),
+  receive("key.expiring", KeyExpiring)
 ) {}

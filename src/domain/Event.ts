@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { EndpointId, EventId, UserId } from "./Ids.ts"
+import { ApiKeyId, EndpointId, EventId, UserId } from "./Ids.ts"
 import { TaskResult, Timestamp } from "./Task.ts"
 import { TaskBatch } from "./TaskBatch.ts"
 
@@ -10,7 +10,8 @@ export const EventType = Schema.Literals([
   "task.failed",
   "task_batch.completed",
   "balance.low",
-  "webhook.failing"
+  "webhook.failing",
+  "key.expiring"
 ])
 export type EventType = typeof EventType.Type
 
@@ -99,6 +100,22 @@ export const WebhookFailing = Schema.Struct({
   })
 }).annotate({ identifier: "WebhookFailing" })
 
+/** A key expires within a week. docs/reference/webhooks.md#expiring-keys */
+export const KeyExpiring = Schema.Struct({
+  id: EventId,
+  type: Schema.Literal("key.expiring"),
+  created_at: Timestamp,
+  data: Schema.Struct({
+    user_id: UserId,
+    payload: Schema.Struct({
+      api_key_id: ApiKeyId,
+      name: Schema.String,
+      preview: Schema.String,
+      expires_at: Timestamp
+    })
+  })
+}).annotate({ identifier: "KeyExpiring" })
+
 /** The body of a delivery, signed byte for byte. docs/reference/webhooks.md#envelope */
 export const EventEnvelope = Schema.Union([
   TaskCreated,
@@ -106,7 +123,8 @@ export const EventEnvelope = Schema.Union([
   TaskFailed,
   TaskBatchCompleted,
   BalanceLow,
-  WebhookFailing
+  WebhookFailing,
+  KeyExpiring
 ])
 export type EventEnvelope = typeof EventEnvelope.Type
 

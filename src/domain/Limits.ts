@@ -90,6 +90,12 @@ export const webhookFailingHours = 24
 /** How often a process scans for failing endpoints, and the most that one scan reports. */
 export const webhookFailingSeconds = 300
 export const webhookFailingMax = 100
+
+/** A key is reported this long before it expires; how often a process scans, and the most that one scan reports. */
+export const keyExpiringDays = 7
+export const keyExpiringSeconds = 300
+export const keyExpiringMax = 100
+
 export const webhookHealth = { attemptsMax: 20, days: 7 }
 
 /** docs/reference/requirements.md#r-limit-6 */

@@ -3,7 +3,7 @@ import * as Credits from "../domain/Credits.ts"
 import { EventEnvelope } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { makeEventId, makeOutcomeEventId, makeTestEventId } from "../domain/Ids.ts"
-import type { EndpointId, EventId, UserId } from "../domain/Ids.ts"
+import type { ApiKeyId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
 import type { TaskResult } from "../domain/Task.ts"
 import type { TaskBatch } from "../domain/TaskBatch.ts"
 
@@ -107,6 +107,27 @@ export const webhookFailing = (
         failing_since: endpoint.failingSince
       }
     }
+  })
+}
+
+/** docs/reference/webhooks.md#expiring-keys */
+export const keyExpiring = (
+  key: {
+    readonly id: ApiKeyId
+    readonly userId: UserId
+    readonly name: string
+    readonly preview: string
+    readonly expiresAt: DateTime.Utc
+  },
+  now: DateTime.Utc
+): EventBody => {
+  const id = makeEventId(DateTime.toEpochMillis(now))
+  const { expiresAt: expires_at, id: api_key_id, name, preview, userId: user_id } = key
+  return toBody(id, {
+    id,
+    type: "key.expiring",
+    created_at: now,
+    data: { user_id, payload: { api_key_id, name, preview, expires_at } }
   })
 }
 

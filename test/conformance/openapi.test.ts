@@ -151,7 +151,8 @@ describe("openapi.json", () => {
       "task.failed",
       "task_batch.completed",
       "balance.low",
-      "webhook.failing"
+      "webhook.failing",
+      "key.expiring"
     ])
   })
   it.effect("the decoders accept the examples of all models", () =>

@@ -26,11 +26,11 @@ const namesOf = <A extends string>(
 
 const streamed = StreamedEventType.literals
 
-/** Of an endpoint; `webhook.failing` and OpenAI's names must be asked for. */
+/** Of an endpoint; `webhook.failing`, `key.expiring` and OpenAI's names must be asked for. */
 export const endpointEvents = namesOf(
   DeliveryType.literals,
   streamed,
-  "all but webhook.failing and those of OpenAI"
+  "all but webhook.failing, key.expiring and those of OpenAI"
 )
 
 export const streamedEvents = namesOf(streamed, streamed, "all")

@@ -3,6 +3,7 @@ import { OpenApi } from "effect/http-api"
 import { Catalog } from "../../catalog/Catalog.ts"
 import {
   BalanceLow,
+  KeyExpiring,
   TaskBatchCompleted,
   TaskCreated,
   TaskFailed,
@@ -17,7 +18,8 @@ const events = {
   "task.failed": TaskFailed,
   "task_batch.completed": TaskBatchCompleted,
   "balance.low": BalanceLow,
-  "webhook.failing": WebhookFailing
+  "webhook.failing": WebhookFailing,
+  "key.expiring": KeyExpiring
 }
 
 const eventSchema = (type: string, event: Schema.Top): unknown => {

@@ -9,7 +9,8 @@ export const eventTypes: ReadonlyArray<EventType> = [
   "task.failed",
   "task_batch.completed",
   "balance.low",
-  "webhook.failing"
+  "webhook.failing",
+  "key.expiring"
 ]
 
 /** OpenAI's names for outcomes, which only endpoints in its format get. */

@@ -41,6 +41,7 @@ export const webhookTexts = {
     "task_batch.completed": "All tasks of a batch ended",
     "balance.low": "The balance fell below the alert threshold",
     "webhook.failing": "Another endpoint has failed for a day",
+    "key.expiring": "A key expires within a week",
     "response.completed": "A background response completed",
     "response.incomplete": "A background response ended at its limit of tokens",
     "response.failed": "A background response failed",

@@ -1,0 +1,22 @@
+import { DateTime, Effect } from "effect"
+import { keyExpiringDays, keyExpiringMax, keyExpiringSeconds } from "../domain/Limits.ts"
+import * as Duty from "../process/heartbeat/Duty.ts"
+import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
+import { keyExpiring } from "./Events.ts"
+import { ExpiringKeyStore } from "./ExpiringKeyStore.ts"
+
+/**
+ * Tells a user's endpoints that a key will expire within a week. One process scans for them.
+ * docs/reference/webhooks.md#expiring-keys
+ */
+export const layer = Duty.layer(
+  { name: "expiring keys", seconds: keyExpiringSeconds },
+  Effect.gen(function* () {
+    const store = yield* ExpiringKeyStore
+    const notifier = yield* WorkNotifier
+    const now = yield* DateTime.now
+    for (const key of yield* store.expiring(now, keyExpiringDays, keyExpiringMax)) {
+      yield* notifier.notifyEndpoints(yield* store.publish(key, keyExpiring(key, now), now))
+    }
+  })
+)
