@@ -8,7 +8,6 @@ import { PageHeader } from "./components/PageHeader.tsx"
 import { Palette } from "./components/shell/Palette.tsx"
 import { Shell } from "./components/shell/Shell.tsx"
 import { Loading, ProblemView } from "./components/States.tsx"
-import { SignInPage } from "./pages/signIn/SignInPage.tsx"
 import { hrefOf, location, navigate, root, viewedUser } from "./router/location.ts"
 import { matchPath } from "./router/match.ts"
 import { routes } from "./routes.ts"
@@ -38,7 +37,7 @@ export const App = () => {
       </main>
     )
   }
-  if (isSignIn) return <SignInPage />
+  if (isSignIn) return <SignIn />
   if (who === null) return <Loading />
   return (
     <>
@@ -56,14 +55,17 @@ const signInHref = (): string => {
   const { path, query } = location.value
   const search = query.toString()
   const next = `${path}${search === "" ? "" : `?${search}`}`
-  return `${root}${signInPath}${next === "/" ? "" : `?next=${encodeURIComponent(next)}`}`
+  // A link to the playground has its prompt in the fragment
+  const { hash } = globalThis.location
+  return `${root}${signInPath}${next === "/" ? "" : `?next=${encodeURIComponent(next)}`}${hash}`
 }
 
 /** A page of the console, whatever the address says. */
 const nextHref = (): string => {
   const next = location.value.query.get("next") ?? "/"
   const isOwn = routes.some(({ path }) => matchPath(path, next.split("?")[0] ?? "") !== undefined)
-  return isOwn && next !== "/" ? `${root}${next}` : hrefOf("/", { next: "", user_id: "" })
+  const { hash } = globalThis.location
+  return isOwn && next !== "/" ? `${root}${next}${hash}` : hrefOf("/", { next: "", user_id: "" })
 }
 
 const mayShow = (route: Route, role: "user" | "operator"): boolean =>
@@ -87,6 +89,22 @@ const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
         <Link to="/">{texts.states.toHome}</Link>
       </p>
     </>
+  )
+}
+
+/** Who is signed in never needs it. */
+const SignIn = () => {
+  const page = useResource("sign in", () => import("./pages/signIn/SignInPage.tsx"))
+  const { data: found } = page
+  if (found !== undefined) return <found.SignInPage />
+  return (
+    <main class="alone">
+      {page.cause === undefined ? (
+        <Loading />
+      ) : (
+        <ProblemView cause={page.cause} onRetry={() => globalThis.location.reload()} />
+      )}
+    </main>
   )
 }
 

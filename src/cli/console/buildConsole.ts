@@ -79,7 +79,15 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
   for (const [name, { entryPoint }] of outputs) {
     if (!/^src\/console\/pages\/.+Page\.tsx$/u.test(entryPoint ?? "")) continue
     const loaded = [...importsOf(name, new Set(importsOf(script))), style, font]
-    pages.set(entryPoint ?? "", ["index.html", ...loaded.map((it) => basename(it))])
+    const before = ["index.html", ...loaded.map((it) => basename(it))]
+    pages.set(entryPoint ?? "", before)
+    // The parts of which a page shows one, each as a page
+    for (const { kind, path } of metafile.outputs[name]?.imports ?? []) {
+      const part = metafile.outputs[path]?.entryPoint
+      if (kind !== "dynamic-import" || part === undefined) continue
+      const added = [...importsOf(path)].map((it) => basename(it))
+      pages.set(part, [...new Set([...before, ...added])])
+    }
   }
   return { files, pages }
 }

@@ -69,10 +69,14 @@ export const signOut = async (): Promise<void> => {
   leave()
 }
 
+/** Where the browser keeps the user's last runs of the playground. */
+export const runsKey = (): string => `console-runs ${session.value?.user?.id ?? ""}`
+
 /** Forgets what was shown and typed. */
 export const leave = (): void => {
   forgetPages()
   sessionStorage.clear()
+  localStorage.removeItem(runsKey())
   isExpired.value = false
   session.value = null
 }

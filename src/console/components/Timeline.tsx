@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { millisBetween, showOffset, showTime, utcOf } from "../format/time.ts"
-import { texts } from "../texts/en.ts"
+import { taskTexts } from "../texts/en/task.ts"
 import { Link } from "./Link.tsx"
 
 export interface Moment {
@@ -40,7 +40,7 @@ export const Timeline = ({ moments, start }: Props) => {
           {detail !== undefined && <span class="moment-detail">{detail}</span>}
           {folded !== undefined && (
             <details class="moment-detail">
-              <summary>{texts.task.show}</summary>
+              <summary>{taskTexts.show}</summary>
               <Timeline moments={folded} start={zero} />
             </details>
           )}

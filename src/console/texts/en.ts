@@ -1,6 +1,3 @@
-import { callTexts } from "./en/calls.ts"
-import { modelTexts } from "./en/models.ts"
-
 /** The English texts; those of larger pages are in `en`. Another language would have files of the same shape. */
 export const texts = {
   product: "Gateway",
@@ -52,6 +49,7 @@ export const texts = {
     notFoundDetail: "The address may be mistyped, or your role may not have this page.",
     toHome: "Go to the home page"
   },
+  refresh: "Refresh",
   copy: "Copy",
   copied: "Copied",
   notCopied: "Copying failed: select the text and copy it",
@@ -171,66 +169,9 @@ export const texts = {
       event: "Event"
     }
   },
-  signIn: {
-    title: "Sign in",
-    email: "E-mail address",
-    password: "Password",
-    withPassword: "Sign in",
-    other: "Use an API key or the operator token",
-    secret: "API key or operator token",
-    secretHelp: "The key needs the manage scope. The browser does not store it.",
-    withSecret: "Sign in with this key",
-    oidc: "Sign in with your organization",
-    linkTitle: "Your sign-in link",
-    linkDetail: "The link signs you in once and expires after ten minutes.",
-    withLink: "Sign in with this link",
-    linkOther: "Sign in another way",
-    ended: "Please sign in again.",
-    again: "Sign in again",
-    againDetail: "Your session has ended. Sign in to continue; what you typed is still there.",
-    discard: "Discard it and sign out"
-  },
+
   buy: "Buy credits",
-  home: {
-    title: "Home",
-    balance: "Available",
-    held: (credits: string) => `${credits} held for running work`,
-    runway: (days: number) => (days > 365 ? "lasts over a year" : `lasts about ${days} days`),
-    today: "Spent today",
-    week: "Last 7 days",
-    change: (percent: number) => `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % vs. prior week`,
-    noWeekBefore: "nothing the week before",
-    running: "Running tasks",
-    atLeast: (count: number) => `${count}+`,
-    success: "Success rate",
-    successOf: (count: number) => (count === 1 ? "of the last task" : `of the last ${count} tasks`),
-    failing: "Failing webhooks",
-    problems: "Needs attention",
-    lowBalance: "Your balance is below the alert",
-    failingEndpoint: "A webhook endpoint is failing",
-    failedAttempts: (count: number) =>
-      count === 1 ? "1 failed attempt" : `${count} failed attempts`,
-    expiring: (name: string) => `The key ${name} expires soon`,
-    usedUp: (name: string) => `The key ${name} has used up its budget`,
-    spending: "Spending",
-    byKey: "This month by key",
-    byModel: "This month by model",
-    chart: "Credits per day, last 30 days (UTC)",
-    newImage: "New image",
-    newChat: "New chat",
-    results: "Latest results",
-    latest: "Latest tasks",
-    allTasks: "All tasks",
-    firstTitle: "Create your first image",
-    stepsTitle: (done: number, all: number) => `First steps: ${done} of ${all}`,
-    first: {
-      image: "Make an image in the playground",
-      key: "Create an API key for your program",
-      call: "Make the first request with it",
-      webhook: "Add a webhook endpoint",
-      done: "(done)"
-    }
-  },
+
   tasks: {
     title: "Tasks",
     caption: "Tasks, newest first",
@@ -248,16 +189,7 @@ export const texts = {
     heldCost: (credits: string) => `${credits} held`,
     free: "—"
   },
-  gallery: {
-    about: "Images and videos of the last 24 hours, newest first.",
-    kind: "Kind",
-    images: "Images",
-    videos: "Videos",
-    empty: "No pictures or videos yet",
-    noMatch: "No results match these filters",
-    emptyDetail: "Results appear here for 24 hours after their task has completed.",
-    create: "Open the playground"
-  },
+
   status: {
     pending: "Pending",
     processing: "Processing",
@@ -271,58 +203,7 @@ export const texts = {
     refused: "Refused",
     ambiguous: "In doubt"
   },
-  task: {
-    result: "Result",
-    noResult: "The result appears here when the task completes.",
-    input: "Input",
-    receipt: "Receipt",
-    held: "Held",
-    captured: "Charged",
-    released: "Released",
-    timeline: "Timeline",
-    details: "Details",
-    id: "Task id",
-    catalog: "Catalog",
-    runAgain: "Run again",
-    runAgainTitle: "Run this task again?",
-    runAgainDetail: (credits: string) =>
-      `A new task with the same input. It costs ${credits} credits.`,
-    runAgainBlocked: "The input contained media that are no longer stored.",
-    copyTest: "Copy as test",
-    testName: "as a test",
-    inputMedia: "Input media",
-    inputGone: "Input media are kept for 24 hours; these have been deleted.",
-    cancelTask: "Cancel task",
-    cancelTitle: "Cancel this task?",
-    cancelDetail: "If the vendor has started the job, it may no longer be possible to stop it.",
-    copyTrace: "Copy trace id",
-    createdTask: "Created",
-    moved: {
-      pending: "Pending",
-      processing: "Processing started",
-      completed: "Completed",
-      failed: "Failed"
-    },
-    attempt: (n: number, vendor: string) => `Attempt ${n} at ${vendor}`,
-    earlier: (count: number) =>
-      count === 1 ? "1 attempt before it failed" : `${count} attempts before it failed`,
-    show: "Show",
-    waits: "waiting",
-    attempts: (count: number) => `${count} attempts`,
-    account: (account: string) => `account ${account}`,
-    entry: {
-      hold: (credits: string) => `${credits} credits held`,
-      capture: (credits: string) => `${credits} credits charged`,
-      late_charge: (credits: string) => `${credits} credits charged late`,
-      release: (credits: string) => `${credits} credits released`,
-      top_up: (credits: string) => `${credits} credits added`,
-      adjustment: (credits: string) => `${credits} credits adjusted`
-    },
-    delivery: (type: string) => `Webhook ${type}`,
-    answered: (status: number) => `HTTP ${status}`,
-    took: (duration: string) => `after ${duration}`,
-    ran: (duration: string) => `took ${duration}`
-  },
+
   failure: {
     dns: "The host name could not be resolved",
     connect: "Connection failed",
@@ -334,7 +215,5 @@ export const texts = {
     blocked: "The address is not public",
     payload_too_large: "The event is larger than 64 KB and was not sent",
     lost: "Interrupted; will be sent again"
-  },
-  models: modelTexts,
-  calls: callTexts
+  }
 }

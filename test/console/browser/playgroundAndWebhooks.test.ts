@@ -340,12 +340,55 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
   assert.isFalse(sent.some((one) => one.includes(second) || one.includes(second.slice(6))))
 }
 
+const linkTo = (model: string, values: unknown) =>
+  `/playground#run=${Buffer.from(JSON.stringify({ model, values })).toString("base64url")}`
+
+/** Runs of this browser, and a link, fill the form again; no server gets the link's prompt. */
+const runs = async (it: ConsolePage) => {
+  const { page } = it
+  const prompt = page.getByLabel("Prompt (required)")
+  const list = page.locator(".runs li button")
+  const seen: Array<string> = []
+  page.on("request", (request) => seen.push(request.url()))
+  await goTo(it, "Playground")
+  await page.getByLabel("Model").selectOption("alibaba/text-to-image-max")
+  await page.getByText("Your runs in this browser appear here.").waitFor()
+  await prompt.fill(`${attack} A secret harbor`)
+  await page.keyboard.press("Control+Enter")
+  await page.getByText("Charged: 7.50 credits").waitFor()
+  await prompt.fill("Another harbor")
+  await page.getByLabel("Model").selectOption("openai/gpt-5-mini")
+  await page.getByLabel("Message (required)").fill("What is a harbor?")
+  await page.getByLabel("Temperature").fill("0.5")
+  await page.getByRole("button", { name: "Send" }).click()
+  await page.getByText(/credits · /u).waitFor()
+  assert.strictEqual(await list.count(), 2)
+  await looks(it)
+  await list.filter({ hasText: "A secret harbor" }).click()
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+  assert.strictEqual(await prompt.inputValue(), `${attack} A secret harbor`)
+  await list.filter({ hasText: "What is a harbor?" }).click()
+  await page.getByText("What is a harbor?").first().waitFor()
+  assert.strictEqual(await page.getByLabel("Message (required)").inputValue(), "What is a harbor?")
+  await it.open(linkTo("alibaba/text-to-image-max", { prompt: "A linked harbor", n: "x", a: [] }))
+  await page.waitForURL((to) => to.hash === "" && to.searchParams.has("model"))
+  await page.waitForFunction(
+    `document.querySelector(".playground textarea")?.value === "A linked harbor"`
+  )
+  await page.getByText("7.50 credits").waitFor()
+  await looks(it)
+  await it.open("/playground#run=no-link")
+  await page.getByRole("button", { name: "Run", exact: true }).waitFor()
+  assert.isFalse(seen.some((url) => url.includes("run=") || url.includes("secret")))
+}
+
 describe("the playground and the webhooks in the console", () => {
   layer(consoleGateway({}, receiver.answer), {
     excludeTestServices: true,
     timeout: "120 seconds"
   })((it) => {
     const stories = [
+      ["the last runs and a link fill the form again", runs],
       ["a picture is priced, run, watched and cancelled", picture],
       ["a run whose answer was lost is sent again, and bought once", lostAnswer, lostLoads],
       ["a picture of a picture, and once more with the stored one", media],

@@ -5,14 +5,12 @@ import type { Schemas } from "../../api/schema.ts"
 import { Code } from "../../components/code/Code.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { texts } from "../../texts/en.ts"
+import { contentTexts as words } from "../../texts/en/contents.ts"
 import { KeepCalls, useKeepsCalls } from "../calls/KeepCalls.tsx"
 import type { Call } from "../calls/tokens.tsx"
 import { indented, requestAsCode } from "./content.ts"
 
 type Content = Schemas["CallContent"]
-
-const words = texts.calls
 
 /** What the call sent and received, if that was kept. */
 export const CallContent = ({ call }: { readonly call: Call }) => {
@@ -33,11 +31,11 @@ const NotKept = () => {
   const settings = useKeepsCalls()
   return (
     <section class="kept">
-      <h2>{words.kept.title}</h2>
+      <h2>{words.title}</h2>
       <Loaded of={settings}>
         {({ keep_calls: isKept }) => (
           <>
-            <p class="faint">{isKept ? words.kept.missing : words.kept.isOff}</p>
+            <p class="faint">{isKept ? words.missing : words.isOff}</p>
             {!isKept && (
               <div class="actions">
                 <KeepCalls
@@ -60,7 +58,7 @@ const Texts = ({ content }: { readonly content: Content }) => {
       <Side name={words.request} side={content.request} none={words.noRequest} />
       <Side name={words.response} side={content.response} none={words.noResponse} />
       {request === undefined ? (
-        content.request !== null && <p class="faint">{words.kept.noCode}</p>
+        content.request !== null && <p class="faint">{words.noCode}</p>
       ) : (
         <Code request={request} />
       )}

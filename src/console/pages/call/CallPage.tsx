@@ -9,11 +9,13 @@ import { Credits, Duration, Time } from "../../components/Values.tsx"
 import { showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { callTexts } from "../../texts/en/calls.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { countIn, Outcome } from "../calls/tokens.tsx"
 import type { Call } from "../calls/tokens.tsx"
 import { CallContent } from "./CallContent.tsx"
 
-const words = texts.calls
+const words = callTexts
 
 /** `/calls/:id`: the receipt of one call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
@@ -27,7 +29,7 @@ export default function CallPage({ params: { id = "" } }: PageProps) {
           <CopyButton
             text={call.data.trace_id}
             what={texts.states.traceId}
-            label={texts.task.copyTrace}
+            label={taskTexts.copyTrace}
           />
         )}
       </PageHeader>
@@ -72,7 +74,7 @@ const Receipt = ({ call }: { readonly call: Call }) => (
 
 const Details = ({ call }: { readonly call: Call }) => (
   <section>
-    <h2>{texts.task.details}</h2>
+    <h2>{taskTexts.details}</h2>
     <dl class="pairs">
       <Pair name={texts.filters.outcome}>
         <Outcome of={call.outcome} />
@@ -105,7 +107,7 @@ const Details = ({ call }: { readonly call: Call }) => (
         </Pair>
       )}
       {call.catalog !== null && (
-        <Pair name={texts.task.catalog}>
+        <Pair name={taskTexts.catalog}>
           <code>{call.catalog}</code>
         </Pair>
       )}
@@ -115,12 +117,12 @@ const Details = ({ call }: { readonly call: Call }) => (
 
 const Money = ({ call }: { readonly call: Call }) => (
   <section>
-    <h2>{texts.task.receipt}</h2>
+    <h2>{taskTexts.receipt}</h2>
     <dl class="pairs">
-      <Pair name={texts.task.held}>
+      <Pair name={taskTexts.held}>
         <Credits amount={call.held} />
       </Pair>
-      <Pair name={texts.task.captured}>
+      <Pair name={taskTexts.captured}>
         <Credits amount={call.cost} />
       </Pair>
       {tokenNames.map((name) => {

@@ -12,6 +12,7 @@ import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
+import { callTexts } from "../../texts/en/calls.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { callColumns } from "./callColumns.tsx"
 
@@ -25,7 +26,7 @@ const outcomeFilter: Filter = {
   name: "outcome",
   label: texts.filters.outcome,
   kind: "segments",
-  options: outcomes.map((it) => [it, texts.calls.outcomes[it]])
+  options: outcomes.map((it) => [it, callTexts.outcomes[it]])
 }
 
 const columns: ReadonlyArray<Column<Call>> = [
@@ -60,9 +61,9 @@ export const AllCalls = () => {
   )
   return (
     <>
-      <PageHeader title={texts.calls.title} about={words.about}>
+      <PageHeader title={callTexts.title} about={words.about}>
         <button type="button" onClick={pages.reload}>
-          {texts.calls.reload}
+          {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={useFiltersOverAll(outcomeFilter)} />
@@ -72,7 +73,7 @@ export const AllCalls = () => {
         pages={pages}
         idOf={({ id }) => id}
         empty={
-          <Empty title={Object.keys(search).length > 0 ? texts.calls.noMatch : texts.calls.empty} />
+          <Empty title={Object.keys(search).length > 0 ? callTexts.noMatch : callTexts.empty} />
         }
       />
     </>

@@ -10,12 +10,13 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { callTexts } from "../../texts/en/calls.ts"
 import { AllCalls } from "./AllCalls.tsx"
 import { callColumns } from "./callColumns.tsx"
 import { KeepCalls, useKeepsCalls } from "./KeepCalls.tsx"
 import type { Call } from "./tokens.tsx"
 
-const words = texts.calls
+const words = callTexts
 const pageSize = 50
 const outcomes = ["settled", "released", "lost"] as const
 
@@ -89,7 +90,7 @@ const OwnCalls = () => {
           />
         )}
         <button type="button" onClick={pages.reload}>
-          {words.reload}
+          {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={filters} />

@@ -3,9 +3,7 @@ import { api, dataOf } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
-
-const words = texts.calls.kept
+import { contentTexts as words } from "../../texts/en/contents.ts"
 
 /** Whether requests and responses of the user's calls are kept. */
 export const useKeepsCalls = () =>

@@ -4,10 +4,12 @@ import { Ago, Credits, Duration } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { callTexts } from "../../texts/en/calls.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { Outcome, Tokens } from "./tokens.tsx"
 import type { Call } from "./tokens.tsx"
 
-const words = texts.calls
+const words = callTexts
 
 const isSuccess = (status: number | null): boolean =>
   status !== null && status >= 200 && status < 300
@@ -29,7 +31,7 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
       <>
         <Outcome of={outcome} />
         {status !== null && !isSuccess(status) && (
-          <span class="faint"> · {texts.task.answered(status)}</span>
+          <span class="faint"> · {taskTexts.answered(status)}</span>
         )}
       </>
     )

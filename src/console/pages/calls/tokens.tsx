@@ -1,9 +1,10 @@
 import type { Schemas } from "../../api/schema.ts"
 import { texts } from "../../texts/en.ts"
+import { callTexts } from "../../texts/en/calls.ts"
 
 export type Call = Schemas["Call"]
 
-const words = texts.calls
+const words = callTexts
 
 /** A count in what the gateway notes of a call. */
 export const countIn = (usage: Call["usage"], name: string): number | undefined => {

@@ -13,6 +13,7 @@ import { showDuration } from "../../format/time.ts"
 import { viewedUser } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 import { DeliveryStatus } from "../deliveries/deliveryColumns.tsx"
 
@@ -187,7 +188,7 @@ const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
         <span class={`status ${toneOf(isGood, ended !== null)}`}>
           {[
             ended === null ? words.underWay : "",
-            status === null ? "" : texts.task.answered(status),
+            status === null ? "" : taskTexts.answered(status),
             failure === null ? "" : texts.failure[failure]
           ]
             .filter((it) => it !== "")

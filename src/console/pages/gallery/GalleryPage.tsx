@@ -15,10 +15,11 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { galleryTexts } from "../../texts/en/gallery.ts"
 
 type Task = Schemas["TaskListItem"]
 
-const words = texts.gallery
+const words = galleryTexts
 const pageSize = 48
 const kinds = ["images", "videos"] as const
 
@@ -83,7 +84,7 @@ export default function GalleryPage() {
     <>
       <PageHeader title={texts.pages.gallery} about={words.about}>
         <button type="button" onClick={pages.reload}>
-          {texts.calls.reload}
+          {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={useFilters()} />

@@ -9,7 +9,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Time } from "../../components/Values.tsx"
 import { showDuration } from "../../format/time.ts"
-import { texts } from "../../texts/en.ts"
+import { homeTexts } from "../../texts/en/home.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { accountColumns } from "../accounts/accountColumns.tsx"
 import { Charges } from "./Charges.tsx"
@@ -27,7 +27,7 @@ export const OperatorHome = () => {
   })
   return (
     <>
-      <PageHeader title={texts.home.title} about={words.update} />
+      <PageHeader title={homeTexts.title} about={words.update} />
       <Loaded of={queues}>
         {(it) => (
           <>

@@ -2,10 +2,10 @@ import { Link } from "../../components/Link.tsx"
 import { BuyLink } from "../../components/shell/BuyLink.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
-import { texts } from "../../texts/en.ts"
+import { homeTexts } from "../../texts/en/home.ts"
 import type { Home } from "./readHome.ts"
 
-const words = texts.home
+const words = homeTexts
 
 /** A key that ends so soon is a problem now. */
 const soonMillis = 7 * 24 * 60 * 60_000

@@ -14,13 +14,14 @@ import { Credits } from "../../components/Values.tsx"
 import { parseCredits, showCredits } from "../../format/credits.ts"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { homeTexts } from "../../texts/en/home.ts"
 import { isConsoleKey } from "../keys/keyForm.ts"
 import { taskColumns } from "../tasks/taskColumns.tsx"
 import { Problems } from "./Problems.tsx"
 import { readHome, runwayOf, successOf, weekOf } from "./readHome.ts"
 import type { Home } from "./readHome.ts"
 
-const words = texts.home
+const words = homeTexts
 const latest = 5
 const shownResults = 6
 

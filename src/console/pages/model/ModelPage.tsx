@@ -7,12 +7,13 @@ import { Empty, Loaded } from "../../components/States.tsx"
 import { Credits, Json, Time } from "../../components/Values.tsx"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { modelTexts } from "../../texts/en/models.ts"
 import { Availability } from "../models/Availability.tsx"
 import { ratesOf } from "../models/price.tsx"
 import type { AnyModel } from "../models/price.tsx"
 import { SchemaTable } from "./SchemaTable.tsx"
 
-const words = texts.models
+const words = modelTexts
 
 /** `/models/:vendor/:model`: price, dates and body of a model; by each of its routes. */
 export default function ModelPage({ params: { model = "", vendor = "" } }: PageProps) {

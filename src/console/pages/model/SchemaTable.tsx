@@ -3,8 +3,9 @@ import type { JsonSchema } from "../../components/form/schema.ts"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { texts } from "../../texts/en.ts"
+import { modelTexts } from "../../texts/en/models.ts"
 
-const words = texts.models
+const words = modelTexts
 
 interface FieldRow {
   readonly name: string

@@ -1,9 +1,9 @@
 import { Ago } from "../../components/Values.tsx"
 import { isPast } from "../../format/time.ts"
-import { texts } from "../../texts/en.ts"
+import { modelTexts } from "../../texts/en/models.ts"
 import type { AnyModel } from "./price.tsx"
 
-const words = texts.models
+const words = modelTexts
 
 /** Whether the model is on its way out, and what comes after it. */
 export const Availability = ({ of }: { readonly of: AnyModel }) => {

@@ -8,11 +8,12 @@ import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
+import { modelTexts } from "../../texts/en/models.ts"
 import { Availability } from "./Availability.tsx"
 import { Price } from "./price.tsx"
 import type { AnyModel } from "./price.tsx"
 
-const words = texts.models
+const words = modelTexts
 
 const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
 const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)

@@ -1,11 +1,11 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Credits } from "../../components/Values.tsx"
 import { showCredits } from "../../format/credits.ts"
-import { texts } from "../../texts/en.ts"
+import { modelTexts } from "../../texts/en/models.ts"
 
 export type AnyModel = Schemas["Model"] | Schemas["TokenModel"]
 
-const words = texts.models
+const words = modelTexts
 
 interface Rate {
   readonly name: string

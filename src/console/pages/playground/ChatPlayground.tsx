@@ -10,6 +10,9 @@ import { Price } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
 import type { ChatRequest, Message } from "./chat.ts"
 import { useDraft } from "./draft.ts"
+import { noteRun } from "./runs.ts"
+import type { Values } from "./runs.ts"
+import { Runs } from "./Runs.tsx"
 import { streamChat } from "./streamChat.ts"
 import { Talk } from "./Talk.tsx"
 import type { Turn } from "./Talk.tsx"
@@ -80,12 +83,8 @@ interface ChatProps extends Props {
 /** A conversation with a model, streamed, with what each answer cost. */
 const Chat = ({ dialect, model, picker }: ChatProps) => {
   const name = `${model.vendor}/${model.model}`
-  const [fields, setFields] = useDraft<Fields>(`chat ${name}`, {
-    system: "",
-    message: "",
-    temperature: "",
-    maxTokens: Math.min(usualTokens, model.output_tokens_max)
-  })
+  const [draft, setFields] = useDraft<Values>(name, {})
+  const fields = fieldsOf(draft, Math.min(usualTokens, model.output_tokens_max))
   const { ask, begin, cause, isBusy, stop, turns } = useChat(name, dialect)
   const { maxTokens, message, system, temperature } = fields
   const request = dialect.request({
@@ -98,6 +97,7 @@ const Chat = ({ dialect, model, picker }: ChatProps) => {
   })
   const form = useCtrlEnter()
   const send = () => {
+    noteRun({ model: name, values: { ...fields } }, message)
     setFields({ ...fields, message: "" })
     void ask(message, request)
   }
@@ -139,16 +139,29 @@ const Chat = ({ dialect, model, picker }: ChatProps) => {
           <Settings fields={fields} most={model.output_tokens_max} onFields={setFields} />
         </section>
       </div>
+      <Runs model={name} values={{ ...fields }} />
       <Code request={request} />
     </>
   )
 }
 
-interface Fields {
+interface Fields extends Values {
   readonly system: string
   readonly message: string
   readonly temperature: string
   readonly maxTokens: number
+}
+
+/** What was typed, or is in a link that may say anything. */
+const fieldsOf = (draft: Values, usualMaxTokens: number): Fields => {
+  const text = (name: string) => (typeof draft[name] === "string" ? draft[name] : "")
+  const { maxTokens } = draft
+  return {
+    system: text("system"),
+    message: text("message"),
+    temperature: text("temperature"),
+    maxTokens: typeof maxTokens === "number" ? maxTokens : usualMaxTokens
+  }
 }
 
 interface FieldsProps {

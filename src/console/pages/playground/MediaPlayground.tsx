@@ -11,12 +11,15 @@ import { SchemaForm } from "../../components/form/SchemaForm.tsx"
 import type { SchemaFieldProps } from "../../components/form/SchemaForm.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
+import { promptOf } from "../../format/prompt.ts"
 import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 import { hasDraft, useDraft } from "./draft.ts"
 import { MediaInput } from "./MediaInput.tsx"
 import { MediaListInput } from "./MediaListInput.tsx"
+import { isObject, matching, noteRun } from "./runs.ts"
+import { Runs } from "./Runs.tsx"
 import { RunView } from "./RunView.tsx"
 import { useCtrlEnter } from "./useCtrlEnter.ts"
 import { usePrice } from "./usePrice.ts"
@@ -56,11 +59,11 @@ const isKept = (value: unknown): boolean => {
 const withoutMedia = (body: Body): Body =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => isKept(value)))
 
-const isObject = (value: unknown): value is Body =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The body as it is typed; of a link to a task, the body of the task. */
-const useBody = ({ model, vendor }: Schemas["Model"], task: string | undefined) => {
+const useBody = (
+  { body_schema: schema, model, vendor }: Schemas["Model"],
+  task: string | undefined
+) => {
   const name = `${vendor}/${model}`
   const isNew = useRef(!hasDraft(name)).current
   const [body, setBody] = useDraft<Body>(name, {}, withoutMedia)
@@ -71,7 +74,10 @@ const useBody = ({ model, vendor }: Schemas["Model"], task: string | undefined) 
       () => undefined
     )
   }, [])
-  return [body, setBody] as const
+  const [first] = useState(body)
+  // What a link brought is checked; what is typed since fits
+  const known = body === first ? matching(schema, body) : body
+  return [isObject(known) ? known : {}, setBody] as const
 }
 
 /** Its run, as the address has it. */
@@ -88,7 +94,12 @@ const useRun = (model: Schemas["Model"], body: Body) => {
         "idempotency-key": operationId
       })
       setRun({ isBusy: true, id: created.task_info.id })
-      setQuery({ task: created.task_info.id })
+      const id = created.task_info.id
+      noteRun(
+        { model: `${model.vendor}/${model.model}`, task: id, values: withoutMedia(body) },
+        promptOf(body)
+      )
+      setQuery({ task: id })
     } catch (cause) {
       const lost = cause instanceof Offline ? { unanswered: operationId } : {}
       setRun({ isBusy: false, cause, ...lost })
@@ -164,6 +175,7 @@ export const MediaPlayground = ({ model, picker }: Props) => {
           )}
         </section>
       </div>
+      <Runs model={`${model.vendor}/${model.model}`} values={withoutMedia(body)} />
       <Code request={{ path: model.path, body: shortened(body), headers: { prefer: "wait=60" } }} />
     </>
   )

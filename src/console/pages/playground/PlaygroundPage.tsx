@@ -1,6 +1,8 @@
+import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
@@ -10,9 +12,8 @@ import { playgroundTexts as words } from "../../texts/en/playground.ts"
 import { priceText } from "../models/price.tsx"
 import type { AnyModel } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
-import { ChatPlayground } from "./ChatPlayground.tsx"
 import { noteModel, recentModels } from "./draft.ts"
-import { MediaPlayground } from "./MediaPlayground.tsx"
+import { openLink, restored } from "./runs.ts"
 
 const nameOf = ({ model, vendor }: AnyModel): string => `${vendor}/${model}`
 
@@ -35,6 +36,7 @@ const readSold = async (): Promise<ReadonlyArray<AnyModel>> => {
  */
 export default function PlaygroundPage() {
   const models = useResource("models sold", readSold)
+  useEffect(openLink, [location.value])
   const { query } = location.value
   const name = query.get("model") ?? ""
   return (
@@ -87,11 +89,28 @@ const Playground = ({ models, name }: PlaygroundProps) => {
       </>
     )
   }
+  const key = `${name} ${restored.value}`
   return model.type === "token" ? (
-    <ChatPlayground key={name} model={model} picker={picker} />
+    <ChatPart key={key} model={model} picker={picker} />
   ) : (
-    <MediaPlayground key={name} model={model} picker={picker} />
+    <MediaPart key={key} model={model} picker={picker} />
   )
+}
+
+interface PartProps<Model> {
+  readonly model: Model
+  readonly picker: ComponentChildren
+}
+
+/** Chats and media have little in common: the page loads the part that its model needs. */
+const ChatPart = (props: PartProps<Schemas["TokenModel"]>) => {
+  const part = useResource("chat", () => import("./ChatPlayground.tsx"))
+  return <Loaded of={part}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
+}
+
+const MediaPart = (props: PartProps<Schemas["Model"]>) => {
+  const part = useResource("media", () => import("./MediaPlayground.tsx"))
+  return <Loaded of={part}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
 }
 
 const Picker = ({ models, name }: PlaygroundProps) => {

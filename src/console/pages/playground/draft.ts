@@ -18,6 +18,9 @@ const write = (key: string, value: unknown): void => {
   }
 }
 
+/** Puts a value under a name, for the form that reads it next. */
+export const writeDraft = (name: string, value: unknown): void => write(keyOf(name), value)
+
 /** A value that is kept under a name; `keep` says what of it is worth keeping. */
 export const useDraft = <T>(name: string, initial: T, keep: (value: T) => T = (it) => it) => {
   const key = keyOf(name)

@@ -4,7 +4,7 @@ import { credentialOf, signIn } from "../../api/session.ts"
 import type { Credential } from "../../api/session.ts"
 import { TextField } from "../../components/form/Field.tsx"
 import { ProblemView } from "../../components/States.tsx"
-import { texts } from "../../texts/en.ts"
+import { signInTexts } from "../../texts/en/signIn.ts"
 
 interface FormProps {
   readonly label: string
@@ -40,13 +40,9 @@ export const PasswordForm = () => {
   const [email, setEmail] = useState("")
   const [password, setPassword] = useState("")
   return (
-    <SignInForm
-      label={texts.signIn.withPassword}
-      credential={() => ({ email, password })}
-      isPrimary
-    >
+    <SignInForm label={signInTexts.withPassword} credential={() => ({ email, password })} isPrimary>
       <TextField
-        label={texts.signIn.email}
+        label={signInTexts.email}
         type="email"
         autocomplete="username"
         required
@@ -54,7 +50,7 @@ export const PasswordForm = () => {
         onText={setEmail}
       />
       <TextField
-        label={texts.signIn.password}
+        label={signInTexts.password}
         type="password"
         autocomplete="current-password"
         required
@@ -69,11 +65,11 @@ export const SecretForm = () => {
   const [secret, setSecret] = useState("")
   return (
     <details class="other">
-      <summary>{texts.signIn.other}</summary>
-      <SignInForm label={texts.signIn.withSecret} credential={() => credentialOf(secret.trim())}>
+      <summary>{signInTexts.other}</summary>
+      <SignInForm label={signInTexts.withSecret} credential={() => credentialOf(secret.trim())}>
         <TextField
-          label={texts.signIn.secret}
-          help={texts.signIn.secretHelp}
+          label={signInTexts.secret}
+          help={signInTexts.secretHelp}
           type="password"
           autocomplete="off"
           required

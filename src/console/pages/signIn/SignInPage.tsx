@@ -3,7 +3,7 @@ import { basePath } from "../../api/address.ts"
 import { service } from "../../api/session.ts"
 import { Mark } from "../../components/Icon.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { texts } from "../../texts/en.ts"
+import { signInTexts } from "../../texts/en/signIn.ts"
 import { PasswordForm, SecretForm, SignInForm } from "./SignInForms.tsx"
 
 /** The secret of a sign-in link. It leaves the address at once, so that no history has it. */
@@ -39,12 +39,12 @@ interface ByLinkProps {
 /** By a click: no program that opens links uses it up, and nobody is signed in by opening one. */
 const ByLink = ({ onOther, token }: ByLinkProps) => (
   <>
-    <PageHeader title={texts.signIn.linkTitle} />
-    <p>{texts.signIn.linkDetail}</p>
-    <SignInForm label={texts.signIn.withLink} credential={() => ({ link: token })} isPrimary />
+    <PageHeader title={signInTexts.linkTitle} />
+    <p>{signInTexts.linkDetail}</p>
+    <SignInForm label={signInTexts.withLink} credential={() => ({ link: token })} isPrimary />
     <p>
       <button type="button" class="small" onClick={onOther}>
-        {texts.signIn.linkOther}
+        {signInTexts.linkOther}
       </button>
     </p>
   </>
@@ -54,12 +54,12 @@ const SignInForms = () => {
   const isBack = new URLSearchParams(globalThis.location.search).has("next")
   return (
     <>
-      <PageHeader title={texts.signIn.title} />
-      {isBack && <p class="faint">{texts.signIn.ended}</p>}
+      <PageHeader title={signInTexts.title} />
+      {isBack && <p class="faint">{signInTexts.ended}</p>}
       {service.value?.oidc === true && (
         <p>
           <a class="button wide-button" href={`${basePath}/manage/v1/session/oidc`}>
-            {texts.signIn.oidc}
+            {signInTexts.oidc}
           </a>
         </p>
       )}

@@ -5,13 +5,13 @@ import type { Schemas } from "../../api/schema.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Confirm } from "../../components/form/Dialog.tsx"
 import { hrefOf, navigate, viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { hasLostMedia, withMedia } from "./inputs.ts"
 import { testOf } from "./testOf.ts"
 
 type Task = Schemas["TaskTimeline"]
 
-const words = texts.task
+const words = taskTexts
 
 const pathOf = ({ action, model, vendor }: Task): string =>
   `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`

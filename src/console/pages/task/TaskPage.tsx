@@ -15,13 +15,14 @@ import { promptOf } from "../../format/prompt.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { hasLostMedia } from "./inputs.ts"
 import { TaskActions } from "./TaskActions.tsx"
 import { timelineOf } from "./timeline.ts"
 
 type Task = Schemas["TaskTimeline"]
 
-const words = texts.task
+const words = taskTexts
 
 /** `/tasks/:id`: one task with all that happened to it. */
 export default function TaskPage({ params: { id = "" } }: PageProps) {

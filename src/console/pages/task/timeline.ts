@@ -3,13 +3,14 @@ import type { Moment } from "../../components/Timeline.tsx"
 import { showCredits } from "../../format/credits.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 
 type Task = Schemas["TaskTimeline"]
 type Attempt = Task["attempts"][number]
 type Delivery = Task["deliveries"][number]
 type Entry = Task["entries"][number]
 
-const words = texts.task
+const words = taskTexts
 
 const between = (from: string, to: string): string => showDuration(millisBetween(from, to))
 

@@ -62,7 +62,7 @@ export const AllTasks = () => {
     <>
       <PageHeader title={texts.tasks.title} about={words.about}>
         <button type="button" onClick={pages.reload}>
-          {texts.calls.reload}
+          {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={useFiltersOverAll(statusFilter)} />

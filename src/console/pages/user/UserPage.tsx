@@ -11,6 +11,7 @@ import { Credits, Time } from "../../components/Values.tsx"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
 import { auditColumns } from "../audit/auditColumns.tsx"
 import { SessionList } from "../sessions/SessionList.tsx"
@@ -56,7 +57,7 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
               {it.name !== null && <span>{it.name}</span>}
             </p>
             <Loaded of={wallet}>{(money) => <Money wallet={money} />}</Loaded>
-            <h2>{texts.task.details}</h2>
+            <h2>{taskTexts.details}</h2>
             <Details user={it} />
             <h2>{words.sessions}</h2>
             <SessionList user={id} isReadOnly={false} />

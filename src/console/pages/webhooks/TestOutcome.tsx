@@ -5,6 +5,7 @@ import { useResource } from "../../api/resource.ts"
 import { Link } from "../../components/Link.tsx"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { taskTexts } from "../../texts/en/task.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 
 const pollMillis = 1000
@@ -32,13 +33,13 @@ export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
         <span class={attempt.failure === null ? "status good" : "status bad"}>
           {[
             attempt.failure === null ? words.testGood : words.testBad,
-            attempt.status === null ? "" : texts.task.answered(attempt.status),
+            attempt.status === null ? "" : taskTexts.answered(attempt.status),
             attempt.failure === null || attempt.failure === "http_status"
               ? ""
               : texts.failure[attempt.failure],
             attempt.ended_at === null || attempt.started_at === null
               ? ""
-              : texts.task.took(showDuration(millisBetween(attempt.started_at, attempt.ended_at)))
+              : taskTexts.took(showDuration(millisBetween(attempt.started_at, attempt.ended_at)))
           ]
             .filter((it) => it !== "")
             .join(", ")}

@@ -49,6 +49,13 @@ export const playgroundTexts = {
   code: "Code",
   codeHelp: "The same request from your program. Set GATEWAY_API_KEY to your API key.",
   language: "Language",
+  runs: {
+    title: "Recent runs",
+    none: "Your runs in this browser appear here. Select one to fill in its prompt and settings.",
+    link: "link",
+    copyLink: "Copy link",
+    linkHelp: "Fills in the prompt and settings, without files."
+  },
   chat: {
     system: "System prompt",
     message: "Message",

@@ -1,0 +1,122 @@
+import { signal } from "@preact/signals"
+import { runsKey } from "../../api/session.ts"
+import { plainSchema } from "../../components/form/schema.ts"
+import type { JsonSchema } from "../../components/form/schema.ts"
+import { hrefOf, location, setQuery } from "../../router/location.ts"
+import { writeDraft } from "./draft.ts"
+
+/** What a run was made from: the body of a task, or the fields of a chat, without files. */
+export type Values = Readonly<Record<string, unknown>>
+
+/** A run in the history of this browser. */
+export interface Run {
+  readonly model: string
+  readonly title: string
+  readonly at: string
+  readonly values: Values
+  readonly task?: string
+}
+
+const runsMax = 20
+
+/** A longer prompt is restored from its task, but not from the history. */
+const valuesMax = 8000
+
+export const isObject = (value: unknown): value is Values =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isRun = (value: unknown): value is Run =>
+  isObject(value) &&
+  typeof value["model"] === "string" &&
+  typeof value["title"] === "string" &&
+  typeof value["at"] === "string" &&
+  isObject(value["values"]) &&
+  (value["task"] === undefined || typeof value["task"] === "string")
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const changes = signal(0)
+
+/** The last runs of the user who is signed in, newest first. */
+export const lastRuns = (): ReadonlyArray<Run> => {
+  void changes.value
+  const all = parsed(localStorage.getItem(runsKey()) ?? "[]")
+  return Array.isArray(all) ? all.filter(isRun) : []
+}
+
+export const noteRun = (run: Omit<Run, "at" | "title">, title: string): void => {
+  if (JSON.stringify(run.values).length > valuesMax) return
+  const line = title.replaceAll(/\s+/gu, " ").trim().slice(0, 200)
+  const newest = { ...run, title: line, at: new Date().toISOString() }
+  try {
+    localStorage.setItem(runsKey(), JSON.stringify([newest, ...lastRuns()].slice(0, runsMax)))
+  } catch {
+    localStorage.removeItem(runsKey())
+  }
+  changes.value += 1
+}
+
+/** Counts what was restored: a form that is shown is made again from its draft. */
+export const restored = signal(0)
+
+/** Fills the form of a model. Nothing runs. */
+export const restore = ({ model, task, values }: Pick<Run, "model" | "task" | "values">): void => {
+  writeDraft(model, values)
+  restored.value += 1
+  setQuery({ model, kind: "", task })
+}
+
+const mark = "#run="
+
+/** The link has its values in the fragment, which no server is sent. */
+export const linkOf = (model: string, values: Values): string => {
+  const bytes = new TextEncoder().encode(JSON.stringify({ model, values }))
+  const text = bytes.toBase64({ alphabet: "base64url", omitPadding: true })
+  return `${globalThis.location.origin}${hrefOf("/playground")}${mark}${text}`
+}
+
+/** Fills the form as the link says that was opened, and takes it out of the address. */
+export const openLink = (): void => {
+  // A link that is pasted into the address changes nothing else
+  void location.value
+  const { hash, pathname, search } = globalThis.location
+  if (!hash.startsWith(mark)) return
+  history.replaceState(history.state, "", `${pathname}${search}`)
+  const linked = linkedIn(hash.slice(mark.length))
+  if (linked !== undefined) restore(linked)
+}
+
+const linkedIn = (text: string): Pick<Run, "model" | "values"> | undefined => {
+  try {
+    const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" })
+    const value = parsed(new TextDecoder().decode(bytes))
+    if (!isObject(value) || typeof value["model"] !== "string") return undefined
+    return isObject(value["values"])
+      ? { model: value["model"], values: value["values"] }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The part of a value that a schema allows by its types: a link may say anything. */
+export const matching = (schema: JsonSchema, value: unknown): unknown => {
+  const { items = {}, properties = {}, type } = plainSchema(schema)
+  if (type === "integer" || type === "number") return typeof value === "number" ? value : undefined
+  if (type === "array") {
+    if (!Array.isArray(value)) return undefined
+    return value.map((it) => matching(items, it)).filter((it) => it !== undefined)
+  }
+  if (type !== "object") return typeof value === type ? value : undefined
+  if (!isObject(value)) return undefined
+  const members = Object.entries(properties).map(
+    ([name, member]) => [name, matching(member, value[name])] as const
+  )
+  return Object.fromEntries(members.filter(([, it]) => it !== undefined))
+}
