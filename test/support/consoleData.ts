@@ -1,4 +1,5 @@
 import type { Schemas } from "../../src/console/api/schema.ts"
+import { contentOf, settings } from "./contentData.ts"
 import { operatorDataAt, operatorScreens } from "./operatorData.ts"
 
 /** Fixed responses of a gateway to the console: one user's data, in the types of the API. */
@@ -600,6 +601,8 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
     [`/tasks/${taskId(5)}`]: running,
     "/calls": page(calls),
     [`/calls/${calls[0]?.id}`]: calls[0],
+    [`/calls/${calls[0]?.id}/content`]: contentOf(calls[0]?.id ?? ""),
+    "/settings": settings,
     "/api-keys": page(keys),
     "/usage": page(usageIn(query.get("group_by"))),
     "/models": page(models),

@@ -1,6 +1,6 @@
 import bundled from "@sparticuz/chromium"
 import { readFileSync } from "node:fs"
-import { writeFile } from "node:fs/promises"
+import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { chromium } from "playwright-core"
@@ -176,6 +176,7 @@ const widths = [
 ] as const
 
 const showAll = async (browser: Browser, folder: string, names: ReadonlyArray<string>) => {
+  await mkdir(folder, { recursive: true })
   for (const screen of screens) {
     if (names.length > 0 && !names.includes(screen.name)) continue
     for (const [width, height] of widths) {

@@ -55,8 +55,10 @@ const Texts = ({ content }: { readonly content: Content }) => {
   const request = requestAsCode(content)
   return (
     <section class="kept">
-      <Side name={words.request} side={content.request} none={words.noRequest} />
-      <Side name={words.response} side={content.response} none={words.noResponse} />
+      <div class="columns">
+        <Side name={words.request} side={content.request} none={words.noRequest} />
+        <Side name={words.response} side={content.response} none={words.noResponse} />
+      </div>
       {request === undefined ? (
         content.request !== null && <p class="faint">{words.noCode}</p>
       ) : (
@@ -75,16 +77,16 @@ interface SideProps {
 const Side = ({ name, none, side }: SideProps) => {
   if (side === null) {
     return (
-      <>
+      <section>
         <h2>{name}</h2>
         <p class="faint">{none}</p>
-      </>
+      </section>
     )
   }
   const text = indented(side.text)
   return (
-    <>
-      <div class="actions">
+    <section>
+      <div class="table-head">
         <h2>{name}</h2>
         <CopyButton text={text} what={name} />
       </div>
@@ -92,6 +94,6 @@ const Side = ({ name, none, side }: SideProps) => {
         {text}
       </pre>
       {side.truncated && <p class="faint">{words.truncated(side.bytes.toLocaleString("en"))}</p>}
-    </>
+    </section>
   )
 }

@@ -11,10 +11,11 @@ export const Runs = ({ model, values }: { readonly model: string; readonly value
   const runs = lastRuns()
   return (
     <section class="runs">
-      <div class="actions">
+      <div class="table-head">
         <h2>{words.title}</h2>
-        <CopyButton text={linkOf(model, values)} what={words.link} label={words.copyLink} />
-        <span class="faint">{words.linkHelp}</span>
+        <span title={words.linkHelp}>
+          <CopyButton text={linkOf(model, values)} what={words.link} label={words.copyLink} />
+        </span>
       </div>
       {runs.length === 0 ? (
         <p class="faint">{words.none}</p>

@@ -7,7 +7,7 @@ export const contentTexts = {
   truncated: (bytes: string) => `Cut off: the whole body has ${bytes} bytes.`,
   title: "Request and response",
   on: "Keep requests and responses",
-  off: "Stop keeping",
+  off: "Stop keeping requests",
   onTitle: "Keep requests and responses?",
   onDetail:
     "The next calls are kept, the newest 500, each side up to 64 KiB. They are encrypted, deleted with their retention, and part of your export. Media and credentials are replaced; operators can read what is kept, and each read is in the audit log.",
