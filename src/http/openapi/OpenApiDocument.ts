@@ -107,7 +107,7 @@ const isManaged = (path: string): boolean =>
   path.startsWith("/manage/v1/") && !/\/(?:oidc|task-batches)(?:\/|$)/u.test(path)
 
 const isEvent = (path: string): boolean =>
-  /^\/(?:task|task_batch|balance|webhook)\.[a-z]+$/u.test(path)
+  /^\/(?:task|task_batch|balance|webhook|key)\.[a-z]+$/u.test(path)
 
 const shown = (operation: Json, method: string, path: string): Json => {
   if (isEvent(path)) {
