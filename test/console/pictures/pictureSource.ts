@@ -10,6 +10,7 @@ export const madeOf = new URL("test/console/pictures/made-of.txt", root)
 const shown = [
   "src/http/console/dist/index.html",
   "test/support/consoleData.ts",
+  "test/support/contentData.ts",
   "test/support/operatorData.ts"
 ]
 
