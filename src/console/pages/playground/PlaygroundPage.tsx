@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
+import type { Resource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -102,15 +103,22 @@ interface PartProps<Model> {
   readonly picker: ComponentChildren
 }
 
+/** A browser may remember that it could not load a chunk: another try loads the page. */
+const whole = <T,>({ cause, data }: Resource<T>) => ({
+  cause,
+  data,
+  reload: () => globalThis.location.reload()
+})
+
 /** Chats and media have little in common: the page loads the part that its model needs. */
 const ChatPart = (props: PartProps<Schemas["TokenModel"]>) => {
   const part = useResource("chat", () => import("./ChatPlayground.tsx"))
-  return <Loaded of={part}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
+  return <Loaded of={whole(part)}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
 }
 
 const MediaPart = (props: PartProps<Schemas["Model"]>) => {
   const part = useResource("media", () => import("./MediaPlayground.tsx"))
-  return <Loaded of={part}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
+  return <Loaded of={whole(part)}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
 }
 
 const Picker = ({ models, name }: PlaygroundProps) => {
