@@ -19,7 +19,7 @@ const sent = Effect.gen(function* () {
 })
 
 const inDays = (days: number) =>
-  Effect.map(DateTime.now, (now) => DateTime.formatIso(DateTime.add(now, { days })))
+  Effect.map(DateTime.now, (now) => DateTime.formatIso(DateTime.add(now, { hours: days * 24 })))
 
 const scan = advance("6 minutes", "30 seconds")
 
