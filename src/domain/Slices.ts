@@ -39,7 +39,8 @@ export const inHeavyTurn = (run: () => void): void => {
   schedule()
 }
 
-const nextTurn = Effect.callback<void>((resume) => inHeavyTurn(() => resume(Effect.void)))
+/** Continues the fiber as a piece of heavy work. */
+export const nextTurn = Effect.callback<void>((resume) => inHeavyTurn(() => resume(Effect.void)))
 
 /** Runs a sliced computation; other fibers and the event loop run between its slices. */
 export const inSlices = <A>(make: () => Sliced<A>): Effect.Effect<A> =>

@@ -6,8 +6,10 @@ import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { longTextFaults, pointerOf } from "../../catalog/FieldFaults.ts"
 import { CurrentCaller, ManageGate, ManageProblems } from "../../contract/Access.ts"
 import type { Caller } from "../../contract/Access.ts"
+import { FairShares } from "../../domain/FairShares.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { manageReads } from "../../domain/ShareLimits.ts"
 import { AuditLog } from "../../process/audit/AuditLog.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
@@ -32,6 +34,7 @@ export const layer = Layer.effect(
     const quotas = yield* RequestQuotas
     const replays = yield* ManageReplays
     const authenticate = yield* makeAuthenticateManagement
+    const reads = new FairShares(manageReads)
     const takeQuota = (caller: Caller) =>
       caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
 
@@ -57,11 +60,16 @@ export const layer = Layer.effect(
 
     return {
       bearer: (httpEffect, { endpoint }) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          Effect.flatMap(Effect.tap(authenticate(request), takeQuota), (caller) =>
-            bodies.within(request, nameOf(caller))(handle(httpEffect, endpoint, request, caller))
-          )
-        ).pipe(withJsonType)
+        Effect.gen(function* () {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const caller = yield* Effect.tap(authenticate(request), takeQuota)
+          const name = nameOf(caller)
+          const handled = handle(httpEffect, endpoint, request, caller)
+          const admitted = isRead(request)
+            ? Effect.catchTag(reads.within(name)(handled), "ShareExhausted", Effect.die)
+            : handled
+          return yield* bodies.within(request, name)(admitted)
+        }).pipe(withJsonType)
     }
   })
 )
@@ -70,6 +78,9 @@ export const layer = Layer.effect(
 export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) =>
   renderFailures(httpEffect)
 )
+
+const isRead = ({ method }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" || method === "HEAD"
 
 /** Separates the body capacity of callers, and their idempotency keys. */
 const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)
@@ -82,8 +93,7 @@ const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operat
 export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
   const request = yield* HttpServerRequest.HttpServerRequest
-  const { method } = request
-  if (method === "GET" || method === "HEAD") return noBody
+  if (isRead(request)) return noBody
   const hasBody = announcesBody(request)
   const takesBody = endpoint.payload.size > 0
   const needsBody = takesBody && !mayHaveNoBody(endpoint)

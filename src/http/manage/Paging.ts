@@ -1,7 +1,8 @@
-import { Option } from "effect"
+import { Effect, Option } from "effect"
 import { encodeCursor, keyOfCursor } from "../../contract/Lists.ts"
 import type { KeySchema } from "../../contract/Lists.ts"
 import { pageSizeDefault } from "../../domain/Limits.ts"
+import { nextTurn } from "../../domain/Slices.ts"
 
 /** The start and the length of a page. */
 export const readPage = <Key extends KeySchema>(
@@ -12,9 +13,12 @@ export const readPage = <Key extends KeySchema>(
   limit: query.limit ?? pageSizeDefault
 })
 
+/** Showing and encoding a page of more rows takes a noticeable part of an event-loop turn. */
+const heavyPageRowsMin = 25
+
 /**
  * Makes a page of rows that were read with a limit one higher, which shows whether there are more. `end`:
- * where a scan has ended that found less.
+ * where a scan has ended that found less. A long page is heavy work, and the response is encoded in the same turn.
  */
 export const toPage = <Row, Item>(
   rows: ReadonlyArray<Row>,
@@ -22,14 +26,22 @@ export const toPage = <Row, Item>(
   keyOf: (row: Row) => string,
   show: (row: Row) => Item,
   end: string | null = null
-): { readonly data: ReadonlyArray<Item>; readonly next_cursor: string | null } => {
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  return {
-    data: shown.map(show),
-    next_cursor:
-      rows.length > limit && last !== undefined
-        ? encodeCursor(keyOf(last))
-        : Option.getOrNull(Option.map(Option.fromNullOr(end), encodeCursor))
-  }
+): Effect.Effect<Page<Item>> => {
+  const page = Effect.sync(() => {
+    const shown = rows.slice(0, limit)
+    const last = shown.at(-1)
+    return {
+      data: shown.map(show),
+      next_cursor:
+        rows.length > limit && last !== undefined
+          ? encodeCursor(keyOf(last))
+          : Option.getOrNull(Option.map(Option.fromNullOr(end), encodeCursor))
+    }
+  })
+  return rows.length < heavyPageRowsMin ? page : Effect.andThen(nextTurn, page)
+}
+
+interface Page<Item> {
+  readonly data: ReadonlyArray<Item>
+  readonly next_cursor: string | null
 }

@@ -129,7 +129,7 @@ const makeReads = Effect.gen(function* () {
       const page = { before: Option.getOrUndefined(before), limit: limit + 1 }
       const rows = yield* batches.list(principal.userId, page)
       return yield* json(TaskBatchList)(
-        toPage(
+        yield* toPage(
           rows,
           limit,
           ({ id }) => id,
@@ -145,7 +145,7 @@ const makeReads = Effect.gen(function* () {
       const rows = yield* batches.tasks(id, page)
       return yield* json(TaskBatchPage)({
         ...batch,
-        ...toPage(rows, limit, (row) => row.id, showListed(yield* DateTime.now))
+        ...(yield* toPage(rows, limit, (row) => row.id, showListed(yield* DateTime.now)))
       })
     }),
     cancel: Effect.gen(function* () {

@@ -65,7 +65,7 @@ export const layer = HttpApiBuilder.group(
           onNone: () => rows,
           onSome: (last) => rows.filter(({ key }) => key > last)
         })
-        return toPage(
+        return yield* toPage(
           rest.slice(0, limit + 1),
           limit,
           ({ key }) => key,

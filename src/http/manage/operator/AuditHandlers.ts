@@ -36,7 +36,7 @@ export const layer = HttpApiBuilder.group(
         }
         const { before, limit } = readPage(query, AuditId)
         const { end, rows } = yield* log.list({ ...filters, before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, show, end)
+        return yield* toPage(rows, limit, (row) => row.id, show, end)
       })
     })
   })

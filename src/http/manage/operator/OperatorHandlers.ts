@@ -72,7 +72,7 @@ export const layer = HttpApiBuilder.group(
         })
         if (named === undefined) yield* readsOfSome
         const owners = yield* users.owners(rows.map(({ userId }) => userId))
-        return toPage(
+        return yield* toPage(
           rows,
           limit,
           (row) => row.id,
@@ -98,7 +98,7 @@ export const layer = HttpApiBuilder.group(
         })
         if (query.user_id === undefined) yield* readsOfSome
         const owners = yield* users.owners(rows.map(({ userId }) => userId))
-        return toPage(
+        return yield* toPage(
           rows,
           limit,
           (row) => row.id,

@@ -33,7 +33,7 @@ export const layer = HttpApiBuilder.group(
           minCost: query.min_cost,
           maxCost: query.max_cost
         })
-        return toPage(rows, limit, (row) => row.id, showCall, end)
+        return yield* toPage(rows, limit, (row) => row.id, showCall, end)
       }),
       getCall: Effect.fnUntraced(function* ({ params, query }) {
         return showCall(yield* metering.find(yield* requireReader(query), params.id))

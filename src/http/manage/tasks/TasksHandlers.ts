@@ -44,7 +44,7 @@ export const layer = HttpApiBuilder.group(
           maxCost: query.max_cost,
           metadata: metadataOf(query)
         })
-        return toPage(rows, limit, (row) => row.id, showListed(yield* DateTime.now), end)
+        return yield* toPage(rows, limit, (row) => row.id, showListed(yield* DateTime.now), end)
       }),
       getTask: Effect.fnUntraced(function* ({ params, query }) {
         return showHistory(yield* tasks.get(yield* requireReader(query), params.id))
@@ -56,7 +56,7 @@ export const layer = HttpApiBuilder.group(
           after: Option.getOrUndefined(before),
           limit: limit + 1
         })
-        return toPage(rows, limit, (row) => row.digest, showReceipt)
+        return yield* toPage(rows, limit, (row) => row.digest, showReceipt)
       })
     })
   })

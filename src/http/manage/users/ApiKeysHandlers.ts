@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
         const { before, limit } = readPage(query, ApiKeyId)
         const rows = yield* keys.list(userId, { before, limit: limit + 1 })
         const now = yield* DateTime.now
-        return toPage(rows, limit, (row) => row.id, showDetails(now))
+        return yield* toPage(rows, limit, (row) => row.id, showDetails(now))
       }),
       getApiKey: Effect.fnUntraced(function* ({ params, query }) {
         const owner =

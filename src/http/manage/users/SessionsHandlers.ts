@@ -44,7 +44,7 @@ export const layer = HttpApiBuilder.group(
         const userId = isOwn ? null : yield* requireReader(query)
         const { before, limit } = readPage(query, SessionId)
         const rows = yield* sessions.list(userId, { before, limit: limit + 1 })
-        return toPage(
+        return yield* toPage(
           rows,
           limit,
           (row) => row.id,

@@ -44,7 +44,7 @@ export const layer = HttpApiBuilder.group(
         // A sorted list has one page, so that no further row is asked for
         const page = { before, limit: isWhole ? limit : limit + 1, text, state, sort }
         const { end, rows } = yield* users.list(page)
-        return toPage(rows, limit, (row) => row.id, showListed, end)
+        return yield* toPage(rows, limit, (row) => row.id, showListed, end)
       }),
       getUser: ({ params }) =>
         Effect.andThen(

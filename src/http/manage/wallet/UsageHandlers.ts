@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(
           return yield* fault("cursor", "Expected next_cursor of the page before")
         }
         const rows = yield* usage.sums(read, { after, limit: limit + 1 })
-        return toPage(
+        return yield* toPage(
           rows,
           limit,
           ({ credits, group }) =>

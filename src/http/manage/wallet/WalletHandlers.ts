@@ -61,7 +61,7 @@ const entryLister = (wallet: Wallet["Service"]) =>
     if (wantsCsv(query.format, request)) return ledgerCsv(wallet.ledger(userId, filters))
     const { before, limit } = readPage(query, EntryKey)
     const { end, rows } = yield* wallet.search(userId, { ...filters, before, limit: limit + 1 })
-    return toPage(rows, limit, (row) => String(row.seq), showEntry, end)
+    return yield* toPage(rows, limit, (row) => String(row.seq), showEntry, end)
   })
 
 /** The available balance is the settled minus the held. docs/reference/wallet.md#balances */

@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
         }
         const page = { before, limit: limit + 1 }
         const { end, rows } = yield* deliveries.search(userId, filter, page)
-        return toPage(rows, limit, (row) => row.id, showDelivery, end)
+        return yield* toPage(rows, limit, (row) => row.id, showDelivery, end)
       }),
       getWebhookDelivery: Effect.fnUntraced(function* ({ params, query }) {
         const { attempts, body, row } = yield* deliveries.get(

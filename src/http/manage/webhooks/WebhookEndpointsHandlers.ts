@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
         const rows = yield* endpoints.list(userId, { before, limit: limit + 1 })
         const healthOf = yield* endpoints.healthOf(rows.map(({ id }) => id))
         const now = yield* DateTime.now
-        return toPage(
+        return yield* toPage(
           rows,
           limit,
           (row) => row.id,
