@@ -66,7 +66,7 @@ language sql stable as $$
   select f.id from files f
   where f.expires_at <= p_now and (p_user is null or f.user_id = p_user)
     and not exists (
-      select from tasks t where t.user_id = f.user_id and t.result_kind = 'batches'
+      select from tasks t where t.user_id = f.user_id and t.result_kind = 'batches' and t.deleted_at is null
         and t.status in ('pending', 'processing') and t.body ->> 'input_file_id' = f.id)
   order by f.expires_at limit p_limit
 $$;

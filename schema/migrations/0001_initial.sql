@@ -442,8 +442,8 @@ create table tasks (
   -- When the first attempt began.
   started_at timestamptz,
   updated_at timestamptz not null,
-  -- When the client deleted a video (docs/reference/shapes.md#videos): its media are gone, and no
-  -- list in OpenAI's shape contains it. The task and its charge stay.
+  -- When the client deleted a video (docs/reference/shapes.md#videos) or a batch: its media or files are gone, and no list
+  -- in its vendor's shape contains it. The task and its charge stay.
   deleted_at timestamptz,
   -- The batch that created it (docs/reference/batches.md).
   batch_id text
@@ -455,7 +455,7 @@ create index tasks_batch on tasks (batch_id, id) where batch_id is not null;
 -- Failed tasks: `error` is written once, where `status` changes twice.
 create index tasks_failed on tasks (user_id, id desc) where error is not null;
 create index tasks_videos on tasks (user_id, id desc) where result_kind = 'videos' and deleted_at is null;
-create index tasks_vendor_batches on tasks (user_id, id desc) where result_kind = 'batches';
+create index tasks_vendor_batches on tasks (user_id, id desc) where result_kind = 'batches' and deleted_at is null;
 -- Lists by key and model go by eight bytes instead of up to 53 (ADR 0165). `tasks_search` compares the columns too, so
 -- that two values with one hash are told apart.
 create index tasks_key_hash on tasks (hashtextextended(api_key_id, 0), id desc);

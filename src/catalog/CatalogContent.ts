@@ -166,7 +166,8 @@ const responseModel = (
 
 /** The adapters of vendors that make batches. */
 const batchAdapters: { readonly [vendor: string]: BatchAdapterName } = {
-  openai: "openai-batches"
+  openai: "openai-batches",
+  anthropic: "anthropic-batches"
 }
 
 /** `undefined`: the vendor makes none, or no adapter asks it. */

@@ -32,7 +32,7 @@ export type JobsAdapter = typeof JobsAdapter.Type
 /** The last ones run language models, which have token prices and no catalog entries. */
 export type TaskAdapterName = AdapterName | JobsAdapter | "openai-responses" | BatchAdapterName
 
-export type BatchAdapterName = "openai-batches"
+export type BatchAdapterName = "openai-batches" | "anthropic-batches"
 
 /** The label of a model with a body of its own: its vendor and name. */
 const OwnLabel = Schema.TemplateLiteral([Schema.String, "/", Schema.String])

@@ -8,6 +8,7 @@ import { FilesApi } from "./FilesApi.ts"
 import { generationGroups } from "./GenerationApi.ts"
 import { ImagesApi } from "./ImagesApi.ts"
 import { McpApi } from "./McpApi.ts"
+import { MessageBatchesApi } from "./MessageBatchesApi.ts"
 import { ResponsesApi } from "./ResponsesApi.ts"
 import { ServiceApi } from "./ServiceApi.ts"
 import { TaskBatchesApi } from "./TaskBatchesApi.ts"
@@ -37,6 +38,7 @@ export const gatewayApi = ({ aliases: models, all, upstream }: CatalogVersion) =
     .add(ResponsesApi.annotateMerge(aliases))
     .add(FilesApi.annotateMerge(aliases))
     .add(BatchesApi.annotateMerge(aliases))
+    .add(MessageBatchesApi.annotateMerge(aliases))
     .add(ImagesApi.annotateMerge(aliases))
     .add(McpApi.annotateMerge(gateway))
     .add(TaskBatchesApi.annotateMerge(gateway))

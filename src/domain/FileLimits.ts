@@ -33,7 +33,12 @@ export const resultsAtOnce = 2
 export const batchLineBytesMax = 16 * 1024 * 1024
 export const resultLineBytesMax = 64 * 1024 * 1024
 
+/** Of OpenAI's requests, and of Anthropic's. */
 export const customIdCharactersMax = 256
+export const messageIdCharactersMax = 64
+
+/** What the adapter writes before each `custom_id` of Anthropic's, where there is room for it. */
+export const batchMarkCharacters = 10
 
 /** Receipts that are written together. */
 export const receiptsAtOnce = 500

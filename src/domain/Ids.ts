@@ -113,9 +113,14 @@ export const taskOfResponse = (id: string): Option.Option<TaskId> => {
 /** The id of a task as that of a vendor's batch. docs/reference/vendor-batches.md */
 export const batchIdOf = (id: TaskId): string => `batch_${id.replaceAll("-", "")}`
 
-/** The task of a batch; `None` for an id that this service did not make. */
-export const taskOfBatch = (id: string): Option.Option<TaskId> =>
-  id.startsWith("batch_") ? taskOfResponse(`resp_${id.slice("batch_".length)}`) : Option.none()
+/** The same in Anthropic's form. */
+export const messageBatchIdOf = (id: TaskId): string => `msgbatch_${id.replaceAll("-", "")}`
+
+/** The task of a batch in either form; `None` for an id that this service did not make. */
+export const taskOfBatch = (id: string): Option.Option<TaskId> => {
+  const hex = /^(?:msg)?batch_(.*)$/u.exec(id)?.[1]
+  return hex === undefined ? Option.none() : taskOfResponse(`resp_${hex}`)
+}
 
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>

@@ -3,6 +3,7 @@ import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../contract/Api.ts"
 import { Drain } from "../process/Drain.ts"
+import * as MessageBatchRoutes from "./anthropic/MessageBatchRoutes.ts"
 import * as ConsoleRoutes from "./console/ConsoleRoutes.ts"
 import * as CatalogHandlers from "./manage/catalog/CatalogHandlers.ts"
 import * as ModelsHandlers from "./manage/catalog/ModelsHandlers.ts"
@@ -81,6 +82,7 @@ const layer = Layer.mergeAll(
   ResponseRoutes.layer,
   FileRoutes.layer,
   BatchRoutes.layer,
+  MessageBatchRoutes.layer,
   McpRoutes.layer,
   ResourceMetadata.layer,
   Passthrough.layer,

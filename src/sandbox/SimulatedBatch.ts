@@ -2,8 +2,11 @@ import { createHash } from "node:crypto"
 import { memberOf } from "../domain/JsonBytes.ts"
 import { simulateCall } from "./UpstreamSimulator.ts"
 
-/** The line with the result of a request of a batch, in OpenAI's form. Equal requests give equal lines. */
-export const simulatedLine = (endpoint: string, line: Uint8Array): Uint8Array => {
+/** The line with the result of a request of a batch, in its vendor's form. Equal requests give equal lines. */
+export const simulatedLine = (endpoint: string, line: Uint8Array): Uint8Array =>
+  endpoint === "/v1/messages" ? messageLine(endpoint, line) : openAiLine(endpoint, line)
+
+const openAiLine = (endpoint: string, line: Uint8Array): Uint8Array => {
   const body = memberOf(line, "body") ?? new Uint8Array()
   const customId = memberOf(line, "custom_id") ?? Buffer.from("null")
   const seed = createHash("sha256").update(line).digest("hex").slice(0, 24)
@@ -14,5 +17,18 @@ export const simulatedLine = (endpoint: string, line: Uint8Array): Uint8Array =>
     Buffer.from(`,"response":{"status_code":${answer.status},"request_id":"req_${seed}","body":`),
     answer.body,
     Buffer.from('},"error":null}\n')
+  ])
+}
+
+const messageLine = (path: string, line: Uint8Array): Uint8Array => {
+  const body = memberOf(line, "params") ?? new Uint8Array()
+  const answer = simulateCall("anthropic", { path, body })
+  const [kind, name] = answer.status === 200 ? ["succeeded", "message"] : ["errored", "error"]
+  return Buffer.concat([
+    Buffer.from('{"custom_id":'),
+    memberOf(line, "custom_id") ?? Buffer.from("null"),
+    Buffer.from(`,"result":{"type":"${kind}","${name}":`),
+    answer.body,
+    Buffer.from("}}\n")
   ])
 }

@@ -3,6 +3,7 @@ import type { AdapterName, BatchAdapterName } from "../catalog/CatalogEntry.ts"
 import type { JobProtocol } from "../catalog/jobs/JobProtocol.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { Adapter } from "./Adapter.ts"
+import * as AnthropicBatches from "./anthropic/AnthropicBatches.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
 import { hasModel } from "./dashscope/DashScopeModels.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
@@ -20,6 +21,7 @@ import { pictureFault, videoSizeFault } from "./openai/OpenAiVideoSizes.ts"
 import * as Replicate from "./replicate/Replicate.ts"
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const anthropic = (key: string) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" })
 const google = (key: string) => ({ "x-goog-api-key": key })
 const fal = (key: string) => ({ authorization: `Key ${key}` })
 
@@ -84,6 +86,12 @@ export const adapters: { readonly [name in CodedName]: Adapter } = {
     provider: "openai",
     auth: bearer,
     make: OpenAiBatches.make,
+    pollsPerSecond: 20
+  },
+  "anthropic-batches": {
+    provider: "anthropic",
+    auth: anthropic,
+    make: AnthropicBatches.make,
     pollsPerSecond: 20
   },
   "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, pollsPerSecond: 200, takes },

@@ -105,6 +105,8 @@ export interface BatchResult {
   /** Absent: the vendor made none, or the simulator makes it of the requests. */
   readonly output?: UrlItem
   readonly errors?: UrlItem
+  /** What the adapter wrote before each `custom_id`: results without it belong to no batch of this task. */
+  readonly mark?: string
 }
 
 export interface VendorResult {
@@ -144,10 +146,10 @@ export type Progress =
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
 
 /**
- * Whether a job belongs to a request: `same` if it shows the request, `open` if it shows nothing to decide by, else
- * `other`.
+ * Whether a job belongs to a request: `same` if it shows the request, `open` if it shows nothing to decide by,
+ * `unsure` if nothing will ever show it, so that the job is not used, else `other`.
  */
-export type Likeness = "same" | "open" | "other"
+export type Likeness = "same" | "open" | "unsure" | "other"
 
 /** A job in the vendor's list. */
 export interface ListedJob {

@@ -9,6 +9,10 @@ export const BatchBody = Schema.Struct({
   bytes: Schema.Int,
   /** The path of every request, such as `/v1/chat/completions`. */
   endpoint: Schema.String,
-  requests: Schema.Int
+  requests: Schema.Int,
+  /** Every `custom_id` has room for the mark by which Anthropic's adapter finds a lost batch. */
+  marked: Schema.optionalKey(Schema.Boolean),
+  /** The client's `anthropic-beta`. */
+  beta: Schema.optionalKey(Schema.String)
 })
 export type BatchBody = typeof BatchBody.Type

@@ -1,29 +1,20 @@
-import { Duration, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
 import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
-import { Catalog } from "../../catalog/Catalog.ts"
-import { batchModel } from "../../catalog/CatalogContent.ts"
 import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
-import { endingOf } from "../../catalog/PriceRow.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { cancelBatch, createBatch, getBatch, NewBatch } from "../../contract/BatchesApi.ts"
 import type { BatchObjectList } from "../../contract/BatchesApi.ts"
-import * as Credits from "../../domain/Credits.ts"
-import { FairShares } from "../../domain/FairShares.ts"
-import { batchDeadlineHours, plansAtOnce } from "../../domain/FileLimits.ts"
+import { customIdCharactersMax } from "../../domain/FileLimits.ts"
 import { batchIdOf, taskOfBatch } from "../../domain/Ids.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
-import { invalid, Problem, problem } from "../../domain/Problem.ts"
-import { isTerminal } from "../../domain/Task.ts"
-import { planBatch } from "../../passthrough/batches/BatchPlan.ts"
+import { invalid } from "../../domain/Problem.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
-import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
 import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
-import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
 import { readJsonBody } from "../server/bodies/JsonBody.ts"
@@ -33,7 +24,11 @@ import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
+import { makeBatchHeaders, makeBatchOrder } from "../tasks/VendorBatchOrder.ts"
+import type { BatchOrder } from "../tasks/VendorBatchOrder.ts"
 import { batchOf } from "./BatchObject.ts"
+
+const vendor = "openai"
 
 /** Batches as OpenAI's clients create, read and cancel them. docs/reference/vendor-batches.md */
 export const layer = HttpRouter.use(
@@ -50,23 +45,12 @@ export const layer = HttpRouter.use(
   })
 )
 
-const makeShow = Effect.gen(function* () {
-  const { serviceName } = yield* AppConfig
-  const header = headerOf(serviceName)
-  return (row: VendorBatchRow, more: Readonly<Record<string, string>> = {}) =>
-    HttpServerResponse.jsonUnsafe(batchOf(row), {
-      headers: {
-        "cache-control": "no-store",
-        [header("cost")]: Credits.format(costOf(row)),
-        [header("task-id")]: row.id,
-        ...(row.sandbox ? { [header("sandbox")]: "true" } : {}),
-        ...more
-      }
-    })
-})
-
-const costOf = ({ captured, price, status }: VendorBatchRow): Credits.Credits =>
-  captured ?? (isTerminal(status) ? Credits.zero : price)
+const makeShow = Effect.map(
+  makeBatchHeaders,
+  (headersOf) =>
+    (row: VendorBatchRow, more: Readonly<Record<string, string>> = {}) =>
+      HttpServerResponse.jsonUnsafe(batchOf(row), { headers: { ...headersOf(row), ...more } })
+)
 
 const decodeBatch = Schema.decodeUnknownEffect(NewBatch, bodyParseOptions)
 
@@ -93,84 +77,53 @@ const makeCreate = Effect.gen(function* () {
       idempotency: yield* readIdempotencyKey(request, given),
       maxCost: yield* readMaxCost(request.headers, maxCostHeader(serviceName))
     }
-    const sandbox = batches.isSandbox("openai")
+    const sandbox = batches.isSandbox(vendor)
     const created = yield* counted(
       creates,
       principal.userId,
       batches.create(accept, sandbox, order(accept, asked, sandbox))
     )
     const id = yield* createdId(created)
-    return show(yield* batches.get(principal.userId, batchIdOf(id)), createdHeaders(created))
+    return show(
+      yield* batches.get({ vendor, userId: principal.userId, id: batchIdOf(id) }),
+      createdHeaders(created)
+    )
   })
 })
 
-type Accept = Omit<PricedOrder["request"], "path">
-
-/** Reads the file, plans every request, and prices the batch. */
+/** Reads the file that the request names. */
 const makeOrder = Effect.gen(function* () {
-  const catalog = yield* Catalog
   const files = yield* Files
-  const places = new FairShares(plansAtOnce)
+  const order = yield* makeBatchOrder
 
   return Effect.fnUntraced(function* (
-    accept: Accept,
+    accept: BatchOrder["accept"],
     { endpoint, input_file_id: fileId, metadata: given }: typeof NewBatch.Type,
     sandbox: boolean
   ) {
-    const { principal } = accept
     const { faults, metadata } = splitAttachments(
       (given ?? null) === null ? {} : { metadata: given }
     )
     if (faults.length > 0) return yield* invalid(faults)
-    const file = yield* inputOf(files, principal.userId, fileId)
-    const { upstream } = catalog.current()
-    const found = upstream.match("openai", "POST", endpoint)
-    if (found._tag !== "Open") return yield* problem(2006, `POST ${endpoint} is not offered here`)
+    const file = yield* inputOf(files, accept.principal.userId, fileId)
     const shape = {
-      catalog: upstream,
-      route: found.route,
       body: "body",
       fixed: { method: "POST", url: endpoint },
-      nowMillis: yield* nowMillis
+      at: "#/lines",
+      customId
     } as const
-    const planned = yield* places
-      .within(principal.userId)(
-        Effect.flatMap(files.open(file), (stream) => planBatch(shape, stream))
-      )
-      .pipe(Effect.catchTag("ShareExhausted", () => Effect.fail(tooManyPlans)))
-    const { hold, model, name, requests } = planned
-    if (!allowsModel(principal, [name, model.model])) return yield* modelNotAllowed(name)
-    const entry = batchModel(upstream, "openai", name)
-    if (Option.isNone(entry)) return yield* problem(2006, `${name} is not offered in batches`)
-    return {
-      request: { ...accept, path: { vendor: "openai", model: name, action: "batches" } },
-      offer: {
-        catalogId: upstream.id,
-        sandbox,
-        allowedBy: [allowsModel(principal, [name]) ? name : model.model],
-        deadline: Duration.hours(batchDeadlineHours)
-      },
-      priced: {
-        body: { input_file_id: file.id, bytes: Number(file.bytes), endpoint, requests },
-        media: [],
-        metadata,
-        webhook: null,
-        models: [{ entry: entry.value, amount: hold }],
-        leftOut: [],
-        most: hold
-      },
-      ending: endingOf(model)
-    } satisfies PricedOrder
+    return yield* order({ accept, vendor, endpoint, file, shape, metadata, sandbox })
   })
 })
 
-const nowMillis = Effect.clockWith((clock) => clock.currentTimeMillis)
-
-const tooManyPlans = new Problem({
-  code: 1202,
-  detail: "Too many batches of this user wait to be read: send one after another",
-  retryAfterSeconds: 5
-})
+const customId = {
+  test: (text: string) =>
+    text.length > 0 &&
+    text.length <= customIdCharactersMax &&
+    text.isWellFormed() &&
+    !text.includes("\0"),
+  expected: `a string of 1 to ${customIdCharactersMax} characters`
+}
 
 /** The file of the request, which only its owner can name. */
 const inputOf = (
@@ -197,22 +150,20 @@ const makeReads = Effect.gen(function* () {
     const { batch_id: id = "" } = yield* HttpRouter.params
     const { principal } = yield* admit(Option.none())
     yield* refuseUnknownQuery([])
-    return { id, userId: principal.userId }
+    return { vendor, id, userId: principal.userId }
   })
 
   return {
     get: Effect.gen(function* () {
-      const { id, userId } = yield* named
-      return show(yield* batches.get(userId, id))
+      return show(yield* batches.get(yield* named))
     }),
     cancel: Effect.gen(function* () {
-      const { id, userId } = yield* named
-      return show(yield* batches.cancel(userId, id))
+      return show(yield* batches.cancel(yield* named))
     }),
     list: Effect.gen(function* () {
       const { principal } = yield* admit(Option.none())
       const { after, limit } = yield* readPage
-      const page = { vendor: "openai", after, limit: limit + 1 }
+      const page = { vendor, after, limit: limit + 1 }
       const rows = yield* batches.list(principal.userId, page)
       const shown = rows.slice(0, limit).map(batchOf)
       const body: typeof BatchObjectList.Type = {

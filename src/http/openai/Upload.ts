@@ -1,9 +1,7 @@
-import { ByteSize, Duration, Effect, Option, Stream } from "effect"
-import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
-import { IncomingMessage } from "node:http"
+import { Effect, Option, Stream } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { Described, FileRow } from "../../artifacts/files/Files.ts"
-import { bodyStream } from "../../domain/BodyStream.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import {
   fileBytesMax,
@@ -17,8 +15,7 @@ import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
-import { cutOffBody } from "../server/bodies/BodyReader.ts"
-import { sendContinue } from "../server/listener/Listener.ts"
+import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { UploadParser } from "./UploadParser.ts"
 
 /** Stores the file of a form as it arrives: it is never in memory as a whole. docs/reference/files.md */
@@ -30,7 +27,7 @@ export const makeUpload = Effect.gen(function* () {
     userId: UserId
   ): Effect.fn.Return<FileRow, Problem | StoreUnavailable, HttpServerRequest.HttpServerRequest> {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const { headers, source } = request
+    const { headers } = request
     const contentType = headers["content-type"] ?? ""
     if (!/^multipart\/form-data\s*;/iu.test(contentType)) return yield* notForm
     const boundary = boundaryOf(contentType)
@@ -40,7 +37,7 @@ export const makeUpload = Effect.gen(function* () {
     yield* files.admit(userId, announced)
     const form = new UploadParser(boundary)
     let size = 0
-    const file = bodyOf(request).pipe(
+    const file = arriving(request, fileBytesMax + uploadFieldsBytesMax).pipe(
       Stream.mapEffect((chunk) => {
         const found = form.push(chunk)
         if (typeof found === "string") return problem(2002, found)
@@ -55,13 +52,7 @@ export const makeUpload = Effect.gen(function* () {
         file,
         Effect.suspend(() => describe(form, size))
       )
-      .pipe(
-        Effect.onError(() =>
-          Effect.sync(() => {
-            if (source instanceof IncomingMessage && !source.complete) cutOffBody(source)
-          })
-        )
-      )
+      .pipe(cutOffOnError(request))
   })
 
   return (userId: UserId) =>
@@ -72,39 +63,12 @@ export const makeUpload = Effect.gen(function* () {
 
 const notForm = problem(2003, "Send the file as multipart/form-data")
 const tooLarge = problem(2004, `The file is larger than ${fileBytesMax} bytes`)
-const unreadable = problem(2002, "The body could not be read")
 
 const tooManyUploads = new Problem({
   code: 1202,
   detail: "Too many uploads of this user wait: send one after another",
   retryAfterSeconds: 5
 })
-
-const silenceMax = Duration.seconds(30)
-
-/** The body as it arrives; of a request of a test's own process too. */
-export const bodyOf = (
-  request: HttpServerRequest.HttpServerRequest
-): Stream.Stream<Uint8Array, Problem> => {
-  const { source } = request
-  if (!(source instanceof IncomingMessage)) {
-    return request.stream.pipe(
-      Stream.mapError(() => unreadable),
-      Stream.provideService(
-        HttpIncomingMessage.MaxBodySize,
-        ByteSize.bytes(fileBytesMax + uploadFieldsBytesMax)
-      )
-    )
-  }
-  return Stream.suspend(() => {
-    sendContinue(source)
-    return bodyStream(source, {
-      silenceMax,
-      onSilence: () => unreadable,
-      onBroken: () => unreadable
-    })
-  })
-}
 
 const wholeNumber = /^\d{1,8}$/u
 

@@ -3,14 +3,15 @@ import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
 import type { HeaderValues } from "../server/HeaderText.ts"
 import { isBatchPath, isResponsePath, isTaskPath } from "../server/Paths.ts"
 
-/** OpenAI's paths that are served by tasks. docs/reference/shapes.md */
+/** The vendors' paths that are served by tasks. docs/reference/shapes.md */
 export const taskShapes: ReadonlyArray<string> = [
   "/v1/images/generations",
   "/v1/images/edits",
   "/v1/videos",
   "/v1/responses/{id}",
   "/v1/files",
-  "/v1/batches"
+  "/v1/batches",
+  "/v1/messages/batches"
 ]
 
 const isModelList = (path: string): boolean =>
@@ -20,7 +21,7 @@ const isModelList = (path: string): boolean =>
 const aliasVendorOf = (path: string, headers: HeaderValues): string =>
   isModelList(path) && headers["anthropic-version"] !== undefined
     ? "anthropic"
-    : (routeAliases.get(path) ?? "openai")
+    : (routeAliases.get(path) ?? (path.startsWith("/v1/messages/") ? "anthropic" : "openai"))
 
 /** The vendor whose routes a request uses; an empty string for none. */
 export const vendorOf = (path: string, headers: HeaderValues): string =>

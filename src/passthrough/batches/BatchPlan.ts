@@ -4,7 +4,7 @@ import type { OpenRoute, TokenModel } from "../../catalog/OpenRoutes.ts"
 import type { UpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
 import { bounded, zero } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
-import { batchLineBytesMax, batchLinesMax, customIdCharactersMax } from "../../domain/FileLimits.ts"
+import { batchLineBytesMax, batchLinesMax } from "../../domain/FileLimits.ts"
 import { at, hasDuplicateKeys } from "../../domain/Json.ts"
 import { memberOf } from "../../domain/JsonBytes.ts"
 import { documentOf, isMark, keepDocument, parseDocument } from "../../domain/JsonDocument.ts"
@@ -28,7 +28,17 @@ export interface BatchShape {
   readonly body: "body" | "params"
   /** What the other members have to be. */
   readonly fixed: Readonly<Record<string, string>>
+  /** How faults point to a request: to its line, the first is 1, or to its index in the client's list. */
+  readonly at: "#/lines" | "#/requests"
+  /** What the vendor takes as `custom_id`. */
+  readonly customId: CustomIdRule
   readonly nowMillis: number
+}
+
+export interface CustomIdRule {
+  readonly test: (customId: string) => boolean
+  /** Such as `a string of 1 to 256 characters`. */
+  readonly expected: string
 }
 
 /** A batch that may be accepted. */
@@ -37,6 +47,8 @@ export interface PlannedBatch {
   /** The model of all requests, as they name it, and as it is priced. */
   readonly name: string
   readonly model: TokenModel
+  /** Characters of the longest `custom_id`. */
+  readonly longestId: number
   /** The sum of what the requests cost at most, at the price of a batch. */
   readonly hold: Credits
 }
@@ -79,6 +91,7 @@ class BatchPlan {
   readonly #faults: Array<FieldFault> = []
   #line = 0
   #hold = zero
+  #longestId = 0
   #name: string | undefined
   #model: TokenModel | undefined
 
@@ -94,7 +107,7 @@ class BatchPlan {
 
   get refusal(): Effect.Effect<never, Problem> {
     const [first, ...rest] = this.#faults
-    if (first === undefined) return Effect.fail(tooManyLines)
+    if (first === undefined) return Effect.fail(tooMany(this.#shape))
     return Effect.fail(invalid(capFaults([first, ...rest])))
   }
 
@@ -130,24 +143,29 @@ class BatchPlan {
   end(): Effect.Effect<PlannedBatch, Problem> {
     if (this.#faults.length > 0) return this.refusal
     if (this.#model === undefined || this.#name === undefined) {
-      return Effect.fail(invalid([{ pointer: "#/lines", detail: "Expected at least one request" }]))
+      return Effect.fail(
+        invalid([{ pointer: this.#shape.at, detail: "Expected at least one request" }])
+      )
     }
     return Effect.succeed({
       requests: this.#ids.size,
       name: this.#name,
       model: this.#model,
+      longestId: this.#longestId,
       hold: this.#hold
     })
   }
 
   #refuse(pointer: string, detail: string): void {
     if (this.#faults.length < faultsMax) {
-      this.#faults.push({ pointer: `#/lines/${this.#line}${pointer}`, detail })
+      const { at: list } = this.#shape
+      const place = list === "#/lines" ? this.#line : this.#line - 1
+      this.#faults.push({ pointer: `${list}/${place}${pointer}`, detail })
     }
   }
 
   #checkMembers(value: object): void {
-    const { body, fixed } = this.#shape
+    const { body, customId, fixed } = this.#shape
     for (const key of Object.keys(value)) {
       const isKnown = key === "custom_id" || key === body || Object.hasOwn(fixed, key)
       if (!isKnown) this.#refuse(`/${encodeURIComponent(key.slice(0, 60))}`, "Unknown member")
@@ -158,16 +176,14 @@ class BatchPlan {
         this.#refuse(`/${key}`, `Expected ${expected}, got ${describeValue(given)}`)
       }
     }
-    if (!isNamed(value) || isMark(value.custom_id) || !isCustomId(value.custom_id)) {
-      return this.#refuse(
-        "/custom_id",
-        `Expected a string of 1 to ${customIdCharactersMax} characters`
-      )
+    if (!isNamed(value) || isMark(value.custom_id) || !customId.test(value.custom_id)) {
+      return this.#refuse("/custom_id", `Expected ${customId.expected}`)
     }
     if (this.#ids.has(value.custom_id)) {
-      return this.#refuse("/custom_id", "An earlier line has the same custom_id")
+      return this.#refuse("/custom_id", "An earlier request has the same custom_id")
     }
     this.#ids.add(value.custom_id)
+    this.#longestId = Math.max(this.#longestId, value.custom_id.length)
   }
 
   #plan(body: Uint8Array): void {
@@ -190,24 +206,17 @@ class BatchPlan {
     if (model !== this.#name) {
       return this.#refuse(
         `/${name}/model`,
-        `Expected ${this.#name}, as on the first line: all requests of a batch name one model`
+        `Expected ${this.#name}, as in the first request: all requests of a batch name one model`
       )
     }
     this.#hold = bounded(this.#hold + hold)
   }
 }
 
-const isCustomId = (text: string): boolean =>
-  text.length > 0 &&
-  text.length <= customIdCharactersMax &&
-  text.isWellFormed() &&
-  !text.includes("\0")
+const lineFault = (fault: string): string => fault.replace("The body", "The request")
 
-const lineFault = (fault: string): string => fault.replace("The body", "The line")
-
-const tooManyLines = invalid([
-  { pointer: "#/lines", detail: `Expected at most ${batchLinesMax} requests` }
-])
+const tooMany = ({ at: pointer }: BatchShape): Problem =>
+  invalid([{ pointer, detail: `Expected at most ${batchLinesMax} requests` }])
 
 /** The document of a line or of its body, remembered where a part of it was kept apart. */
 function* readDocument(bytes: Uint8Array): Sliced<Result.Result<JsonDocument, string>> {

@@ -30,6 +30,7 @@ import type { PersistedOutput } from "../completion/TaskOutput.ts"
 import { Fenced } from "../submission/PaidSubmit.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 import { TaskStore } from "../TaskStore.ts"
+import { withoutMarks } from "./Marks.ts"
 import { receiptOf } from "./ResultLine.ts"
 import type { BatchPricing } from "./ResultLine.ts"
 import { VendorBatchStore } from "./VendorBatchStore.ts"
@@ -167,12 +168,14 @@ type Opened = Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError>
 const outputOf = (
   files: Files["Service"],
   account: VendorAccount,
-  { output }: BatchResult,
+  { mark, output }: BatchResult,
   body: BatchBody
 ): Opened | undefined => {
   const { answerLine } = account
   if (answerLine === undefined) {
-    return output === undefined ? undefined : downloadOf(account, output)
+    if (output === undefined) return undefined
+    const opened = downloadOf(account, output)
+    return mark === undefined ? opened : Effect.map(opened, (bytes) => withoutMarks(mark, bytes))
   }
   const file = { id: body.input_file_id, bytes: BigInt(body.bytes) }
   const requests = Effect.mapError(files.open(file), () => storeAway)

@@ -43,7 +43,8 @@ const decodeNamed = Schema.decodeUnknownOption(Named)
 
 /** The receipt of a line of the vendor's results. `None`: it is no result of a request. */
 export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<BatchReceipt> => {
-  const value = line.tail === undefined ? parse(line.bytes.toString("utf8")) : longLine(line)
+  const value =
+    line.tail === undefined ? parse(line.bytes.toString("utf8")) : longLine(pricing, line)
   return Option.flatMap(value, (it) =>
     Option.map(decodeNamed(it), ({ custom_id: customId }) => ({
       digest: digestOf(customId),
@@ -54,7 +55,8 @@ export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<Batc
 }
 
 /** The status, the request's id and the response of a result, if it has one. */
-const responseIn = (value: unknown) => {
+const responseIn = (protocol: UsageProtocol, value: unknown) => {
+  if (protocol === "anthropic-messages") return messageIn(at(value, "result"))
   const status = at(value, "response", "status_code")
   const requestId = at(value, "response", "request_id")
   return {
@@ -64,12 +66,23 @@ const responseIn = (value: unknown) => {
   }
 }
 
+/** A succeeded result of Anthropic's has a message; the others have no status. */
+const messageIn = (result: unknown) => {
+  const isMade = at(result, "type") === "succeeded"
+  const requestId = isMade ? at(result, "message", "id") : at(result, "error", "request_id")
+  return {
+    status: isMade ? 200 : null,
+    requestId: typeof requestId === "string" ? requestId.slice(0, 128) : null,
+    body: at(result, "message")
+  }
+}
+
 const chargeOf = (
   pricing: BatchPricing,
   value: unknown,
   bytes: number
 ): Omit<BatchReceipt, "customId" | "digest"> => {
-  const { body, requestId, status } = responseIn(value)
+  const { body, requestId, status } = responseIn(pricing.protocol, value)
   if (status === null || status < 200 || status >= 300) {
     return { outcome: "released", status, requestId, cost: zero, usage: null }
   }
@@ -104,7 +117,7 @@ const counted = ({ requestBytes }: BatchPricing, bytes: number): TokenUsage => (
  * What can be read of a line that is too long to be parsed: its name and status are at its beginning, the figures of
  * the vendor at its end. A quote within a string is escaped, so that these words are members.
  */
-const longLine = ({ bytes, tail }: Line): Option.Option<unknown> => {
+const longLine = ({ protocol }: BatchPricing, { bytes, tail }: Line): Option.Option<unknown> => {
   const head = bytes.toString("utf8")
   const name = /"custom_id"\s*:\s*("(?:[^"\\]|\\.)*")/u.exec(head)?.[1]
   const status = /"status_code"\s*:\s*(\d{3})/u.exec(head)?.[1]
@@ -112,11 +125,19 @@ const longLine = ({ bytes, tail }: Line): Option.Option<unknown> => {
   const end = tail?.toString("utf8") ?? ""
   const figures = /(?<!\\)"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/gu
   const usage = [...end.matchAll(figures)].at(-1)?.[1]
+  const body = { usage: usage === undefined ? undefined : Option.getOrUndefined(parse(usage)) }
+  if (protocol === "anthropic-messages") {
+    const type = /"result"\s*:\s*\{\s*"type"\s*:\s*"(\w+)"/u.exec(head)?.[1]
+    return Option.map(parse(name), (customId) => ({
+      custom_id: customId,
+      result: { type, message: body }
+    }))
+  }
   return Option.map(parse(name), (customId) => ({
     custom_id: customId,
     response: {
       status_code: status === undefined ? null : Number(status),
-      body: { usage: usage === undefined ? undefined : Option.getOrUndefined(parse(usage)) }
+      body
     }
   }))
 }

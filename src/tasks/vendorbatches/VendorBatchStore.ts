@@ -68,6 +68,15 @@ const ReceiptRow = Schema.Struct({
 })
 export type ReceiptRow = typeof ReceiptRow.Type
 
+/** Newest first; with `isAscending`, oldest first. */
+export interface BatchPage {
+  readonly vendor: string
+  /** The page begins after this batch, in its order. */
+  readonly after: TaskId | undefined
+  readonly isAscending?: boolean
+  readonly limit: number
+}
+
 export interface ReceiptPage {
   readonly after: string | undefined
   readonly limit: number
@@ -90,15 +99,21 @@ export type ReceiptSum = typeof Sum.Type
 export class VendorBatchStore extends Context.Service<
   VendorBatchStore,
   {
-    readonly find: (
-      userId: UserId,
-      id: TaskId
-    ) => Effect.Effect<Option.Option<VendorBatchRow>, StoreUnavailable>
-    /** Newest first. */
+    readonly find: (batch: {
+      readonly userId: UserId
+      readonly vendor: string
+      readonly id: TaskId
+    }) => Effect.Effect<Option.Option<VendorBatchRow>, StoreUnavailable>
     readonly list: (
       userId: UserId,
-      page: { readonly vendor: string; readonly after: TaskId | undefined; readonly limit: number }
+      page: BatchPage
     ) => Effect.Effect<ReadonlyArray<VendorBatchRow>, StoreUnavailable>
+    /** Hides a batch that has ended. */
+    readonly delete: (
+      userId: UserId,
+      id: TaskId,
+      now: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
     /** Notes what the vendor says of a batch. */
     readonly note: (
       task: { readonly id: TaskId; readonly epoch: number },
@@ -139,29 +154,34 @@ export class VendorBatchStore extends Context.Service<
 
 const columns = `t.*, b.status AS batch_status, b.completed, b.failed, b.cancelling_at, b.output_file, b.error_file`
 
+const shown = (sql: PgClient.PgClient, userId: UserId, vendor: string) => [
+  sql`t.user_id = ${userId}`,
+  sql`t.result_kind = 'batches'`,
+  sql`t.vendor = ${vendor}`,
+  sql`t.deleted_at IS NULL`
+]
+
 function reads(sql: PgClient.PgClient) {
   return {
-    find: (userId: UserId, id: TaskId) =>
+    find: ({ id, userId, vendor }: { userId: UserId; vendor: string; id: TaskId }) =>
       sql`
         SELECT ${sql.literal(columns)} FROM tasks t LEFT JOIN vendor_batches b ON b.task_id = t.id
-        WHERE t.id = ${id} AND t.user_id = ${userId} AND t.result_kind = 'batches'`.pipe(
+        WHERE t.id = ${id} AND ${sql.and(shown(sql, userId, vendor))}`.pipe(
         rowsOf(VendorBatchRow),
         Effect.map(Array.head),
         storeFailures
       ),
-    list: (
-      userId: UserId,
-      { after, limit, vendor }: { vendor: string; after: TaskId | undefined; limit: number }
-    ) =>
+    list: (userId: UserId, { after, isAscending = false, limit, vendor }: BatchPage) =>
       sql`
         SELECT ${sql.literal(columns)} FROM tasks t LEFT JOIN vendor_batches b ON b.task_id = t.id
         WHERE ${sql.and([
-          sql`t.user_id = ${userId}`,
-          sql`t.result_kind = 'batches'`,
-          sql`t.vendor = ${vendor}`,
-          ...when(after, (it) => sql`t.id < ${it}`)
+          ...shown(sql, userId, vendor),
+          ...when(after, (it) => (isAscending ? sql`t.id > ${it}` : sql`t.id < ${it}`))
         ])}
-        ORDER BY t.id DESC LIMIT ${limit}`.pipe(rowsOf(VendorBatchRow), storeFailures),
+        ORDER BY t.id ${sql.literal(isAscending ? "ASC" : "DESC")} LIMIT ${limit}`.pipe(
+        rowsOf(VendorBatchRow),
+        storeFailures
+      ),
     receipts: ({ id, userId }: InHand["task"], { after = "", limit }: ReceiptPage) =>
       sql`
         SELECT split_part(b.id, '.', 2) AS digest, b.custom_id, b.outcome, b.http_status, b.captured, b.usage,
@@ -191,6 +211,11 @@ function writes(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
+    delete: (userId: UserId, id: TaskId, now: DateTime.Utc) =>
+      sql`
+        UPDATE tasks t SET deleted_at = ${toDate(now)}
+        WHERE t.id = ${id} AND t.user_id = ${userId} AND t.result_kind = 'batches' AND t.deleted_at IS NULL
+          AND t.status IN ('completed', 'failed')`.pipe(Effect.asVoid, storeFailures),
     noteCancelling: (id: TaskId, now: DateTime.Utc) =>
       sql`
         INSERT INTO vendor_batches AS b (task_id, status, cancelling_at) VALUES (${id}, 'cancelling', ${toDate(now)})

@@ -1,9 +1,12 @@
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Files } from "../../artifacts/files/Files.ts"
+import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import { batchAdapterOf } from "../../catalog/CatalogContent.ts"
-import { batchIdOf, taskOfBatch } from "../../domain/Ids.ts"
-import type { TaskId, UserId } from "../../domain/Ids.ts"
+import { taskOfBatch } from "../../domain/Ids.ts"
+import type { FileId, TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { isTerminal } from "../../domain/Task.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { Router } from "../creation/Router.ts"
 import { idempotencySince } from "../creation/TaskAcceptance.ts"
@@ -18,6 +21,13 @@ export type { ReceiptRow, VendorBatchRow } from "./VendorBatchStore.ts"
 
 type Failure = Problem | StoreUnavailable
 
+/** A batch as its client names it, with the id of its vendor's form. */
+export interface NamedBatch {
+  readonly userId: UserId
+  readonly vendor: string
+  readonly id: string
+}
+
 /** Batches of requests to a language model, each one task. docs/reference/vendor-batches.md, ADR 0300 */
 export class VendorBatches extends Context.Service<
   VendorBatches,
@@ -31,7 +41,7 @@ export class VendorBatches extends Context.Service<
       plan: Effect.Effect<PricedOrder, Failure>
     ) => Effect.Effect<Created, Failure>
     /** Fails with 2005. */
-    readonly get: (userId: UserId, id: string) => Effect.Effect<VendorBatchRow, Failure>
+    readonly get: (named: NamedBatch) => Effect.Effect<VendorBatchRow, Failure>
     readonly list: VendorBatchStore["Service"]["list"]
     /** What its requests were charged, in the order of their digests; no other task has any. Fails with 2005. */
     readonly receipts: (
@@ -40,7 +50,12 @@ export class VendorBatches extends Context.Service<
       page: ReceiptPage
     ) => Effect.Effect<ReadonlyArray<ReceiptRow>, Failure>
     /** Cancels it at the vendor, and returns at once. Fails with 2005, and with 2010 if it has ended. */
-    readonly cancel: (userId: UserId, id: string) => Effect.Effect<VendorBatchRow, Failure>
+    readonly cancel: (named: NamedBatch) => Effect.Effect<VendorBatchRow, Failure>
+    /**
+     * Deletes a batch that has ended, with its files; what it was charged stays. Fails with 2005, and with 2010 if it has
+     * not ended.
+     */
+    readonly delete: (named: NamedBatch) => Effect.Effect<void, Failure>
   }
 >()("gateway/tasks/VendorBatches") {
   static readonly layer = Layer.effect(
@@ -51,15 +66,21 @@ export class VendorBatches extends Context.Service<
       const store = yield* VendorBatchStore
       const tasks = yield* TaskStore
       const vendors = yield* VendorClient
+      const files = yield* Files
 
-      const find = Effect.fnUntraced(function* (userId: UserId, id: TaskId) {
-        const found = yield* store.find(userId, id)
-        return Option.isSome(found) ? found.value : yield* noBatch(batchIdOf(id))
-      })
+      /** Its user may have deleted it. */
+      const deleteFile = (userId: UserId, id: FileId) =>
+        Effect.catchIf(
+          files.delete(userId, id),
+          (error) => error._tag === "Problem" && error.code === 2005,
+          () => Effect.void
+        )
 
-      const get = Effect.fnUntraced(function* (userId: UserId, id: string) {
+      const get = Effect.fnUntraced(function* ({ id, userId, vendor }: NamedBatch) {
         const taskId = taskOfBatch(id)
-        return Option.isSome(taskId) ? yield* find(userId, taskId.value) : yield* noBatch(id)
+        if (Option.isNone(taskId)) return yield* noBatch(id)
+        const found = yield* store.find({ userId, vendor, id: taskId.value })
+        return Option.isSome(found) ? found.value : yield* noBatch(id)
       })
 
       return VendorBatches.of({
@@ -96,15 +117,30 @@ export class VendorBatches extends Context.Service<
           }
           return yield* store.receipts({ id, userId }, page)
         }),
-        cancel: Effect.fn("VendorBatches.cancel")(function* (userId, id) {
-          const { action, id: taskId, model, vendor } = yield* get(userId, id)
-          yield* router.cancel(userId, { vendor, model, action }, taskId)
-          return yield* find(userId, taskId)
+        cancel: Effect.fn("VendorBatches.cancel")(function* (named) {
+          const { action, id, model, vendor } = yield* get(named)
+          yield* router.cancel(named.userId, { vendor, model, action }, id)
+          return yield* get(named)
+        }),
+        delete: Effect.fn("VendorBatches.delete")(function* (named) {
+          const { body, errorFile, id, outputFile, status } = yield* get(named)
+          if (!isTerminal(status)) return yield* notEnded
+          const input = Option.map(decodeBody(body), (it) => it.input_file_id)
+          const ofBatch = [outputFile, errorFile, Option.getOrNull(input)]
+          // The batch is last: a delete that breaks off can be repeated
+          yield* Effect.forEach(ofBatch, (file) =>
+            file === null ? Effect.void : deleteFile(named.userId, file)
+          )
+          yield* store.delete(named.userId, id, yield* DateTime.now)
         })
       })
     })
   )
 }
+
+const decodeBody = Schema.decodeUnknownOption(BatchBody)
+
+const notEnded: Problem = problem(2010, "The batch has not ended: cancel it first")
 
 export const noBatch = (id: string): Problem =>
   problem(2005, `There is no batch ${id.slice(0, 60)}`)

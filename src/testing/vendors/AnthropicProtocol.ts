@@ -1,17 +1,21 @@
-import type { Protocol, Reply } from "./Protocol.ts"
+import {
+  batches,
+  batchFailure as failure,
+  batchModelOf,
+  isBatchCreate,
+  submitBatch
+} from "./AnthropicBatchProtocol.ts"
+import type { Protocol } from "./Protocol.ts"
 import { textAt } from "./VendorRequest.ts"
 
-const failure = (status: number, type: string, message: string): Reply => ({
-  status,
-  headers: { "request-id": "req_1" },
-  json: { type: "error", error: { type, message }, request_id: "req_1" }
-})
-
-/** Language models only, whose responses are simulated: docs/reference/vendors.md#anthropic-messages */
+/**
+ * Language models, whose responses are simulated, and batches of them: docs/reference/vendors.md#anthropic-messages,
+ * docs/reference/vendors.md#anthropic-batches
+ */
 export const anthropic: Protocol = {
   key: "sk-ant-test-0001",
-  isSubmit: () => false,
-  modelOf: ({ json }) => textAt(json, "model") ?? "",
+  isSubmit: isBatchCreate,
+  modelOf: (request) => batchModelOf(request) ?? textAt(request.json, "model") ?? "",
   stranger: ({ headers }, key) => {
     // Its client of 2026 sends the key as a bearer token, older ones as `x-api-key`
     if (headers["x-api-key"] !== key && headers.authorization !== `Bearer ${key}`) {
@@ -40,5 +44,6 @@ export const anthropic: Protocol = {
     }
   },
   jobFailures: new Set(),
-  respond: () => undefined
+  respond: (request, vendor) =>
+    isBatchCreate(request) ? submitBatch(request, vendor) : batches(request, vendor)
 }

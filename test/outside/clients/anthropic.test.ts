@@ -1,5 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod"
+import { setTimeout } from "node:timers/promises"
 import { assert, describe, it } from "vitest"
 import { z } from "zod"
 import { worlds } from "../support/worlds.ts"
@@ -62,3 +63,39 @@ describe.each(worlds())("the @anthropic-ai/sdk package at $name", ({ key, text, 
     assert.isAbove((await client.messages.countTokens({ model, messages })).input_tokens, 0)
   })
 })
+
+/** The recorded upstream has no batches. */
+const sandbox = worlds().filter(({ name }) => name === "the sandbox")
+
+describe.each(sandbox)(
+  "batches of the @anthropic-ai/sdk package at $name",
+  ({ key, text, url }) => {
+    const client = new Anthropic({
+      apiKey: key,
+      baseURL: `${url}/vendors/anthropic`,
+      maxRetries: 0
+    })
+
+    it("runs a batch, reads its results and deletes it", async () => {
+      const { batches } = client.messages
+      const requests = ["a", "b"].map((custom_id) => ({ custom_id, params: asked }))
+      const { id } = await batches.create({ requests })
+      for (;;) {
+        if ((await batches.retrieve(id)).processing_status === "ended") break
+        await setTimeout(100)
+      }
+      const listed = await Array.fromAsync(batches.list({ limit: 1 }))
+      assert.include(
+        listed.map((it) => it.id),
+        id
+      )
+      const texts: Array<string> = []
+      for await (const { custom_id, result } of await batches.results(id)) {
+        const [block] = result.type === "succeeded" ? result.message.content : []
+        texts.push(`${custom_id}: ${block?.type === "text" ? block.text : ""}`)
+      }
+      assert.sameMembers(texts, [`a: ${text}`, `b: ${text}`])
+      assert.strictEqual((await batches.delete(id)).type, "message_batch_deleted")
+    }, 60_000)
+  }
+)

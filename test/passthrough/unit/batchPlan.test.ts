@@ -17,6 +17,8 @@ const shape = {
   route,
   body: "body",
   fixed: { method: "POST", url: "/v1/chat/completions" },
+  at: "#/lines",
+  customId: { test: (text: string) => text !== "" && text.length <= 256, expected: "a name" },
   nowMillis: now
 } as const
 

@@ -1,4 +1,5 @@
-import { Exit } from "effect"
+import { Effect, Exit } from "effect"
+import { Headers, HttpServerRequest } from "effect/http"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { problem } from "../../../domain/Problem.ts"
@@ -32,6 +33,17 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     ? Exit.succeed(given.trim())
     : tokenOf(headers)
 }
+
+/** For routes that only take `Authorization`: the key that a vendor's client sends elsewhere is moved there. */
+export const withClientKey = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.updateService(self, HttpServerRequest.HttpServerRequest, (request) => {
+    const token = clientTokenOf(request.headers)
+    return Exit.isSuccess(token)
+      ? request.modify({
+          headers: Headers.set(request.headers, "authorization", `Bearer ${token.value}`)
+        })
+      : request
+  })
 
 /** A client's key, and the digest under which it is cached. */
 export interface ClientKey {

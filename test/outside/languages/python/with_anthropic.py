@@ -1,3 +1,5 @@
+import time
+
 from anthropic import Anthropic, AuthenticationError, NotFoundError
 
 from world import is_sandbox, key, question, shows, text, url
@@ -24,6 +26,17 @@ result = {"type": "tool_result", "tool_use_id": use.id, "content": "sunny"}
 messages += [{"role": "assistant", "content": called.content}, {"role": "user", "content": [result]}]
 last = client.messages.create(model=model, max_tokens=100, messages=messages, tools=tools)
 assert last.content[0].text == text, last
+
+# A batch, until its results are there
+if is_sandbox:
+    batches = client.messages.batches
+    requests = [{"custom_id": it, "params": asked} for it in ("a", "b")]
+    batch = batches.create(requests=requests)
+    while batches.retrieve(batch.id).processing_status != "ended":
+        time.sleep(0.1)
+    results = {it.custom_id: it.result.message.content[0].text for it in batches.results(batch.id)}
+    assert results == {"a": text, "b": text}, results
+    assert batches.delete(batch.id).type == "message_batch_deleted"
 
 # Counts and models
 assert client.messages.count_tokens(model=model, messages=asked["messages"]).input_tokens > 0

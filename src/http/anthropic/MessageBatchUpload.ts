@@ -1,0 +1,80 @@
+import { Effect, Stream } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { createHash } from "node:crypto"
+import { Files } from "../../artifacts/files/Files.ts"
+import type { FileRow } from "../../artifacts/files/Files.ts"
+import { FairShares } from "../../domain/FairShares.ts"
+import { fileBytesMax, uploadsAtOnce } from "../../domain/FileLimits.ts"
+import type { UserId } from "../../domain/Ids.ts"
+import { invalid, Problem, problem } from "../../domain/Problem.ts"
+import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
+import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
+import { isPlainJson, notJson } from "../server/bodies/JsonBody.ts"
+import { RequestSplitter } from "./RequestSplitter.ts"
+
+/** The requests of a create, stored as a file of its user with one a line. */
+export interface StoredRequests {
+  readonly file: FileRow
+  /** By which a repeat is known. */
+  readonly digest: string
+}
+
+/** Stores the requests as they arrive: they are never in memory as a whole. */
+export const makeStoreRequests = Effect.gen(function* () {
+  const files = yield* Files
+  const places = new FairShares(uploadsAtOnce)
+
+  const store = Effect.fnUntraced(function* (
+    userId: UserId
+  ): Effect.fn.Return<
+    StoredRequests,
+    Problem | StoreUnavailable,
+    HttpServerRequest.HttpServerRequest
+  > {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (!isPlainJson(request.headers)) return yield* notJson
+    const announced = Number(request.headers["content-length"] ?? 0)
+    if (announced > fileBytesMax) return yield* tooLarge
+    yield* files.admit(userId, announced)
+    const splitter = new RequestSplitter()
+    const hash = createHash("sha256")
+    let size = 0
+    let lines = 0
+    const bytes = arriving(request, fileBytesMax).pipe(
+      Stream.mapEffect((chunk) => {
+        size += chunk.length
+        if (size > fileBytesMax) return Effect.fail(tooLarge)
+        const found = splitter.push(chunk)
+        if (!Buffer.isBuffer(found)) return refused(found)
+        hash.update(found)
+        lines += found.length
+        return Effect.succeed(found)
+      }),
+      Stream.filter(({ length }) => length > 0)
+    )
+    const described = Effect.suspend(() => {
+      const fault = splitter.end()
+      if (fault !== undefined) return refused(fault)
+      return lines === 0 ? refused(noRequests) : Effect.succeed({ filename: "requests.jsonl" })
+    })
+    const file = yield* files.upload(userId, bytes, described).pipe(cutOffOnError(request))
+    return { file, digest: hash.digest("hex") }
+  })
+
+  return (userId: UserId) =>
+    Effect.catchTag(places.within(userId)(store(userId)), "ShareExhausted", () =>
+      Effect.fail(tooManyUploads)
+    )
+})
+
+const refused = (fault: string | FieldFault): Effect.Effect<never, Problem> =>
+  Effect.fail(typeof fault === "string" ? problem(2002, fault) : invalid([fault]))
+
+const noRequests: FieldFault = { pointer: "#/requests", detail: "Expected at least one request" }
+const tooLarge = problem(2004, `The body is larger than ${fileBytesMax} bytes`)
+
+const tooManyUploads = new Problem({
+  code: 1202,
+  detail: "Too many batches of this user are being sent: send one after another",
+  retryAfterSeconds: 5
+})

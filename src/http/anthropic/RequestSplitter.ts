@@ -1,0 +1,204 @@
+import { batchLinesMax } from "../../domain/FileLimits.ts"
+import type { FieldFault } from "../../domain/Problem.ts"
+
+const quote = 0x22
+const backslash = 0x5c
+const lineFeed = 0x0a
+const space = 0x20
+
+const opening = new Set([0x7b, 0x5b])
+const closing = new Set([0x7d, 0x5d])
+
+/** Of a member's name before its value, in a body that has only one. */
+const nameBytesMax = 200
+
+const keepsLines = Buffer.from([lineFeed])
+
+type Fault = string | FieldFault
+
+/**
+ * Reads `{"requests": [{…}, …]}` as its bytes arrive, and returns the requests as lines, each as it was written. It
+ * finds where they begin and end; what they are, and whether they are JSON, is read from the lines.
+ * docs/reference/vendor-batches.md#anthropics-form
+ */
+export class RequestSplitter {
+  #state: "before" | "name" | "colon" | "list" | "item" | "next" | "rest" | "after" = "before"
+  #requests = 0
+  /** Before the next request. */
+  #isComma = false
+  #isEmpty = true
+  #depth = 0
+  /** Within a text of a request: the next byte follows a backslash. */
+  #text: "none" | "open" | "escaped" = "none"
+  /** A text has the end of a line. */
+  #isBroken = false
+  #name: Array<Buffer> = []
+  #nameBytes = 0
+  #isNameOpen = false
+
+  /** The lines that have arrived, without the end of the last one; or why this is no list of requests. */
+  push(chunk: Uint8Array): Buffer | Fault {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    const parts: Array<Buffer> = []
+    for (let at = 0; at < bytes.length;) {
+      if (this.#state === "item") {
+        const end = this.#readItem(bytes, at)
+        if (this.#isBroken) return notJson
+        parts.push(oneLine(bytes.subarray(at, end)))
+        if (this.#depth === 0) {
+          parts.push(keepsLines)
+          this.#state = "next"
+        }
+        at = end
+        continue
+      }
+      const read = this.#readStructure(bytes, at)
+      if (typeof read !== "number") return read
+      at = read
+    }
+    return Buffer.concat(parts)
+  }
+
+  /** Why the body is not complete. */
+  end(): Fault | undefined {
+    if (this.#state === "after") return undefined
+    return this.#isEmpty ? "The body is empty" : "The body is not valid JSON: it ends too early"
+  }
+
+  /** To the byte after the request, or the end of the chunk. */
+  #readItem(bytes: Buffer, from: number): number {
+    let at = from
+    while (at < bytes.length) {
+      if (this.#text === "none") {
+        const byte = bytes[at] ?? space
+        at += 1
+        if (byte === quote) this.#text = "open"
+        else if (opening.has(byte)) this.#depth += 1
+        else if (closing.has(byte)) {
+          this.#depth -= 1
+          if (this.#depth === 0) return at
+        }
+        continue
+      }
+      const start = at
+      at = this.#readText(bytes, at)
+      this.#isBroken ||= bytes.subarray(start, at).includes(lineFeed)
+    }
+    return at
+  }
+
+  /** To the byte after the text, or the end of the chunk. */
+  #readText(bytes: Buffer, from: number): number {
+    let at = this.#text === "escaped" ? from + 1 : from
+    this.#text = "open"
+    for (;;) {
+      const end = bytes.indexOf(quote, at)
+      const stop = end < 0 ? bytes.length : end
+      let before = stop
+      while (before > at && bytes[before - 1] === backslash) before -= 1
+      const isEscaped = (stop - before) % 2 === 1
+      if (end < 0) {
+        this.#text = isEscaped ? "escaped" : "open"
+        return bytes.length
+      }
+      at = end + 1
+      if (!isEscaped) {
+        this.#text = "none"
+        return at
+      }
+    }
+  }
+
+  /** What is around the requests: one byte, or a part of the member's name. */
+  #readStructure(bytes: Buffer, at: number): number | Fault {
+    const byte = bytes[at] ?? space
+    if (this.#isNameOpen) return this.#readName(bytes, at)
+    if (byte === space || (byte >= 0x09 && byte <= 0x0d)) return at + 1
+    this.#isEmpty = false
+    const char = String.fromCharCode(byte)
+    switch (this.#state) {
+      case "before":
+        if (char !== "{") return "The body is no JSON object"
+        this.#state = "name"
+        return at + 1
+      case "name":
+        if (char === "}") return required
+        if (byte !== quote) return notJson
+        this.#isNameOpen = true
+        return at + 1
+      case "colon":
+        if (char !== ":") return notJson
+        this.#state = "list"
+        return at + 1
+      case "list":
+        if (char !== "[") return { pointer: "#/requests", detail: "Expected an array" }
+        this.#state = "next"
+        return at + 1
+      case "next":
+        return this.#readNext(char, at)
+      case "rest":
+        // Whatever its name is: nothing else is taken
+        if (char === ",") return unknownMember
+        if (char !== "}") return notJson
+        this.#state = "after"
+        return at + 1
+      case "item":
+      case "after":
+        return notJson
+    }
+  }
+
+  #readNext(char: string, at: number): number | Fault {
+    if (char === "]") {
+      if (this.#isComma) return notJson
+      this.#state = "rest"
+      return at + 1
+    }
+    if (char === ",") {
+      if (this.#requests === 0 || this.#isComma) return notJson
+      this.#isComma = true
+      return at + 1
+    }
+    if (this.#requests > 0 && !this.#isComma) return notJson
+    if (char !== "{") {
+      return { pointer: `#/requests/${this.#requests}`, detail: "Expected an object" }
+    }
+    if (this.#requests === batchLinesMax) {
+      return { pointer: "#/requests", detail: `Expected at most ${batchLinesMax} requests` }
+    }
+    this.#isComma = false
+    this.#requests += 1
+    this.#state = "item"
+    return at
+  }
+
+  #readName(bytes: Buffer, at: number): number | Fault {
+    const end = bytes.indexOf(quote, at)
+    const part = bytes.subarray(at, end < 0 ? bytes.length : end)
+    this.#name.push(Buffer.from(part))
+    this.#nameBytes += part.length
+    if (this.#nameBytes > nameBytesMax) return unknownMember
+    if (end < 0) return bytes.length
+    this.#isNameOpen = false
+    if (Buffer.concat(this.#name).toString("utf8") !== "requests") return unknownMember
+    this.#state = "colon"
+    return end + 1
+  }
+}
+
+const notJson = "The body is not valid JSON"
+const required: Fault = { pointer: "#/requests", detail: "Required" }
+const unknownMember: Fault = {
+  pointer: "#",
+  detail: "Expected one member, requests: an array of requests"
+}
+
+/** The space between the values of a request may have ends of lines. */
+const oneLine = (bytes: Buffer): Buffer => {
+  if (!bytes.includes(lineFeed)) return bytes
+  const line = Buffer.from(bytes)
+  for (let at = line.indexOf(lineFeed); at >= 0; at = line.indexOf(lineFeed, at + 1)) {
+    line[at] = space
+  }
+  return line
+}

@@ -1,0 +1,485 @@
+import Anthropic, { APIError } from "@anthropic-ai/sdk"
+import type { MessageBatch } from "@anthropic-ai/sdk/resources/messages/batches"
+import { assert, describe, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
+import type { VendorServer } from "../../../src/testing/index.ts"
+import { adminToken, readResult } from "../../support/gateway.ts"
+import { call, Running, runningGateway } from "../../support/running.ts"
+
+/** docs/reference/vendor-batches.md#anthropics-form */
+
+const clientOf = (base: string) =>
+  Effect.map(
+    Running,
+    ({ key, url }) => new Anthropic({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 })
+  )
+const client = clientOf("")
+
+const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
+
+const refusal = (request: () => Promise<unknown>) =>
+  promised(async () => {
+    const error: unknown = await request().then(
+      () => undefined,
+      (error: unknown) => error
+    )
+    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
+    const body = error.error as { code: number; error: { type: string } }
+    return { status: error.status, code: body.code, type: body.error.type, body }
+  })
+
+const message = (id: string, more: object = {}) => ({
+  custom_id: id,
+  params: {
+    model: "claude-haiku-4-5",
+    max_tokens: 50,
+    messages: [{ role: "user" as const, content: `Say ${id}` }],
+    ...more
+  }
+})
+
+const create = (anthropic: Anthropic, requests: ReadonlyArray<ReturnType<typeof message>>) =>
+  promised(() => anthropic.messages.batches.create({ requests: [...requests] }))
+
+const ended = (anthropic: Anthropic, id: string) =>
+  promised(() => anthropic.messages.batches.retrieve(id)).pipe(
+    Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 20)))),
+    Effect.repeat({ until: (it: MessageBatch) => it.processing_status === "ended", times: 1500 })
+  )
+
+const resultsOf = (anthropic: Anthropic, id: string) =>
+  promised(async () => Array.fromAsync(await anthropic.messages.batches.results(id)))
+
+const read = (path: string) =>
+  Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
+
+const taskIdOf = (id: string) =>
+  id.slice(9).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
+
+const post = (body: string, headers: Record<string, string> = {}) =>
+  Effect.flatMap(
+    call("/v1/messages/batches", {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body
+    }),
+    (answer) =>
+      Effect.map(
+        promised(() => readResult(answer)),
+        ({ json }) => ({ status: answer.status, json })
+      )
+  )
+
+/** Of a second user, with credits. */
+const strangersClient = Effect.flatMap(Running, ({ url }) =>
+  promised(async () => {
+    const manage = async (path: string, body: object) => {
+      const answer = await fetch(`${url}/manage/v1${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+      return (await answer.json()) as { id: string; key: string }
+    }
+    const { id } = await manage("/users", { email: "stranger@example.com" })
+    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
+    return new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 })
+  })
+)
+
+const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
+
+describe("batches of messages, in the sandbox", () => {
+  layer(
+    runningGateway({ SIMULATOR_DELAY: "200 millis" }),
+    seconds
+  )((it) => {
+    it.effect("are created, read, listed and deleted by Anthropic's client", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const batch = yield* create(anthropic, [message("a"), message("b")])
+        assert.match(batch.id, /^msgbatch_[0-9a-f]{32}$/u)
+        assert.deepInclude<object>(batch, {
+          type: "message_batch",
+          processing_status: "in_progress",
+          ended_at: null,
+          results_url: null,
+          request_counts: { processing: 2, succeeded: 0, errored: 0, canceled: 0, expired: 0 }
+        })
+        const early = yield* refusal(() => anthropic.messages.batches.delete(batch.id))
+        assert.deepInclude<object>(early, { status: 409, code: 2010, type: "conflict_error" })
+        const done = yield* ended(anthropic, batch.id)
+        assert.deepInclude<object>(done.request_counts, { succeeded: 2, processing: 0 })
+        assert.isNotNull(done.ended_at)
+        const results = yield* resultsOf(anthropic, batch.id)
+        assert.deepStrictEqual(
+          results.map((it) => it.custom_id),
+          ["a", "b"]
+        )
+        const [{ result }] = results as [(typeof results)[number]]
+        assert.strictEqual(result.type, "succeeded")
+        if (result.type !== "succeeded") return
+        const [block] = result.message.content
+        assert.match(block?.type === "text" ? block.text : "", /simulator/u)
+        const second = yield* create(anthropic, [message("c")])
+        yield* ended(anthropic, second.id)
+        const pages = yield* promised(async () =>
+          Array.fromAsync(anthropic.messages.batches.list({ limit: 1 }))
+        )
+        assert.deepStrictEqual(
+          pages.map(({ id }) => id),
+          [second.id, batch.id]
+        )
+        const newer = yield* promised(() =>
+          anthropic.messages.batches.list({ before_id: batch.id })
+        )
+        assert.deepStrictEqual(
+          newer.data.map(({ id }) => id),
+          [second.id]
+        )
+        const deleted = yield* promised(() => anthropic.messages.batches.delete(batch.id))
+        assert.deepStrictEqual(deleted, { id: batch.id, type: "message_batch_deleted" })
+        const gone = yield* refusal(() => anthropic.messages.batches.retrieve(batch.id))
+        assert.deepInclude<object>(gone, { status: 404, code: 2005, type: "not_found_error" })
+        // With its files; the task and its charge stay
+        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, 2)
+        assert.isAbove(Number(yield* capturedOf(batch.id)), 0)
+      })
+    )
+
+    it.effect("are refused with each fault by the index of its request", () =>
+      Effect.gen(function* () {
+        const before = (yield* read("/manage/v1/wallet")).json
+        const files = (yield* read("/v1/files?limit=100")).json.data.length
+        const requests = [
+          message("a"),
+          message("a"),
+          message("a b"),
+          message("d", { stream: true }),
+          message("e", { max_tokens: 0 }),
+          message("f", { model: "claude-sonnet-4-5" }),
+          { custom_id: "g", params: 1, extra: 1 }
+        ]
+        const { json, status } = yield* post(JSON.stringify({ requests }, null, 2))
+        assert.strictEqual(status, 400)
+        assert.deepInclude(json, { code: 2001, type: "error" })
+        assert.strictEqual(json.error.type, "invalid_request_error")
+        assert.deepStrictEqual(
+          json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          [
+            "#/requests/1/custom_id",
+            "#/requests/2/custom_id",
+            "#/requests/3/params/stream",
+            "#/requests/4/params/max_tokens",
+            "#/requests/5/params/model",
+            "#/requests/6/extra",
+            "#/requests/6/params"
+          ]
+        )
+        assert.deepStrictEqual((yield* read("/manage/v1/wallet")).json, before)
+        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, files)
+      })
+    )
+
+    it.effect("whose body is no list of requests leave nothing", () =>
+      Effect.gen(function* () {
+        const files = (yield* read("/v1/files?limit=100")).json.data.length
+        const bodies: ReadonlyArray<readonly [string, number]> = [
+          ["", 2002],
+          ["[]", 2002],
+          ["{}", 2001],
+          ['{"requests":{}}', 2001],
+          ['{"requests":[]}', 2001],
+          ['{"requests":[1]}', 2001],
+          ['{"requests":[{}', 2002],
+          ['{"requests":[{}],"more":1}', 2001],
+          ['{"other":[]}', 2001]
+        ]
+        for (const [body, code] of bodies) {
+          const { json, status } = yield* post(body)
+          assert.deepStrictEqual([body, status, json.code], [body, 400, code])
+        }
+        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, files)
+      })
+    )
+
+    it.effect("take the key where older clients send it", () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const statuses = yield* promised(() =>
+          Promise.all(
+            [key, "sk-wrong"].map(async (it) => {
+              const headers = { "x-api-key": it }
+              return (await fetch(`${url}/v1/messages/batches`, { headers })).status
+            })
+          )
+        )
+        assert.deepStrictEqual(statuses, [200, 401])
+      })
+    )
+
+    it.effect("are shown to their owner only, and not as OpenAI's", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const stranger = yield* strangersClient
+        const batch = yield* create(anthropic, [message("a")])
+        const requests = [
+          () => stranger.messages.batches.retrieve(batch.id),
+          () => stranger.messages.batches.cancel(batch.id),
+          () => stranger.messages.batches.delete(batch.id),
+          () => stranger.messages.batches.results(batch.id)
+        ]
+        for (const request of requests) {
+          assert.deepInclude<object>(yield* refusal(request), { status: 404, code: 2005 })
+        }
+        assert.lengthOf((yield* promised(() => stranger.messages.batches.list())).data, 0)
+        const as = yield* read(`/v1/batches/${batch.id.replace("msgbatch", "batch")}`)
+        assert.strictEqual(as.json.code, 2005)
+        yield* ended(anthropic, batch.id)
+      })
+    )
+
+    it.effect("return the first response to a repeat, below the vendor's path too", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* clientOf("/vendors/anthropic")
+        const asked = { requests: [message("a")] }
+        const headers = { "Idempotency-Key": "batch-1" }
+        const first = yield* promised(() => anthropic.messages.batches.create(asked, { headers }))
+        const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data.length
+        const { data, response } = yield* promised(() =>
+          anthropic.messages.batches.create(asked, { headers }).withResponse()
+        )
+        assert.strictEqual(data.id, first.id)
+        assert.strictEqual(response.headers.get("idempotency-replayed"), "true")
+        const other = yield* refusal(() =>
+          anthropic.messages.batches.create({ requests: [message("b")] }, { headers })
+        )
+        assert.deepInclude<object>(other, { status: 422, code: 2008 })
+        assert.lengthOf((yield* read("/v1/files?limit=100&purpose=batch")).json.data, files)
+        yield* ended(anthropic, first.id)
+      })
+    )
+
+    it.effect("are cancelled: each request is, and nothing is charged", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const batch = yield* promised(() =>
+          anthropic.beta.messages.batches.create({ requests: [message("a"), message("b")] })
+        )
+        const cancelled = yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+        assert.deepInclude<object>(cancelled, {
+          processing_status: "ended",
+          request_counts: { processing: 0, succeeded: 0, errored: 0, canceled: 2, expired: 0 }
+        })
+        assert.deepStrictEqual<object>(yield* resultsOf(anthropic, batch.id), [
+          { custom_id: "a", result: { type: "canceled" } },
+          { custom_id: "b", result: { type: "canceled" } }
+        ])
+        assert.strictEqual(yield* capturedOf(batch.id), "0")
+        const wallet = (yield* read("/manage/v1/wallet")).json
+        assert.strictEqual(wallet.held_balance, "0.00")
+      })
+    )
+  })
+})
+
+/** The receipts of a batch. */
+const receiptsOf = (id: string) =>
+  Effect.gen(function* () {
+    const receipts: Array<{ custom_id: string; cost: string; outcome: string }> = []
+    let cursor = ""
+    do {
+      const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
+      receipts.push(...json.data)
+      cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
+    } while (cursor !== "")
+    return receipts
+  })
+
+const micro = (cost: string): bigint => {
+  const [whole = "0", decimals = ""] = cost.split(".")
+  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
+}
+
+const sumOf = (receipts: Effect.Success<ReturnType<typeof receiptsOf>>) =>
+  receipts.reduce((total, { cost }) => total + micro(cost), 0n)
+
+const capturedOf = (id: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(id)}`
+    return row?.["captured"]
+  })
+
+const inProgress = (anthropic: Anthropic, vendor: VendorServer, sold: number) =>
+  promised(() => new Promise((resolve) => setTimeout(resolve, 20))).pipe(
+    Effect.repeat({ until: () => vendor.sold === sold, times: 1000 }),
+    Effect.as(anthropic)
+  )
+
+const vendorGateway = (script: Parameters<typeof startVendorServer>[1] = {}) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.acquireRelease(
+        promised(() => startVendorServer("anthropic", script)),
+        (vendor) => promised(() => vendor.stop())
+      ),
+      (vendor) => Layer.merge(runningGateway({ ...vendor.env }), Layer.succeed(Vendor, vendor))
+    )
+  )
+
+class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
+
+interface Sent {
+  readonly requests: ReadonlyArray<{ readonly custom_id: string; readonly params: object }>
+}
+
+describe("a batch of messages at the vendor", () => {
+  layer(
+    vendorGateway({
+      script: {
+        default: [
+          MockVendor.result("1 second"),
+          MockVendor.result("1 minute"),
+          MockVendor.result("1 second"),
+          MockVendor.result("1 minute")
+        ]
+      }
+    }),
+    seconds
+  )((it) => {
+    it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const vendor = yield* Vendor
+        const requests = Array.from({ length: 120 }, (_, n) =>
+          message(n % 40 === 7 ? `fails-${n}` : `r${n}`)
+        )
+        const { data: batch, response } = yield* promised(() =>
+          anthropic.messages.batches.create({ requests }).withResponse()
+        )
+        const held = response.headers.get("x-service-cost") ?? ""
+        const done = yield* ended(anthropic, batch.id)
+        assert.deepInclude<object>(done.request_counts, { succeeded: 117, errored: 3 })
+        const results = yield* resultsOf(anthropic, batch.id)
+        assert.deepStrictEqual(
+          results.map((it) => it.custom_id),
+          requests.map((it) => it.custom_id)
+        )
+        const receipts = yield* receiptsOf(batch.id)
+        assert.strictEqual(receipts.length, 120)
+        assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
+        const sum = sumOf(receipts)
+        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
+        assert.isAbove(Number(sum), 0)
+        assert.isAtLeast(Number(held) * 1_000_000, Number(sum))
+
+        // Half of what the same calls cost
+        const expected = results.reduce((total, { result }) => {
+          if (result.type !== "succeeded") return total
+          const { input_tokens: input, output_tokens: output } = result.message.usage
+          const micros = BigInt(input) * 50_000_000n + BigInt(output) * 250_000_000n
+          return total + (micros + 999_999n) / 1_000_000n
+        }, 0n)
+        assert.strictEqual(sum, expected)
+
+        // The requests went there once, each with the mark of the batch before its name
+        const sent = vendor.requests.filter(
+          ({ method, path }) => method === "POST" && path === "/v1/messages/batches"
+        )
+        assert.lengthOf(sent, 1)
+        const [only] = sent
+        if (only === undefined) return
+        const { requests: there } = only.json as Sent
+        const mark = there[0]?.custom_id.slice(0, 10)
+        assert.deepStrictEqual<object>(
+          there,
+          requests.map(({ custom_id: name, params }) => ({ custom_id: `${mark}${name}`, params }))
+        )
+        assert.strictEqual(only.headers["anthropic-version"], "2023-06-01")
+      })
+    )
+
+    it.effect("is cancelled there, and charged for what it has made", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const vendor = yield* Vendor
+        const before = vendor.sold
+        const requests = Array.from({ length: 10 }, (_, n) => message(`c${n}`))
+        const batch = yield* promised(() =>
+          anthropic.messages.batches.create(
+            { requests },
+            { headers: { "anthropic-beta": "output-300k" } }
+          )
+        )
+        yield* inProgress(anthropic, vendor, before + 1)
+        assert.strictEqual(
+          vendor.requests.findLast(({ path }) => path === "/v1/messages/batches")?.headers[
+            "anthropic-beta"
+          ],
+          "output-300k"
+        )
+        yield* promised(() => new Promise((resolve) => setTimeout(resolve, 200)))
+        const cancelling = yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+        assert.strictEqual(cancelling.processing_status, "canceling")
+        assert.isNotNull(cancelling.cancel_initiated_at)
+        const done = yield* ended(anthropic, batch.id)
+        assert.deepInclude<object>(done.request_counts, { succeeded: 5, canceled: 5 })
+        const receipts = yield* receiptsOf(batch.id)
+        assert.strictEqual(receipts.filter(({ outcome }) => outcome === "settled").length, 5)
+        assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
+        assert.lengthOf(yield* resultsOf(anthropic, batch.id), 10)
+        const again = yield* refusal(() => anthropic.messages.batches.cancel(batch.id))
+        assert.deepInclude<object>(again, { status: 409, code: 2010 })
+      })
+    )
+
+    it.effect("is expired, and charged for the results that it has", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const requests = ["a", "expires-1", "fails-2"].map((id) => message(id))
+        const batch = yield* create(anthropic, requests)
+        const done = yield* ended(anthropic, batch.id)
+        assert.deepStrictEqual<object>(done.request_counts, {
+          processing: 0,
+          succeeded: 1,
+          errored: 1,
+          canceled: 0,
+          expired: 1
+        })
+        assert.deepStrictEqual(
+          (yield* resultsOf(anthropic, batch.id)).map(({ result }) => result.type),
+          ["succeeded", "expired", "errored"]
+        )
+        assert.strictEqual(String(sumOf(yield* receiptsOf(batch.id))), yield* capturedOf(batch.id))
+        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+        assert.strictEqual(task.error.code, 4005)
+      })
+    )
+
+    it.effect("is found in the vendor's list when the response to its submit was lost", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const vendor = yield* Vendor
+        const before = vendor.sold
+        vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
+        const batch = yield* create(anthropic, [message("lost"), message("found")])
+        const path = `/manage/v1/tasks/${taskIdOf(batch.id)}`
+        const { json: task } = yield* read(path).pipe(
+          Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 100)))),
+          Effect.repeat({
+            until: ({ json }) => json.attempts[0]?.state === "submitted",
+            times: 600
+          })
+        )
+        assert.lengthOf(task.attempts, 1)
+        yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+        assert.strictEqual(vendor.sold, before + 1)
+        const done = yield* ended(anthropic, batch.id)
+        assert.deepInclude<object>(done.request_counts, { succeeded: 1, canceled: 1 })
+      })
+    )
+  })
+})
