@@ -186,7 +186,7 @@ export interface WebhookDelivery {
   readonly endpoint_id: string
   readonly webhook_url: string | null
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -209,7 +209,7 @@ export interface RedeliverWebhookDeliveries {
 export interface RedeliveryFilter {
   readonly endpoint_id?: string
   readonly status?: "succeeded" | "failed" | "skipped"
-  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"
+  readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed"
   readonly since?: string
   readonly until?: string
 }
@@ -219,7 +219,7 @@ export interface WebhookDeliveryWithAttempts {
   readonly endpoint_id: string
   readonly webhook_url: string | null
   readonly event_id: string
-  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"
+  readonly type: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed"
   readonly task_id: string | null
   readonly status: "pending" | "delivering" | "succeeded" | "failed" | "skipped"
   readonly attempt_count: number
@@ -542,7 +542,7 @@ export interface RecoverWebhookDeliveries {
 export interface WebhookEndpointWithSecret {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">
   readonly format: "gateway" | "openai"
   readonly description: string | null
   readonly enabled: boolean
@@ -557,7 +557,7 @@ export interface WebhookEndpointWithSecret {
 export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">
   readonly format: "gateway" | "openai"
   readonly description: string | null
   readonly enabled: boolean
@@ -578,7 +578,7 @@ export interface WebhookEndpointHealth {
 
 export interface WebhookEndpointChange {
   readonly url?: string
-  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">
   readonly format?: "gateway" | "openai"
   readonly description?: string | null
   readonly enabled?: boolean
@@ -593,7 +593,7 @@ export interface WebhookEndpointFilter {
 
 export interface NewWebhookEndpoint {
   readonly url: string
-  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">
+  readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">
   readonly format?: "gateway" | "openai"
   readonly description?: string | null
   readonly enabled?: boolean
@@ -895,7 +895,7 @@ export interface ImageEditPro {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface VideoEditPlus {
@@ -953,7 +953,7 @@ export interface VideoEditPlus {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface ImageToVideoSpark {
@@ -980,7 +980,7 @@ export interface ImageToVideoSpark {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface TextToImagePreview {
@@ -1001,7 +1001,7 @@ export interface TextToImagePreview {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface ImageEditMax {
@@ -1024,7 +1024,7 @@ export interface ImageEditMax {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface TextToImageMax {
@@ -1043,7 +1043,7 @@ export interface TextToImageMax {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface ImageEdit {
@@ -1066,7 +1066,7 @@ export interface ImageEdit {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface KeyframeToVideoPlus {
@@ -1093,7 +1093,7 @@ export interface KeyframeToVideoPlus {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 export interface TextToVideoSpark {
@@ -1118,7 +1118,7 @@ export interface TextToVideoSpark {
   /** Pairs of strings that are returned with the task and can be used as filters */
   readonly metadata?: Readonly<Record<string, string>>
   /** Where the events of this task are sent */
-  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
+  readonly webhook?: { readonly url: string; readonly events?: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">; readonly format?: "gateway" | "openai" }
 }
 
 /** All schemas by name. */
@@ -1527,7 +1527,7 @@ export interface Operations {
   }
   /** List webhook deliveries */
   readonly "GET /manage/v1/webhook-deliveries": {
-    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "video.completed" | "video.failed"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
+    readonly query?: { readonly endpoint_id?: string; readonly task_id?: string; readonly since?: string; readonly until?: string; readonly trace_id?: string; readonly status?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly type?: "task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed"; readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
     readonly response: Page<WebhookDelivery>
   }
   /** Get webhook delivery */

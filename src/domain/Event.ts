@@ -24,6 +24,10 @@ export const OpenAiEventType = Schema.Literals([
   "response.incomplete",
   "response.failed",
   "response.cancelled",
+  "batch.completed",
+  "batch.failed",
+  "batch.expired",
+  "batch.cancelled",
   "video.completed",
   "video.failed"
 ])

@@ -1,6 +1,6 @@
 import { DateTime } from "effect"
 import type { EventBody, OpenAiEventType } from "../domain/Event.ts"
-import { responseIdOf } from "../domain/Ids.ts"
+import { batchIdOf, responseIdOf } from "../domain/Ids.ts"
 import type { EventId, TaskId } from "../domain/Ids.ts"
 
 /** How a task ended. */
@@ -9,10 +9,13 @@ interface Outcome {
   /** Of a response that ended at its limit of tokens. */
   readonly isIncomplete: boolean
   readonly error?: { readonly code: number }
+  /** What a failed task is charged for the results that it has. */
+  readonly charge?: unknown
 }
 
-/** `task_info.error.code` of a cancelled task. */
+/** `task_info.error.code` of a cancelled task, and of one that its vendor did not end in time. */
 const cancelled = 4004
+const deadlinePassed = 4005
 
 /**
  * The outcome of a task as OpenAI tells it, under the id of our event; `undefined`: OpenAI has no such event.
@@ -20,13 +23,17 @@ const cancelled = 4004
  */
 export const openAiOutcome = (
   id: EventId,
-  task: { readonly id: TaskId; readonly resultKind: string },
+  task: { readonly id: TaskId; readonly resultKind: string; readonly vendor: string },
   outcome: Outcome,
   now: DateTime.Utc
 ): EventBody["openai"] => {
   switch (task.resultKind) {
     case "responses":
       return openAiEvent(id, responseType(outcome), responseIdOf(task.id), now)
+    case "batches":
+      return task.vendor === "openai"
+        ? openAiEvent(id, batchType(outcome), batchIdOf(task.id), now)
+        : undefined
     case "videos":
       return openAiEvent(id, `video.${outcome.status}`, task.id, now)
     default:
@@ -37,6 +44,13 @@ export const openAiOutcome = (
 const responseType = ({ error, isIncomplete, status }: Outcome): OpenAiEventType => {
   if (status === "completed") return isIncomplete ? "response.incomplete" : "response.completed"
   return error?.code === cancelled ? "response.cancelled" : "response.failed"
+}
+
+/** The vendor ends an expired batch, with results; without any, the gateway gave it up. */
+const batchType = ({ charge, error, status }: Outcome): OpenAiEventType => {
+  if (status === "completed") return "batch.completed"
+  if (error?.code === cancelled) return "batch.cancelled"
+  return error?.code === deadlinePassed && charge !== undefined ? "batch.expired" : "batch.failed"
 }
 
 /** OpenAI's envelope: `about` is the id of the object that the event is about, `created_at` is in Unix seconds. */

@@ -46,16 +46,21 @@ const linesOf = (bytes: Uint8Array): ReadonlyArray<Buffer> =>
 /** One in this many requests fails at the vendor, if its file says so. */
 const failing = /"custom_id" *: *"fails/u
 
+/** Requests that the vendor does not run in time, if their names say so: then their batch expires. */
+const expiring = /"custom_id" *: *"expires/u
+
 /** The results that a batch has made by now: a cancelled one has half of them. */
 const resultsOf = (job: Job) => {
   const found = ordered.get(job)
   if (found === undefined) throw new Error(`${job.id} is no batch`)
   const { endpoint, input } = found
   const all = linesOf(input.bytes)
-  const made = job.isCancelled ? all.slice(0, Math.ceil(all.length / 2)) : all
+  const inTime = all.filter((line) => !expiring.test(line.toString("utf8")))
+  const made = job.isCancelled ? all.slice(0, Math.ceil(all.length / 2)) : inTime
   const isFailing = (line: Buffer) => failing.test(line.toString("utf8"))
   return {
     total: all.length,
+    isExpired: !job.isCancelled && made.length < all.length,
     output: made.filter((line) => !isFailing(line)).map((line) => simulatedLine(endpoint, line)),
     errors: made.filter(isFailing).map((line) => failedLine(line))
   }
@@ -103,10 +108,10 @@ const batchOf = (job: Job, vendor: Vendor): object => {
     const data = [{ code, message: ending.message ?? words, line: null, param: null }]
     return { ...plain, status: "failed", errors: { object: "list", data } }
   }
-  const { errors, output, total } = resultsOf(job)
+  const { errors, isExpired, output, total } = resultsOf(job)
   return {
     ...plain,
-    status: job.isCancelled ? "cancelled" : "completed",
+    status: job.isCancelled ? "cancelled" : isExpired ? "expired" : "completed",
     output_file_id: store(vendor, `file-out-${job.id}`, output),
     error_file_id: store(vendor, `file-err-${job.id}`, errors),
     request_counts: { total, completed: output.length, failed: errors.length }

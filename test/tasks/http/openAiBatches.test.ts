@@ -310,6 +310,39 @@ const vendorGateway = (script: Parameters<typeof startVendorServer>[1] = {}) =>
 
 class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
 
+describe("a batch that its vendor did not end in time", () => {
+  layer(
+    vendorGateway({ script: { default: [MockVendor.result("300 millis")] } }),
+    seconds
+  )((it) => {
+    it.effect("is expired, and charged for the results that it has", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
+        const batch = yield* create(openai, (yield* upload(openai, lines)).id)
+        const done = yield* ended(openai, batch.id)
+        assert.strictEqual(done.status, "expired")
+        assert.isNumber(done.expired_at)
+        assert.deepStrictEqual(done.request_counts, { total: 5, completed: 2, failed: 1 })
+        assert.lengthOf((yield* textOf(openai, done.output_file_id)).trim().split("\n"), 2)
+        const receipts = yield* receiptsOf(batch.id)
+        assert.sameMembers(
+          receipts.map((it) => `${it.custom_id} ${it.outcome}`),
+          ["a settled", "b settled", "fails 2 released"]
+        )
+        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+        assert.strictEqual(task.error.code, 4005)
+        const sql = yield* SqlClient.SqlClient
+        const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
+        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
+        assert.strictEqual(String(sum), row?.["captured"])
+        assert.isAbove(Number(sum), 0)
+        assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
+      })
+    )
+  })
+})
+
 describe("a batch at the vendor", () => {
   layer(
     vendorGateway({

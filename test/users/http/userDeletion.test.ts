@@ -1,6 +1,8 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
+import type { FileId } from "../../../src/domain/Ids.ts"
 import { picture } from "../../support/bodies.ts"
 import { signedIn, signIn } from "../../support/browser.ts"
 import {
@@ -218,6 +220,65 @@ describeStores("a user is deleted", (database) => {
         assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
         const id = "019a0000-0000-7000-8000-000000000000"
         assert.strictEqual((yield* operator("DELETE", `${manage}/users/${id}`)).status, 404)
+      })
+    )
+
+    it.effect("files and receipts of batches are exported, and erased with their user", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const user = yield* makeUser()
+        const at = `${manage}/users/${user.id}`
+        const created = yield* user.call("POST", "/v1/messages/batches", {
+          requests: ["marker-1", "marker-2"].map((custom_id) => ({
+            custom_id,
+            params: {
+              model: "claude-haiku-4-5",
+              max_tokens: 10,
+              messages: [{ role: "user", content: "A marker" }]
+            }
+          }))
+        })
+        assert.strictEqual(created.status, 200, created.text)
+        const batch = `/v1/messages/batches/${created.json.id}`
+        yield* eventually(
+          Effect.andThen(advance("2 seconds"), user.call("GET", batch)),
+          ({ json }) => json.processing_status === "ended"
+        )
+        const results = yield* user.call("GET", `${batch}/results`)
+        assert.lengthOf(results.text.trim().split("\n"), 2, results.text)
+        const exported = (yield* user.call("GET", `${at}/export`)).text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+        const of = (object: string) => exported.filter((it) => it.object === object)
+        assert.sameMembers(
+          of("file").map(({ purpose }) => purpose),
+          ["batch", "batch_output"]
+        )
+        assert.sameMembers(
+          of("batch_receipt").map((it) => it.custom_id),
+          ["marker-1", "marker-2"]
+        )
+        const ids = of("file").map(({ id }) => id as FileId)
+        const blobs = yield* ArtifactBlobs
+        const isKept = Effect.map(
+          Effect.forEach(ids, (id) => blobs.stream(id, { start: 0, end: 0 })),
+          (found) => found.map(Option.isSome)
+        )
+        assert.deepStrictEqual(yield* isKept, [true, true])
+
+        yield* operator("DELETE", at)
+        yield* eventually(
+          Effect.andThen(advance("2 seconds"), isKept),
+          (found) => !found.includes(true)
+        )
+        yield* eventually(
+          sql`SELECT custom_id FROM batch_receipts WHERE user_id = ${user.id} AND custom_id IS NOT NULL`,
+          (rows) => rows.length === 0
+        )
+        assert.lengthOf(yield* sql`SELECT 1 FROM files WHERE user_id = ${user.id}`, 0)
+        // What they were charged stays
+        assert.lengthOf(yield* sql`SELECT 1 FROM batch_receipts WHERE user_id = ${user.id}`, 2)
       })
     )
 

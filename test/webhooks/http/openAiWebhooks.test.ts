@@ -4,7 +4,14 @@ import OpenAI from "openai"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
-import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  advance,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser,
+  readResult
+} from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -46,6 +53,30 @@ const respond = Effect.fnUntraced(function* (user: User, input: string, more = {
     background: true,
     input,
     ...more
+  })
+  assert.strictEqual(created.status, 200, created.text)
+  return created.json.id as string
+})
+
+/** Creates a batch of one request. Returns its id. */
+const order = Effect.fnUntraced(function* (user: User) {
+  const http = yield* GatewayHttp
+  const line = {
+    custom_id: "a",
+    method: "POST",
+    url: "/v1/chat/completions",
+    body: { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hello" }] }
+  }
+  const body = new FormData()
+  body.set("purpose", "batch")
+  body.set("file", new File([JSON.stringify(line)], "requests.jsonl"))
+  const headers = { authorization: `Bearer ${user.key}` }
+  const uploaded = yield* http.fetch("/v1/files", { method: "POST", headers, body })
+  const file = yield* Effect.promise(() => readResult(uploaded))
+  const created = yield* user.call("POST", "/v1/batches", {
+    input_file_id: file.json.id,
+    endpoint: "/v1/chat/completions",
+    completion_window: "24h"
   })
   assert.strictEqual(created.status, 200, created.text)
   return created.json.id as string
@@ -97,6 +128,31 @@ for (const store of ["embedded", "postgres"] as const) {
           // The others keep the specification's envelope
           const types = (yield* sentTo(plain, 8)).map((request) => bodyOf(request).type)
           assert.sameMembers([...new Set(types)], all)
+        })
+      )
+
+      it.effect("batches come as OpenAI's events", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const url = "https://127.0.0.1/batches"
+          const { secret } = yield* endpointOf(user, url, ["batch.completed", "batch.cancelled"])
+          const [done, cancelled] = [yield* order(user), yield* order(user)]
+          yield* user.call("POST", `/v1/batches/${cancelled}/cancel`)
+          const http = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${done}`))
+          yield* eventually(http, ({ json }) => json.status === "completed")
+          yield* advance("2 seconds")
+          const found = new Map<string, string>()
+          for (const request of yield* sentTo(url, 2)) {
+            const { type } = yield* unwrap(request, secret)
+            found.set(bodyOf(request).data.id, type)
+          }
+          assert.deepStrictEqual(
+            found,
+            new Map([
+              [done, "batch.completed"],
+              [cancelled, "batch.cancelled"]
+            ])
+          )
         })
       )
 

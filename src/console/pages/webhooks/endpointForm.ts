@@ -19,6 +19,10 @@ export const openAiEventTypes: ReadonlyArray<EventType> = [
   "response.incomplete",
   "response.failed",
   "response.cancelled",
+  "batch.completed",
+  "batch.failed",
+  "batch.expired",
+  "batch.cancelled",
   "video.completed",
   "video.failed"
 ]

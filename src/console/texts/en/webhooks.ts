@@ -46,6 +46,10 @@ export const webhookTexts = {
     "response.incomplete": "A background response ended at its limit of tokens",
     "response.failed": "A background response failed",
     "response.cancelled": "A background response was cancelled",
+    "batch.completed": "A batch of OpenAI's completed",
+    "batch.failed": "A batch of OpenAI's failed",
+    "batch.expired": "A batch of OpenAI's expired",
+    "batch.cancelled": "A batch of OpenAI's was cancelled",
     "video.completed": "A video completed",
     "video.failed": "A video failed"
   },
