@@ -12,6 +12,7 @@ declare module "oidc-provider" {
     ): Promise<void>
     readonly Grant: new (of: { accountId: string; clientId: string }) => {
       addOIDCScope(scope: string): void
+      addResourceScope(resource: string, scope: string): void
       save(): Promise<string>
     }
   }

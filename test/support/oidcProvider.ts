@@ -9,11 +9,41 @@ export interface Person {
   readonly email_verified?: boolean
 }
 
+const resourceScopes = "inference manage"
+
+/** A program that the operator of the provider has registered. */
+export const program = {
+  client_id: "program",
+  token_endpoint_auth_method: "none",
+  redirect_uris: ["http://127.0.0.1:1/callback"]
+}
+
+/** RFC 7591 and RFC 8707. */
+const resourceFeatures = (resource: string) => ({
+  registration: { enabled: true },
+  resourceIndicators: {
+    enabled: true,
+    getResourceServerInfo: (_: unknown, asked: string) => {
+      if (asked !== resource) throw new Error(`no resource ${asked}`)
+      return {
+        scope: resourceScopes,
+        audience: resource,
+        accessTokenFormat: "jwt",
+        accessTokenTTL: 300,
+        jwt: { sign: { alg: "RS256" } }
+      }
+    },
+    useGrantedResource: () => true
+  }
+})
+
 /** An OpenID provider on loopback, where `person` is already signed in. */
 export const startOidcProvider = async (options: {
   readonly redirectUri: string
   /** Claims in the ID token; else in userinfo only. */
   readonly inIdToken: boolean
+  /** A resource with access tokens, for which any client may register. */
+  readonly resource?: string
   /** The published keys have the ids of the provider's own keys, but have signed nothing. */
   readonly hasForeignKeys?: boolean
 }) => {
@@ -29,13 +59,20 @@ export const startOidcProvider = async (options: {
         client_id: "gateway",
         client_secret: "the secret of the gateway",
         redirect_uris: [options.redirectUri]
-      }
+      },
+      ...(options.resource === undefined ? [] : [program])
     ],
     claims: { openid: ["sub"], email: ["email", "email_verified"] },
     conformIdTokenClaims: !options.inIdToken,
     cookies: { keys: ["test"] },
     pkce: { required: () => true },
-    features: { devInteractions: { enabled: false } },
+    ...(options.resource === undefined
+      ? {}
+      : { scopes: ["openid", "offline_access", ...resourceScopes.split(" ")] }),
+    features: {
+      devInteractions: { enabled: false },
+      ...(options.resource === undefined ? {} : resourceFeatures(options.resource))
+    },
     interactions: { url: () => "/interaction" },
     findAccount: (_: unknown, id: string) => ({
       accountId: id,
@@ -50,6 +87,10 @@ export const startOidcProvider = async (options: {
         clientId: client.clientId
       })
       grant.addOIDCScope("openid email")
+      if (options.resource !== undefined) {
+        grant.addOIDCScope(`offline_access ${resourceScopes}`)
+        grant.addResourceScope(options.resource, resourceScopes)
+      }
       await grant.save()
       return grant
     }
@@ -73,7 +114,10 @@ export const startOidcProvider = async (options: {
     }
     if (request.url?.startsWith("/interaction") !== true) return handle(request, response)
     const login = { accountId: state.person.sub }
-    provider.interactionFinished(request, response, { login }).catch(() => response.destroy())
+    // Programs ask for consent each time
+    provider
+      .interactionFinished(request, response, { login, consent: {} })
+      .catch(() => response.destroy())
   })
   return {
     issuer,

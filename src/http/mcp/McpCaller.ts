@@ -88,12 +88,15 @@ const makeChallenge = Effect.map(
     }
 )
 
-/** Refuses a token that lacks a scope, with all scopes that the request needs, so that its client can ask for them. */
+/**
+ * Refuses a token that lacks a scope. The challenge names the scopes of the token and all that the request needs:
+ * some clients ask for exactly these, and would lose the others.
+ */
 export const makeRequireScopes = Effect.map(makeChallenge, (challenge) =>
   Effect.fnUntraced(function* ({ scopes }: Principal, needed: ReadonlyArray<Scope>) {
     const missing = needed.filter((scope) => !scopes.includes(scope))
     if (missing.length === 0) return
-    yield* challenge(403, "insufficient_scope", needed)
+    yield* challenge(403, "insufficient_scope", [...scopes, ...missing])
     return yield* problem(1004, `This access token lacks the scope ${missing.join(" ")}`)
   })
 )

@@ -176,7 +176,7 @@ describe("access tokens", () => {
           `Bearer error="insufficient_scope", resource_metadata="${metadataUrl}", scope="${scope}"`
         const wallet = yield* rpc(caller, "tools/call", { name: "wallet", arguments: {} })
         assert.strictEqual(wallet.status, 403)
-        assertRefused(wallet, 1004, insufficient("manage"))
+        assertRefused(wallet, 1004, insufficient("inference manage"))
         const none = callerOf(yield* user.tokenWith({ scope: undefined }))
         assert.strictEqual((yield* rpc(none, "ping")).status, 200)
         const bought = yield* rpc(none, "tools/call", { name: "create_task", arguments: create })
