@@ -58,7 +58,9 @@ describe("the samples of the clients", () => {
 
   for (const { code, language, name } of samples) {
     if (language === "py" && !existsSync(python)) {
-      console.log(`Not run: ${name}, because npm run test:agents did not install Python's clients`)
+      console.log(
+        `Not run: ${name}, because npm run test:languages did not install Python's clients`
+      )
       continue
     }
     it(`${name} works as it stands`, async () => {

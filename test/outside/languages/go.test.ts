@@ -11,10 +11,14 @@ const isMade = existsSync(join(made, ".installed"))
 if (!isMade) console.log("Skipped: Go's clients, which cannot be made here")
 
 describe.each(isMade ? worlds() : [])("from Go at $name", ({ key, name, text, url }) => {
-  it.each(["with_openai", "with_anthropic"])("%s", { timeout: 120_000 }, (program) => {
-    const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ANSWER: text, WORLD: name }
-    const { status, stderr, stdout } = spawnSync(join(made, program), { env, encoding: "utf8" })
-    console.log(stdout)
-    assert.strictEqual(status, 0, stderr)
-  })
+  it.each(["with_openai", "with_anthropic", "with_oapi_codegen"])(
+    "%s",
+    { timeout: 120_000 },
+    (program) => {
+      const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ANSWER: text, WORLD: name }
+      const { status, stderr, stdout } = spawnSync(join(made, program), { env, encoding: "utf8" })
+      console.log(stdout)
+      assert.strictEqual(status, 0, stderr)
+    }
+  )
 })

@@ -1,0 +1,30 @@
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "vitest"
+import { worlds } from "../support/worlds.ts"
+
+const made = join(import.meta.dirname, "java", "node_modules", ".java")
+
+/** Without a JDK, Maven or its repository the programs were not made: then they are left out. */
+const isMade = existsSync(join(made, ".installed"))
+if (!isMade) console.log("Skipped: Java's clients, which cannot be made here")
+
+describe.each(isMade ? worlds() : [])("from Java at $name", ({ key, name, text, url }) => {
+  it.each(["WithOpenai"])("%s", { timeout: 300_000 }, (program) => {
+    const env = {
+      PATH: process.env["PATH"],
+      GATEWAY_URL: url,
+      GATEWAY_KEY: key,
+      ANSWER: text,
+      WORLD: name
+    }
+    const classes = `${join(made, "classes")}:${join(made, "lib", "*")}`
+    const { error, status, stderr, stdout } = spawnSync("java", ["-cp", classes, program], {
+      env,
+      encoding: "utf8"
+    })
+    console.log(stdout)
+    assert.strictEqual(status, 0, error?.message ?? stderr)
+  })
+})

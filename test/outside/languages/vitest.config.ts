@@ -1,0 +1,15 @@
+import { join } from "node:path"
+import { defineConfig } from "vitest/config"
+
+/** Clients in other languages, which take minutes to install. */
+export default defineConfig({
+  test: {
+    root: join(import.meta.dirname, ".."),
+    include: ["languages/*.test.ts"],
+    globalSetup: ["support/globalSetup.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+    maxWorkers: 1
+  }
+})
