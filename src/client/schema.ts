@@ -872,7 +872,8 @@ export interface TaskBatchItem {
   readonly vendor: string
   readonly model: string
   readonly action?: "generation" | "edit"
-  readonly body: ReadonlyArray<unknown> | Readonly<Record<string, unknown>>
+  /** The body of the create, with `metadata` if there is any */
+  readonly body: Readonly<Record<string, unknown>>
 }
 
 export interface CreatedTask {

@@ -98,8 +98,7 @@ const endpointsOf = <const Path extends `/${string}`, Body extends Schema.Top>({
       headers: {
         "Idempotency-Key": requestHeaders["Idempotency-Key"],
         Prefer: requestHeaders.Prefer,
-        "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"],
-        "Content-Type": requestHeaders["Content-Type"]
+        "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"]
       },
       payload: body,
       success: [

@@ -16,17 +16,13 @@ export const requestHeaders = {
       examples: ["order-1"]
     })
   ),
-  Prefer: given(
-    Schema.String.check(Schema.isPattern(/^wait=\d{1,2}$/u)).annotate({
-      description: "Waits this many seconds at most for the end of the task"
-    })
+  Prefer: text(
+    "Waits this many seconds at most for the end of the task; other preferences are ignored",
+    "wait=30"
   ),
   "X-Service-Max-Cost": text(
     "Credits that the request may cost at most; above that it is refused with code 1103, before a hold",
     "7.50"
-  ),
-  "Content-Type": given(
-    Schema.Literal("application/json").annotate({ description: "The type of the body" })
   ),
   "Anthropic-Version": given(
     Schema.String.annotate({

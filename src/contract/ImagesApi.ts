@@ -84,8 +84,9 @@ const createOf = {
   headers: {
     "Idempotency-Key": requestHeaders["Idempotency-Key"],
     Prefer: Schema.optionalKey(
-      Schema.String.check(Schema.isPattern(/^(wait=\d{1,2}|respond-async)/u)).annotate({
-        description: "Waits this many seconds, or not at all, for the end of the task"
+      Schema.String.annotate({
+        description:
+          "`wait=30` waits this many seconds for the end of the task, `respond-async` not at all; other preferences are ignored"
       })
     ),
     "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"]

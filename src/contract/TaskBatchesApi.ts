@@ -18,7 +18,7 @@ const BatchItem = Schema.Struct({
   action: Schema.optionalKey(
     Schema.Literals(["generation", "edit"]).annotate({ default: "generation" })
   ),
-  body: Schema.ObjectKeyword.annotate({
+  body: Schema.Record(Schema.String, Schema.Unknown).annotate({
     description: "The body of the create, with `metadata` if there is any"
   })
 }).annotate({ identifier: "TaskBatchItem" })
@@ -47,8 +47,7 @@ const reads = [401, 403, 404, 405, 429, 500, 503]
 export const createTaskBatch = HttpApiEndpoint.post("createTaskBatch", "/manage/v1/task-batches", {
   headers: {
     "Idempotency-Key": requestHeaders["Idempotency-Key"],
-    "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"],
-    "Content-Type": requestHeaders["Content-Type"]
+    "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"]
   },
   payload: NewTaskBatch,
   success: withHeaders(CreatedTaskBatch.pipe(HttpApiSchema.status(202)), [

@@ -28,8 +28,9 @@ const aliases: ReadonlyMap<string, { readonly vendor: string; readonly name: str
 ])
 
 const open = Schema.Record(Schema.String, Schema.Unknown)
+const limit = Schema.optionalKey(Schema.NullOr(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))))
 const list = Schema.optionalKey(Schema.Array(open))
-const stream = Schema.optionalKey(Schema.Boolean)
+const stream = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 const hello = { role: "user", parts: [{ text: "Hello" }] }
 
 /** The fields of a body that the gateway reads, with an example; the others go to the vendor unread. */
@@ -65,7 +66,7 @@ const bodies: Readonly<
     }
   },
   "anthropic-messages": {
-    fields: { messages: list, max_tokens: Schema.optionalKey(Schema.Int), stream },
+    fields: { messages: list, max_tokens: limit, stream },
     example: {
       model: "claude-haiku-4-5",
       max_tokens: 100,
@@ -90,9 +91,10 @@ export const vendorBodyOf = (route: OpenRoute) => {
   return Schema.StructWithRest(Schema.Struct({ ...named, ...known?.fields }), [open])
 }
 
-/** A file comes in a form, anything else in JSON. */
+/** A file comes in a form, anything else in JSON, of which the gateway reads nothing if the route is free. */
 const payloadOf = (route: OpenRoute) => {
   const { meter } = route
+  if (meter.per === "nothing") return Schema.Unknown
   return meter.per === "tokens" && meter.protocol === "openai-transcription"
     ? vendorBodyOf(route).pipe(HttpApiSchema.asMultipart())
     : vendorBodyOf(route)
@@ -138,8 +140,7 @@ const endpointOf = (route: OpenRoute, path: string, name: string) => {
       ...(path.startsWith("/v1/models")
         ? { "Anthropic-Version": requestHeaders["Anthropic-Version"] }
         : {}),
-      ...(isMetered ? { "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"] } : {}),
-      ...(isPost ? { "Content-Type": requestHeaders["Content-Type"] } : {})
+      ...(isMetered ? { "X-Service-Max-Cost": requestHeaders["X-Service-Max-Cost"] } : {})
     },
     ...(isPost ? { payload: payloadOf(route) } : {}),
     success: [

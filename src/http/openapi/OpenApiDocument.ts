@@ -131,7 +131,8 @@ const managed = (operation: Json, method: string, path: string): Json => {
   const name = String(operation["operationId"]).split(".").at(-1) ?? ""
   const hasBody = operation["requestBody"] !== undefined
   const problems = [400, 401, 403, 405, 409, 429, 431, 500, 503].concat(
-    path.includes("{") ? 404 : [],
+    // An unknown id, or a request without a session
+    path.includes("{") || name === "getSession" || name === "signOut" ? 404 : [],
     hasBody ? [408, 413, 415] : [],
     // An idempotency key that was used for another request
     hasBody || method === "post" ? 422 : []
@@ -142,8 +143,7 @@ const managed = (operation: Json, method: string, path: string): Json => {
     parameters: [
       ...asList(operation["parameters"]).filter((it) => asRecord(it)["in"] !== "header"),
       ...(name === "listTasks" ? [metadataParameter] : []),
-      ...(method === "post" ? [headerParameter("Idempotency-Key")] : []),
-      ...(hasBody ? [headerParameter("Content-Type")] : [])
+      ...(method === "post" ? [headerParameter("Idempotency-Key")] : [])
     ],
     security: openOperations.has(name) ? [] : [{ bearer: [] }, { session: [] }],
     tags: asList(operation["tags"]).map(sentenceOf),

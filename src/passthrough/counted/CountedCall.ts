@@ -69,8 +69,12 @@ export const speechOf = (
     return refused({ pointer: "#/voice", detail })
   }
   if (typeof input !== "string") return refused({ pointer: "#/input", detail: "Expected a string" })
+  const streamFormat = at(value, "stream_format")
+  if (streamFormat !== undefined && typeof streamFormat !== "string") {
+    return refused({ pointer: "#/stream_format", detail: "Expected a string" })
+  }
   const characters = charactersOf(bytes, input)
-  const isSound = at(value, "stream_format") !== "sse"
+  const isSound = streamFormat !== "sse"
   if (price.per !== "million_tokens") {
     if (characters > model.inputTokensMax) {
       const detail = `Expected at most ${model.inputTokensMax} characters`

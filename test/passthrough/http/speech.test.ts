@@ -183,6 +183,7 @@ describe("speech", () => {
     [{ ...said, input: undefined }, "#/input"],
     [{ ...said, input: 7 }, "#/input"],
     [{ ...said, voice: { id: "voice_1" } }, "#/voice"],
+    [{ ...said, stream_format: {} }, "#/stream_format"],
     [{ ...said, model: undefined }, "#/model"]
   ])("refuses what it cannot price: %j", async (body, pointer) => {
     const response = await gateway.post(path, body)

@@ -1,5 +1,6 @@
 """Requests that schemathesis makes of the gateway's document: every violation is a fault of the one or the other."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,16 +14,28 @@ if os.environ["WORLD"] != "the sandbox":
     # Its requests go no further than in the sandbox
     sys.exit(0)
 
+with urllib.request.urlopen(f"{url}/openapi.json") as response:
+    document = json.load(response)
+
+# The schema of a stream describes its text (OpenAPI 3.1); schemathesis reads it as that of an event (3.2)
+for item in document["paths"].values():
+    for operation in item.values():
+        for answer in operation["responses"].values():
+            stream = answer.get("content", {}).get("text/event-stream", {})
+            stream.pop("schema", None)
+
 with tempfile.TemporaryDirectory() as folder:
-    document = os.path.join(folder, "openapi.json")
-    urllib.request.urlretrieve(f"{url}/openapi.json", document)
+    path = os.path.join(folder, "openapi.json")
+    with open(path, "w") as file:
+        json.dump(document, file)
     tool = os.path.join(os.path.dirname(sys.executable), "schemathesis")
-    words = ["run", document, "--url", url, "-H", f"Authorization: Bearer {os.environ['GATEWAY_KEY']}"]
+    words = ["run", path, "--url", url, "-H", f"Authorization: Bearer {os.environ['GATEWAY_KEY']}"]
     # Examples of the document and the edges of each schema. Streams have no end; other vendors have the same routes
     words += ["--phases", "examples,coverage", "--max-examples", "3", "--request-timeout", "20"]
     words += ["--exclude-path-regex", "/(events|stream|mcp)|/vendors/(?!openai|alibaba)"]
-    # Equal idempotency keys in all examples are refused, and the bodies of vendors are theirs to judge
-    words += ["--exclude-checks", "positive_data_acceptance,negative_data_rejection"]
-    done = subprocess.run([tool, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print(done.stdout[-6000:])
+    # What a schema allows may be refused: a cursor of no page, a time in the past, an idempotency key used before,
+    # an image behind no address. What it forbids is always refused
+    words += ["--exclude-checks", "positive_data_acceptance"]
+    done = subprocess.run([tool, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(done.stdout[-6000:] if done.returncode == 0 else done.stdout[-60000:])
     sys.exit(done.returncode)
