@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
@@ -66,8 +66,7 @@ const test = Command.make(
       yield* report(order, result, { model: `${vendor}/${entry.model}`, account: account.id })
     },
     Effect.scoped,
-    Effect.provide(vendorTools),
-    Effect.provide(AppConfig.layer),
+    Effect.provide(Layer.provideMerge(vendorTools, AppConfig.layer)),
     Effect.catchTag(["CatalogError", "ConfigFault"], ({ message }) =>
       Effect.fail(new CommandFault({ message }))
     )
