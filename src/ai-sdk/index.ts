@@ -3,8 +3,11 @@ import type {
   EmbeddingModelV4,
   Experimental_VideoModelV4 as VideoModelV4,
   ImageModelV4,
-  LanguageModelV4
+  LanguageModelV4,
+  SpeechModelV4,
+  TranscriptionModelV4
 } from "@ai-sdk/provider"
+import { makeSpeechModel, makeTranscriptionModel } from "./AudioModels.ts"
 import { connect } from "./Connection.ts"
 import type { Settings } from "./Connection.ts"
 import { makeImageModel } from "./ImageModel.ts"
@@ -26,6 +29,10 @@ export interface GenerationGateway {
   imageModel(modelId: ImageModelId): ImageModelV4
   /** A model or alias of the catalog that makes videos. */
   videoModel(modelId: VideoModelId): VideoModelV4
+  /** A model of `/v1/audio/speech`: `tts-1`, `gpt-4o-mini-tts`. */
+  speechModel(modelId: string): SpeechModelV4
+  /** A model of `/v1/audio/transcriptions`: `whisper-1`, `gpt-4o-transcribe`. */
+  transcriptionModel(modelId: string): TranscriptionModelV4
 }
 
 /**
@@ -41,7 +48,9 @@ export const createGenerationGateway = (settings: Settings = {}): GenerationGate
     languageModel,
     embeddingModel: (modelId: string) => models().embedding(modelId),
     imageModel: (modelId: string) => makeImageModel(models().connection, modelId),
-    videoModel: (modelId: string) => makeVideoModel(models().connection, modelId)
+    videoModel: (modelId: string) => makeVideoModel(models().connection, modelId),
+    speechModel: (modelId: string) => makeSpeechModel(models().connection, modelId),
+    transcriptionModel: (modelId: string) => makeTranscriptionModel(models().connection, modelId)
   })
 }
 

@@ -19,7 +19,7 @@ export interface ClientRequest extends RequestOptions {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The same bytes on each attempt. */
-  readonly body?: string | undefined
+  readonly body?: string | FormData | undefined
   readonly idempotencyKey?: string | undefined
   /** Whether it may be sent twice; a POST needs an idempotency key and a route that supports it. */
   readonly isRepeatable: boolean
@@ -180,7 +180,8 @@ export class Transport {
       ...own,
       authorization: `Bearer ${this.#options.apiKey}`
     }
-    if (body !== undefined) headers["content-type"] ??= "application/json"
+    // `fetch` sets that of a form, with its boundary
+    if (typeof body === "string") headers["content-type"] ??= "application/json"
     if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey
     return headers
   }

@@ -3,9 +3,11 @@ import {
   experimental_generateVideo as generateVideo,
   generateImage,
   generateObject,
+  generateSpeech,
   generateText,
   streamText,
-  tool
+  tool,
+  transcribe
 } from "ai"
 import { assert, describe, it } from "vitest"
 import { z } from "zod"
@@ -136,5 +138,30 @@ describe("generation-gateway/ai-sdk, media", () => {
     assert.strictEqual(Buffer.from(videos[0]!.uint8Array).toString("latin1", 4, 8), "ftyp")
     const { cost } = providerMetadata["generationGateway"] as unknown as { cost: string }
     assert.strictEqual((before - (await settled())).toFixed(2), cost)
+  })
+
+  it("speaks, and hears what was said", async () => {
+    const before = await settled()
+    const { audio } = await generateSpeech({
+      model: gateway.speechModel("tts-1"),
+      text: "Where to?",
+      outputFormat: "wav"
+    })
+    assert.strictEqual(Buffer.from(audio.uint8Array).toString("latin1", 0, 4), "RIFF")
+    const spoken = await settled()
+    assert.isBelow(spoken, before)
+    const heard = await transcribe({
+      model: gateway.transcriptionModel("whisper-1"),
+      audio: audio.uint8Array
+    })
+    assert.isNotEmpty(heard.text)
+    assert.isAbove(heard.durationInSeconds ?? 0, 0)
+    assert.isBelow(await settled(), spoken)
+    const refused = generateSpeech({
+      model: gateway.speechModel("tts-1"),
+      text: "Where to?",
+      providerOptions: { generationGateway: { maxCost: "0.00" } }
+    })
+    assert.match(String(await refused.catch((error: unknown) => error)), /1103/u)
   })
 })

@@ -1,0 +1,166 @@
+import type {
+  SharedV4Warning,
+  SpeechModelV4,
+  SpeechModelV4CallOptions,
+  TranscriptionModelV4,
+  TranscriptionModelV4CallOptions
+} from "@ai-sdk/provider"
+import { responseOf, sent } from "./Connection.ts"
+import type { Connection } from "./Connection.ts"
+import { optionsOf } from "./Options.ts"
+
+/** Speech by `/v1/audio/speech`. Sent once, because a repetition would be charged again. */
+export const makeSpeechModel = ({ transport }: Connection, modelId: string): SpeechModelV4 => ({
+  specificationVersion: "v4",
+  provider: "generation-gateway.speech",
+  modelId,
+  doGenerate: async (options) => {
+    const { abortSignal: signal, headers, instructions, outputFormat, providerOptions } = options
+    const { speed, text, voice } = options
+    const { fields, maxCost } = optionsOf(providerOptions)
+    const closing = new AbortController()
+    const response = await transport.open(
+      {
+        method: "POST",
+        path: "/v1/audio/speech",
+        headers: headersOf(headers, maxCost),
+        body: JSON.stringify({
+          model: modelId,
+          input: text,
+          voice: voice ?? "alloy",
+          response_format: outputFormat,
+          instructions,
+          speed,
+          ...fields
+        }),
+        isRepeatable: false,
+        signal
+      },
+      signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
+    )
+    return {
+      audio: new Uint8Array(await response.arrayBuffer()),
+      warnings: warningsOf(options),
+      response: {
+        ...responseOf(modelId),
+        headers: Object.fromEntries(response.headers)
+      }
+    }
+  }
+})
+
+const warningsOf = ({ language }: SpeechModelV4CallOptions): Array<SharedV4Warning> =>
+  language === undefined
+    ? []
+    : [
+        {
+          type: "unsupported",
+          feature: "language",
+          details: "Models of speech read the language from the text"
+        }
+      ]
+
+/** Transcripts by `/v1/audio/transcriptions`. Sent once, because a repetition would be charged again. */
+export const makeTranscriptionModel = (
+  { transport }: Connection,
+  modelId: string
+): TranscriptionModelV4 => ({
+  specificationVersion: "v4",
+  provider: "generation-gateway.transcription",
+  modelId,
+  doGenerate: async (options) => {
+    const { abortSignal: signal, headers, providerOptions } = options
+    const { fields, maxCost } = optionsOf(providerOptions)
+    const reply = await transport.send({
+      method: "POST",
+      path: "/v1/audio/transcriptions",
+      headers: headersOf(headers, maxCost),
+      body: formOf(modelId, options, fields),
+      isRepeatable: false,
+      signal
+    })
+    if (!isTranscript(reply.body)) throw new Error("The response is not a transcript")
+    const { duration, language, segments = [], text, words } = reply.body
+    return {
+      text,
+      segments: segments.map(({ end, start, text }) => ({
+        text,
+        startSecond: start,
+        endSecond: end
+      })),
+      ...(words === undefined
+        ? {}
+        : {
+            words: words.map(({ end, start, word }) => ({
+              text: word,
+              startSecond: start,
+              endSecond: end
+            }))
+          }),
+      language,
+      durationInSeconds: duration,
+      warnings: [],
+      response: { ...responseOf(modelId), headers: Object.fromEntries(reply.headers) }
+    }
+  }
+})
+
+/** A response in the format `json`, or `verbose_json`, which adds all but the text. */
+interface Transcript {
+  readonly text: string
+  readonly language?: string
+  readonly duration?: number
+  readonly segments?: ReadonlyArray<{ readonly text: string } & Span>
+  readonly words?: ReadonlyArray<{ readonly word: string } & Span>
+}
+
+const isTranscript = (body: unknown): body is Transcript =>
+  typeof body === "object" && body !== null && "text" in body && typeof body.text === "string"
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+const formOf = (
+  model: string,
+  { audio, mediaType, timestampGranularities = [] }: TranscriptionModelV4CallOptions,
+  fields: Readonly<Record<string, unknown>>
+): FormData => {
+  const bytes =
+    typeof audio === "string" ? Uint8Array.from(atob(audio), (it) => it.charCodeAt(0)) : audio
+  const form = new FormData()
+  form.append("model", model)
+  // Only Whisper's models know it
+  const isVerbose = model.includes("whisper") || timestampGranularities.length > 0
+  if (isVerbose && fields["response_format"] === undefined) {
+    form.append("response_format", "verbose_json")
+  }
+  for (const unit of timestampGranularities) form.append("timestamp_granularities[]", unit)
+  for (const [name, value] of Object.entries(fields)) form.append(name, String(value))
+  const file = new Blob([bytes.slice()], { type: mediaType })
+  form.append("file", file, `audio.${extensionOf(mediaType)}`)
+  return form
+}
+
+const extensions: Readonly<Record<string, string>> = {
+  mpeg: "mp3",
+  "x-wav": "wav",
+  wave: "wav",
+  mp4: "m4a",
+  "x-m4a": "m4a"
+}
+
+/** Vendors tell the format by the extension. */
+const extensionOf = (mediaType: string): string => {
+  const [, subtype = "wav"] = mediaType.split("/")
+  return Object.hasOwn(extensions, subtype) ? (extensions[subtype] ?? subtype) : subtype
+}
+
+const headersOf = (
+  headers: Readonly<Record<string, string | undefined>> | undefined,
+  maxCost: string | undefined
+) => ({
+  ...sent(headers),
+  ...(maxCost === undefined ? {} : { "x-service-max-cost": maxCost })
+})
