@@ -7,7 +7,7 @@ import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { pause, until } from "../../support/until.ts"
 
 /** Raise it by `KILL_ROUNDS` for a longer search. */
-const rounds = Number(process.env["KILL_ROUNDS"] ?? 6)
+const rounds = Number(process.env["KILL_ROUNDS"] ?? 2)
 
 const linesMax = 3000
 
