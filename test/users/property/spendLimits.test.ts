@@ -312,11 +312,19 @@ const reserve =
       const kept = min(wanted, old.amount - charged)
       const isPast = kept > 0n && old.epoch !== epochOf(key)
       const budget = left(key)
+      const balance = model.settled - model.held - kept
+      const needed = max(0n, credits(needs) - kept)
+      // Calls in progress get all that they need, those to come a sixteenth of the rest
+      const covered = max(
+        0n,
+        min(needed, balance, ...(budget === undefined || isPast ? [] : [budget - kept]))
+      )
       const free = min(
-        model.settled - model.held - kept,
+        balance,
         ...(budget === undefined ? [] : [max(0n, budget - (isPast ? 0n : kept))])
       )
-      const grown = isPast || free <= 0n ? 0n : min(wanted - kept, free / 16n)
+      const rest = min(free - covered, balance - needed)
+      const grown = covered + (isPast ? 0n : max(0n, min(wanted - kept - covered, rest / 16n)))
       const alive = !isPast && (budget === undefined || kept <= budget)
       assert.deepInclude(grants[0], { granted: Credits.make(kept + grown), alive })
       const epoch = isPast ? old.epoch : epochOf(key)
