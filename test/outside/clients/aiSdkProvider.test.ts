@@ -9,7 +9,7 @@ import {
   tool,
   transcribe
 } from "ai"
-import { assert, describe, it } from "vitest"
+import { assert, describe, expect, it } from "vitest"
 import { z } from "zod"
 import { createGenerationGateway } from "../../../src/ai-sdk/index.ts"
 import type { ModelOptions } from "../../../src/ai-sdk/index.ts"
@@ -148,15 +148,16 @@ describe("generation-gateway/ai-sdk, media", () => {
       outputFormat: "wav"
     })
     assert.strictEqual(Buffer.from(audio.uint8Array).toString("latin1", 0, 4), "RIFF")
+    // A call is settled after its response
+    await expect.poll(settled).toBeLessThan(before)
     const spoken = await settled()
-    assert.isBelow(spoken, before)
     const heard = await transcribe({
       model: gateway.transcriptionModel("whisper-1"),
       audio: audio.uint8Array
     })
     assert.isNotEmpty(heard.text)
     assert.isAbove(heard.durationInSeconds ?? 0, 0)
-    assert.isBelow(await settled(), spoken)
+    await expect.poll(settled).toBeLessThan(spoken)
     const refused = generateSpeech({
       model: gateway.speechModel("tts-1"),
       text: "Where to?",
