@@ -111,6 +111,26 @@ export const call = (path: string, init: RequestInit = {}) =>
     )
   )
 
+export const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
+
+/** The key of a second user, with credits. */
+export const strangersKey = Effect.flatMap(Running, ({ url }) =>
+  promised(async () => {
+    const manage = async (path: string, body: object) => {
+      const answer = await fetch(`${url}/manage/v1${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+      return (await answer.json()) as { id: string; key: string }
+    }
+    const { id } = await manage("/users", { email: "stranger@example.com" })
+    await manage(`/users/${id}/top-ups`, { amount: "1000.00" })
+    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
+    return key
+  })
+)
+
 /** `/metrics` as shown to the operator. */
 export const metricsText = Effect.flatMap(
   call("/metrics", { headers: { authorization: `Bearer ${adminToken}` } }),

@@ -362,3 +362,13 @@ export const ledgerOf = Effect.fnUntraced(function* (userId: UserId) {
   const { rows } = yield* wallets.search(userId, { before: Option.none(), limit: 10_000 })
   return rows.toReversed()
 })
+
+export const walletOf = Effect.fnUntraced(function* (userId: UserId) {
+  return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
+})
+
+/** The receipt of a call. */
+export const receiptOf = Effect.fnUntraced(function* ({ id, user }: CallStart) {
+  const { rows } = yield* (yield* CallStore).search(user, { limit: 100 })
+  return rows.find((row) => row.id === id)
+})

@@ -2,10 +2,8 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
-import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
-import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   breachesOf,
@@ -17,13 +15,10 @@ import {
   newEvent,
   newWallet,
   subscribe,
+  walletOf,
   walletStores,
   writeCalls
 } from "../../support/wallets.ts"
-
-const walletOf = Effect.fnUntraced(function* (userId: UserId) {
-  return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
-})
 
 describeStores("the call store", (database) => {
   layer(Layer.provideMerge(walletStores, database), {

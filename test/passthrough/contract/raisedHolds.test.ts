@@ -1,12 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
-import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
-import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   breachesOf,
@@ -19,19 +17,12 @@ import {
   newEvent,
   reservation,
   subscribe,
+  walletOf,
+  receiptOf,
   walletStores,
   writeCalls,
   writeReservations
 } from "../../support/wallets.ts"
-
-const walletOf = Effect.fnUntraced(function* (userId: UserId) {
-  return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
-})
-
-const receiptOf = Effect.fnUntraced(function* ({ id, user }: CallStart) {
-  const { rows } = yield* (yield* CallStore).search(user, { limit: 100 })
-  return rows.find((row) => row.id === id)
-})
 
 const raiseTo = ({ id, user }: CallStart, amount: number) => ({
   id,

@@ -7,7 +7,6 @@ import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { ReservationStore } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
-import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   breachesOf,
@@ -21,16 +20,13 @@ import {
   newWallet,
   reservation,
   subscribe,
+  walletOf,
   walletStores,
   writeCalls,
   writeReservations
 } from "../../support/wallets.ts"
 
 /** Reservations of keys that call often (ADR 0116). */
-
-const walletOf = Effect.fnUntraced(function* (userId: UserId) {
-  return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
-})
 
 const grantOf = Effect.fnUntraced(function* (userId: UserId, needs: number, extra = 0) {
   const { grants } = yield* writeReservations({ sizes: [reservation(userId, needs, extra)] })

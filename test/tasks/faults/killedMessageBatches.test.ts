@@ -1,15 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import { layerEmbedded } from "../../../src/db/Database.ts"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { pause, until } from "../../support/until.ts"
+import { capturesIn, receiptsOf, taskIdOf } from "../../support/vendorBatches.ts"
 
 /** Raise it by `KILL_ROUNDS` for a longer search. */
-const rounds = Number(process.env["KILL_ROUNDS"] ?? 2)
+const rounds = Number(process.env["KILL_ROUNDS"] ?? 6)
 
-const linesMax = 3000
+const linesMax = 1000
 
 const requestsOf = (round: number) =>
   Array.from({ length: linesMax }, (_, n) => ({
@@ -33,42 +31,6 @@ const createSurely = (gateway: GatewayProcess, round: number) =>
     },
     { what: "the response to a create", millis: 180_000 }
   )
-
-const taskIdOf = (id: string) =>
-  id.slice(9).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
-
-const micro = (cost: string): bigint => {
-  const [whole = "0", decimals = ""] = cost.split(".")
-  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
-}
-
-/** The sum of all receipts of a batch, and how many there are. */
-const receiptsOf = async (gateway: GatewayProcess, id: string) => {
-  const found = { sum: 0n, count: 0 }
-  let cursor = ""
-  do {
-    const { json } = await gateway.call(
-      "GET",
-      `/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`
-    )
-    for (const { cost } of json.data) found.sum += micro(cost)
-    found.count += json.data.length
-    cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
-  } while (cursor !== "")
-  return found
-}
-
-/** What the ledger has captured for each task, of a service that has ended. */
-const capturesIn = (dataDir: string) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const rows = yield* sql<{ id: string; amount: string; captured: string }>`
-      SELECT t.id, coalesce(t.captured, 0)::text AS captured, coalesce(e.amount, 0)::text AS amount FROM tasks t
-      LEFT JOIN wallet_entries e ON e.subject_id = t.id AND e.kind = 'capture'
-      WHERE t.result_kind = 'batches'`
-    for (const { amount, captured } of rows) assert.strictEqual(amount, captured)
-    return new Map(rows.map(({ captured, id }) => [id, BigInt(captured)]))
-  }).pipe(Effect.provide(layerEmbedded({ dataDir, durable: false })), Effect.runPromise)
 
 interface Submitted {
   readonly requests: ReadonlyArray<{ readonly custom_id: string }>

@@ -1,10 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import { layerEmbedded } from "../../../src/db/Database.ts"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { pause, until } from "../../support/until.ts"
+import { capturesIn, receiptsOf, taskIdOf } from "../../support/vendorBatches.ts"
 
 /** Raise it by `KILL_ROUNDS` for a longer search. */
 const rounds = Number(process.env["KILL_ROUNDS"] ?? 6)
@@ -64,42 +62,6 @@ const createSurely = (gateway: GatewayProcess, file: string) =>
   )
 
 const isOver = (status: string) => ["completed", "failed", "expired", "cancelled"].includes(status)
-
-const taskIdOf = (id: string) =>
-  id.slice(6).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
-
-const micro = (cost: string): bigint => {
-  const [whole = "0", decimals = ""] = cost.split(".")
-  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
-}
-
-/** The sum of all receipts of a batch, and how many there are. */
-const receiptsOf = async (gateway: GatewayProcess, id: string) => {
-  const found = { sum: 0n, count: 0 }
-  let cursor = ""
-  do {
-    const { json } = await gateway.call(
-      "GET",
-      `/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`
-    )
-    for (const { cost } of json.data) found.sum += micro(cost)
-    found.count += json.data.length
-    cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
-  } while (cursor !== "")
-  return found
-}
-
-/** What the ledger has captured for each task, of a service that has ended. */
-const capturesIn = (dataDir: string) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const rows = yield* sql<{ id: string; amount: string; captured: string }>`
-      SELECT t.id, t.captured::text, coalesce(e.amount, 0)::text AS amount FROM tasks t
-      LEFT JOIN wallet_entries e ON e.subject_id = t.id AND e.kind = 'capture'
-      WHERE t.result_kind = 'batches'`
-    for (const { amount, captured } of rows) assert.strictEqual(amount, captured)
-    return new Map(rows.map(({ captured, id }) => [id, BigInt(captured)]))
-  }).pipe(Effect.provide(layerEmbedded({ dataDir, durable: false })), Effect.runPromise)
 
 /** docs/reference/vendor-batches.md#results */
 describe("kill -9 between upload, accept, submit, poll, receipts and settle of a batch", () => {

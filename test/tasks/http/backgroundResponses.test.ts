@@ -4,8 +4,9 @@ import OpenAI, { APIError } from "openai"
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { adminToken, readResult } from "../../support/gateway.ts"
-import { call, Running, runningGateway } from "../../support/running.ts"
+import { readResult } from "../../support/gateway.ts"
+import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
+import { taskIdOf } from "../../support/vendorBatches.ts"
 
 const clientOf = (base: string) =>
   Effect.map(
@@ -13,8 +14,6 @@ const clientOf = (base: string) =>
     ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 }).responses
   )
 const client = clientOf("/v1")
-
-const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
 
 const refusal = (request: () => Promise<unknown>) =>
   promised(async () => {
@@ -26,22 +25,9 @@ const refusal = (request: () => Promise<unknown>) =>
     return { status: error.status, code: error.code }
   })
 
-/** Of a second user, with credits. */
-const strangersClient = Effect.flatMap(Running, ({ url }) =>
-  promised(async () => {
-    const manage = async (path: string, body: object) => {
-      const answer = await fetch(`${url}/manage/v1${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
-        body: JSON.stringify(body)
-      })
-      return (await answer.json()) as { id: string; key: string }
-    }
-    const { id } = await manage("/users", { email: "stranger@example.com" })
-    await manage(`/users/${id}/top-ups`, { amount: "1000.00" })
-    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
-    return new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 }).responses
-  })
+const strangersClient = Effect.map(
+  Effect.all([strangersKey, Running]),
+  ([key, { url }]) => new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 }).responses
 )
 
 const isOver = ({ status }: Response) => status !== "queued" && status !== "in_progress"
@@ -61,9 +47,6 @@ const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
 
 const read = (path: string) =>
   Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
-
-const taskIdOf = (id: string) =>
-  id.slice(5).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
 
 const textOf = (response: Response) => response.output_text
 const seconds = { timeout: "60 seconds", excludeTestServices: true } as const

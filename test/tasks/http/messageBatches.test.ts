@@ -5,8 +5,9 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { adminToken, readResult } from "../../support/gateway.ts"
-import { call, Running, runningGateway } from "../../support/running.ts"
+import { readResult } from "../../support/gateway.ts"
+import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
+import { micro, taskIdOf } from "../../support/vendorBatches.ts"
 
 /** docs/reference/vendor-batches.md#anthropics-form */
 
@@ -16,8 +17,6 @@ const clientOf = (base: string) =>
     ({ key, url }) => new Anthropic({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 })
   )
 const client = clientOf("")
-
-const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
 
 const refusal = (request: () => Promise<unknown>) =>
   promised(async () => {
@@ -55,9 +54,6 @@ const resultsOf = (anthropic: Anthropic, id: string) =>
 const read = (path: string) =>
   Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
 
-const taskIdOf = (id: string) =>
-  id.slice(9).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
-
 const post = (body: string, headers: Record<string, string> = {}) =>
   Effect.flatMap(
     call("/v1/messages/batches", {
@@ -72,21 +68,9 @@ const post = (body: string, headers: Record<string, string> = {}) =>
       )
   )
 
-/** Of a second user, with credits. */
-const strangersClient = Effect.flatMap(Running, ({ url }) =>
-  promised(async () => {
-    const manage = async (path: string, body: object) => {
-      const answer = await fetch(`${url}/manage/v1${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
-        body: JSON.stringify(body)
-      })
-      return (await answer.json()) as { id: string; key: string }
-    }
-    const { id } = await manage("/users", { email: "stranger@example.com" })
-    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
-    return new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 })
-  })
+const strangersClient = Effect.map(
+  Effect.all([strangersKey, Running]),
+  ([key, { url }]) => new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 })
 )
 
 const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
@@ -297,11 +281,6 @@ const receiptsOf = (id: string) =>
     } while (cursor !== "")
     return receipts
   })
-
-const micro = (cost: string): bigint => {
-  const [whole = "0", decimals = ""] = cost.split(".")
-  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
-}
 
 const sumOf = (receipts: Effect.Success<ReturnType<typeof receiptsOf>>) =>
   receipts.reduce((total, { cost }) => total + micro(cost), 0n)

@@ -5,8 +5,9 @@ import OpenAI, { APIError } from "openai"
 import type { Batch } from "openai/resources/batches"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { adminToken, readResult } from "../../support/gateway.ts"
-import { call, Running, runningGateway } from "../../support/running.ts"
+import { readResult } from "../../support/gateway.ts"
+import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
+import { micro, taskIdOf } from "../../support/vendorBatches.ts"
 
 /** docs/reference/vendor-batches.md, docs/reference/files.md */
 
@@ -16,8 +17,6 @@ const clientOf = (base: string) =>
     ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 })
   )
 const client = clientOf("/v1")
-
-const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
 
 const refusal = (request: () => Promise<unknown>) =>
   promised(async () => {
@@ -72,25 +71,9 @@ const textOf = (openai: OpenAI, id: string | null | undefined) =>
 const read = (path: string) =>
   Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
 
-const taskIdOf = (id: string) =>
-  id.slice(6).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
-
-/** Of a second user, with credits. */
-const strangersClient = Effect.flatMap(Running, ({ url }) =>
-  promised(async () => {
-    const manage = async (path: string, body: object) => {
-      const answer = await fetch(`${url}/manage/v1${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
-        body: JSON.stringify(body)
-      })
-      return (await answer.json()) as { id: string; key: string }
-    }
-    const { id } = await manage("/users", { email: "stranger@example.com" })
-    await manage(`/users/${id}/top-ups`, { amount: "1000.00" })
-    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
-    return new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
-  })
+const strangersClient = Effect.map(
+  Effect.all([strangersKey, Running]),
+  ([key, { url }]) => new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
 )
 
 const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
@@ -291,11 +274,6 @@ const receiptsOf = (id: string) =>
     } while (cursor !== "")
     return receipts
   })
-
-const micro = (cost: string): bigint => {
-  const [whole = "0", decimals = ""] = cost.split(".")
-  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
-}
 
 const vendorGateway = (script: Parameters<typeof startVendorServer>[1] = {}) =>
   Layer.unwrap(
