@@ -51,18 +51,20 @@ export const layer = HttpRouter.use(
     const { cancel, get, list, remove } = yield* makeReads
     const results = yield* makeResults
     yield* router.addAll(
-      (["", "/vendors/anthropic"] as const).flatMap((base) => [
-        resource(`${base}${createMessageBatch.path}`, {
-          POST: withClientKey(create),
-          GET: withClientKey(list)
-        }),
-        resource(`${base}${getMessageBatch.path}`, {
-          GET: withClientKey(get),
-          DELETE: withClientKey(remove)
-        }),
-        resource(`${base}${cancelMessageBatch.path}`, { POST: withClientKey(cancel) }),
-        resource(`${base}${getMessageBatchResults.path}`, { GET: withClientKey(results) })
-      ])
+      (["", "/vendors/anthropic"] as const)
+        .flatMap((base) => [
+          resource(`${base}${createMessageBatch.path}`, {
+            POST: withClientKey(create),
+            GET: withClientKey(list)
+          }),
+          resource(`${base}${getMessageBatch.path}`, {
+            GET: withClientKey(get),
+            DELETE: withClientKey(remove)
+          }),
+          resource(`${base}${cancelMessageBatch.path}`, { POST: withClientKey(cancel) }),
+          resource(`${base}${getMessageBatchResults.path}`, { GET: withClientKey(results) })
+        ])
+        .flat()
     )
   })
 )

@@ -70,8 +70,8 @@ export const layer = Layer.unwrap(
     })
     return HttpRouter.addAll([
       // `/console` too
-      resource(pages.console.path, { GET: page }),
-      resource(pages.consoleAsset.path, { GET: asset })
+      ...resource(pages.console.path, { GET: page }),
+      ...resource(pages.consoleAsset.path, { GET: asset })
     ])
   })
 )

@@ -26,7 +26,7 @@ import type { ProtocolVersion } from "./Versions.ts"
 /** Model Context Protocol, transport Streamable HTTP, without sessions and streams. docs/reference/mcp.md */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    yield* router.addAll([resource(callMcp.path, { POST: (yield* makePost)() })])
+    yield* router.addAll([...resource(callMcp.path, { POST: (yield* makePost)() })])
   })
 )
 

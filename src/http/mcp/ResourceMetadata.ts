@@ -27,8 +27,8 @@ export const layer = HttpRouter.use(
     })
     // The second is the one for a resource with this path; clients of MCP may also ask for the first
     yield* router.addAll([
-      resource(resourceMetadata.path, { GET: metadata }),
-      resource(mcpResourceMetadata.path, { GET: metadata })
+      ...resource(resourceMetadata.path, { GET: metadata }),
+      ...resource(mcpResourceMetadata.path, { GET: metadata })
     ])
   })
 )

@@ -36,11 +36,13 @@ export const layer = HttpRouter.use(
     const create = yield* makeCreate
     const { cancel, get, list } = yield* makeReads
     yield* router.addAll(
-      (["", "/vendors/openai"] as const).flatMap((base) => [
-        resource(`${base}${createBatch.path}`, { POST: create, GET: list }),
-        resource(`${base}${getBatch.path}`, { GET: get }),
-        resource(`${base}${cancelBatch.path}`, { POST: cancel })
-      ])
+      (["", "/vendors/openai"] as const)
+        .flatMap((base) => [
+          resource(`${base}${createBatch.path}`, { POST: create, GET: list }),
+          resource(`${base}${getBatch.path}`, { GET: get }),
+          resource(`${base}${cancelBatch.path}`, { POST: cancel })
+        ])
+        .flat()
     )
   })
 )

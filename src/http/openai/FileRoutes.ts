@@ -18,11 +18,13 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { content, create, get, list, remove } = yield* makeHandlers
     yield* router.addAll(
-      (["", "/vendors/openai"] as const).flatMap((base) => [
-        resource(`${base}${createFile.path}`, { POST: create, GET: list }),
-        resource(`${base}${getFile.path}`, { GET: get, DELETE: remove }),
-        resource(`${base}${getFileContent.path}`, { GET: content })
-      ])
+      (["", "/vendors/openai"] as const)
+        .flatMap((base) => [
+          resource(`${base}${createFile.path}`, { POST: create, GET: list }),
+          resource(`${base}${getFile.path}`, { GET: get, DELETE: remove }),
+          resource(`${base}${getFileContent.path}`, { GET: content })
+        ])
+        .flat()
     )
   })
 )

@@ -30,8 +30,8 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const create = yield* makeCreate
     yield* router.addAll([
-      resource(createImage.path, { POST: create("generations") }),
-      resource(createImageEdit.path, { POST: create("edits") })
+      ...resource(createImage.path, { POST: create("generations") }),
+      ...resource(createImageEdit.path, { POST: create("edits") })
     ])
   })
 )

@@ -21,10 +21,12 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { cancel, get } = yield* makeHandlers
     yield* router.addAll(
-      (["", "/vendors/openai"] as const).flatMap((base) => [
-        resource(`${base}${getResponse.path}`, { GET: get }),
-        resource(`${base}${cancelResponse.path}`, { POST: cancel })
-      ])
+      (["", "/vendors/openai"] as const)
+        .flatMap((base) => [
+          resource(`${base}${getResponse.path}`, { GET: get }),
+          resource(`${base}${cancelResponse.path}`, { POST: cancel })
+        ])
+        .flat()
     )
   })
 )

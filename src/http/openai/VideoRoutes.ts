@@ -28,10 +28,10 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const [create, list, one] = [yield* makeCreate, yield* makeList, yield* makeOne]
     yield* router.addAll([
-      resource(createVideo.path, { POST: create(), GET: list() }),
-      resource(getVideo.path, { GET: one.get, DELETE: one.delete }),
-      resource(getVideoContent.path, { GET: one.content }),
-      resource(remixVideo.path, { POST: one.remix })
+      ...resource(createVideo.path, { POST: create(), GET: list() }),
+      ...resource(getVideo.path, { GET: one.get, DELETE: one.delete }),
+      ...resource(getVideoContent.path, { GET: one.content }),
+      ...resource(remixVideo.path, { POST: one.remix })
     ])
   })
 )

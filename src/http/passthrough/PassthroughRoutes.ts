@@ -9,6 +9,7 @@ import { readBytes } from "../server/bodies/BodyReader.ts"
 import type { BodyWatch } from "../server/bodies/BodyReader.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { problemOf } from "../server/problems/Problems.ts"
+import { everyMethod } from "../server/Resource.ts"
 import { makeClientCallOf, noRoute } from "./CallListener.ts"
 import type { ClientRequest } from "./CallListener.ts"
 import { defaultContentType, headerNames, responseHeaders } from "./PassthroughHeaders.ts"
@@ -24,7 +25,7 @@ export const layer = HttpRouter.use(
     const handle = yield* makeHandle
     yield* router.addAll([
       HttpRouter.route("*", "/vendors/*", handle),
-      ...routeAliases.keys().map((path) => HttpRouter.route("*", `/${path.slice(1)}`, handle)),
+      ...routeAliases.keys().flatMap((path) => everyMethod(`/${path.slice(1)}`, handle)),
       // Includes /v1/models itself
       HttpRouter.route("*", "/v1/models/*", handle),
       HttpRouter.route("*", "/v1/*", noAlias)

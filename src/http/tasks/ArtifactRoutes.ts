@@ -26,7 +26,7 @@ export const layer = HttpRouter.use(
       )
       return yield* respondArtifact(artifact)
     })
-    yield* router.addAll([resource(getArtifact.path, { GET: open })])
+    yield* router.addAll(resource(getArtifact.path, { GET: open }))
   })
 )
 

@@ -24,7 +24,7 @@ export const layer = Layer.unwrap(
       return HttpServerResponse.empty({ status: 204 })
     })
     return callbacks.isOn
-      ? HttpRouter.addAll([resource(receiveCallback.path, { POST: receive })])
+      ? HttpRouter.addAll(resource(receiveCallback.path, { POST: receive }))
       : Layer.empty
   })
 )

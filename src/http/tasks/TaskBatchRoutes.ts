@@ -39,9 +39,9 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const [create, reads] = [yield* makeCreate, yield* makeReads]
     yield* router.addAll([
-      resource(createTaskBatch.path, { POST: create, GET: reads.list }),
-      resource(getTaskBatch.path, { GET: reads.get }),
-      resource(cancelTaskBatch.path, { POST: reads.cancel })
+      ...resource(createTaskBatch.path, { POST: create, GET: reads.list }),
+      ...resource(getTaskBatch.path, { GET: reads.get }),
+      ...resource(cancelTaskBatch.path, { POST: reads.cancel })
     ])
   })
 )

@@ -47,17 +47,17 @@ export const layer = HttpRouter.use(
       ["edit", edits]
     ] as const) {
       yield* router.addAll([
-        resource(create.path, { POST: tasks.create(action) }),
-        resource(get.path, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
+        ...resource(create.path, { POST: tasks.create(action) }),
+        ...resource(get.path, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
       ])
     }
     // Created at /v1/responses. docs/reference/background.md
     yield* router.addAll([
-      resource("/vendors/:vendor/v1/:model/responses/:task_id", {
+      ...resource("/vendors/:vendor/v1/:model/responses/:task_id", {
         GET: tasks.get("responses"),
         DELETE: tasks.cancel("responses")
       }),
-      resource("/vendors/:vendor/v1/:model/batches/:task_id", {
+      ...resource("/vendors/:vendor/v1/:model/batches/:task_id", {
         GET: tasks.get("batches"),
         DELETE: tasks.cancel("batches")
       })

@@ -56,8 +56,8 @@ export const layer = HttpRouter.use(
     })
 
     yield* router.addAll([
-      resource(beginOidc.path, { GET: begin }),
-      resource(finishOidc.path, { GET: finish })
+      ...resource(beginOidc.path, { GET: begin }),
+      ...resource(finishOidc.path, { GET: finish })
     ])
   })
 )

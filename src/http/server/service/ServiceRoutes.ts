@@ -37,21 +37,21 @@ export const layer = Layer.unwrap(
     const errors = hardened(errorsPage)
     const console = `${basePathOf(baseUrl)}/console`
     return HttpRouter.addAll([
-      resource(pages.root.path, {
+      ...resource(pages.root.path, {
         GET: Effect.succeed(HttpServerResponse.redirect(console))
       }),
-      resource(health.path, { GET: Effect.succeed(ok) }),
-      resource(readiness.path, {
+      ...resource(health.path, { GET: Effect.succeed(ok) }),
+      ...resource(readiness.path, {
         GET: Effect.as(ready, ok)
       }),
-      resource(openApi.path, { GET: Effect.map(documents, ({ document }) => document) }),
-      resource(pages.docs.path, { GET: Effect.flatMap(documents, ({ page }) => page) }),
+      ...resource(openApi.path, { GET: Effect.map(documents, ({ document }) => document) }),
+      ...resource(pages.docs.path, { GET: Effect.flatMap(documents, ({ page }) => page) }),
       // The browser keeps the fragment, which contains the secret of a link
-      resource(pages.signIn.path, {
+      ...resource(pages.signIn.path, {
         GET: Effect.succeed(HttpServerResponse.redirect(`${console}/sign-in`))
       }),
-      resource(pages.errors.path, { GET: Effect.succeed(errors) }),
-      resource(metrics.path, {
+      ...resource(pages.errors.path, { GET: Effect.succeed(errors) }),
+      ...resource(metrics.path, {
         GET: Effect.gen(function* () {
           const shown = yield* collect(yield* admitMetrics(secrets))
           return HttpServerResponse.text(shown, {
