@@ -18,7 +18,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const reserved: ReadonlySet<string> = new Set(["metadata", "webhook"])
 
 const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message.replaceAll(/\s+/gu, " ") : "It is no JSON Schema"
+  error instanceof Error ? error.message.replaceAll(/\s+/gu, " ") : "It is not a JSON Schema"
 
 /**
  * The keywords of draft 2020-12 that Effect can check, without patterns and without references: a schema that refers to

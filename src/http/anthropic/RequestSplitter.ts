@@ -118,7 +118,7 @@ export class RequestSplitter {
     const char = String.fromCharCode(byte)
     switch (this.#state) {
       case "before":
-        if (char !== "{") return "The body is no JSON object"
+        if (char !== "{") return "The body is not a JSON object"
         this.#state = "name"
         return at + 1
       case "name":

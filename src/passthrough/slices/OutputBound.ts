@@ -3,7 +3,7 @@ import { at } from "../../domain/Json.ts"
 
 /**
  * The most tokens of output that an event of a stream can hold: a token is at least one byte of text. Text counts as it
- * is, all other output (calls of tools, pictures, sound) as its JSON. `value`: the event's, `undefined` if it is no JSON.
+ * is, all other output (calls of tools, pictures, sound) as its JSON. `value`: the event's, `undefined` if it is not JSON.
  * docs/reference/wallet.md#holds-of-streams
  */
 export const outputBound = (protocol: UsageProtocol, value: unknown, bytes: number): number =>

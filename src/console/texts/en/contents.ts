@@ -15,5 +15,5 @@ export const contentTexts = {
   offDetail: "What was kept is deleted now.",
   missing: "The request and response of this call were not kept.",
   isOff: "Requests and responses are not kept. Switch it on to see those of the next calls here.",
-  noCode: "There is no code, because the request was cut off or is no JSON."
+  noCode: "There is no code, because the request was cut off or is not JSON."
 }
