@@ -2,7 +2,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option } from "effect"
 import { firstTaskId } from "../src/domain/Ids.ts"
-import { retentionTasksMax } from "../src/domain/Limits.ts"
+import { retentionTasksMax } from "../src/domain/limits/Limits.ts"
 import { CallStore } from "../src/passthrough/CallStore.ts"
 import { ReservationStore } from "../src/passthrough/reservations/ReservationStore.ts"
 import { PartitionStore } from "../src/process/retention/PartitionStore.ts"

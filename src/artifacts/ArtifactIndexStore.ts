@@ -6,7 +6,7 @@ import { groupCommit, hex, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
-import { artifactHours } from "../domain/Limits.ts"
+import { artifactHours } from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** Metadata of a stored medium; the bytes are in the artifact store. */

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { aliasModelsMax, aliasWeightMax } from "../domain/ShapeLimits.ts"
+import { aliasModelsMax, aliasWeightMax } from "../domain/limits/ShapeLimits.ts"
 import { PathSegment } from "./PathSegment.ts"
 
 /** `vendor/model` of a row of the catalog. */

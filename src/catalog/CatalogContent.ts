@@ -1,6 +1,6 @@
 import { Option, Result, Schema } from "effect"
 import { createHash } from "node:crypto"
-import type { TaskAction } from "../domain/Task.ts"
+import type { TaskAction } from "../domain/task/Task.ts"
 import { Alias } from "./Alias.ts"
 import { resolveAliases } from "./AliasTargets.ts"
 import type { TaskAlias } from "./AliasTargets.ts"

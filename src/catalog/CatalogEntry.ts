@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { MediaKind } from "../domain/Task.ts"
-import type { ResultKind } from "../domain/Task.ts"
+import { MediaKind } from "../domain/task/Task.ts"
+import type { ResultKind } from "../domain/task/Task.ts"
 import { Alias } from "./Alias.ts"
 import { Label } from "./bodies/Bodies.ts"
 import type { BodyLabel } from "./bodies/Bodies.ts"

@@ -1,6 +1,6 @@
 import { Array as Arr, SchemaAST, SchemaIssue } from "effect"
-import { faultsMax } from "../domain/Limits.ts"
-import { LongText } from "../domain/LongText.ts"
+import { LongText } from "../domain/json/LongText.ts"
+import { faultsMax } from "../domain/limits/Limits.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
 /**

@@ -6,7 +6,7 @@ import {
   microPerCredit,
   zero
 } from "../domain/Credits.ts"
-import { videoShortSeconds } from "../domain/Limits.ts"
+import { videoShortSeconds } from "../domain/limits/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 import type { DescribedBody } from "./jobs/DescribedBody.ts"
 import { evaluate, Expression } from "./jobs/Expression.ts"

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { sourceCharactersMax } from "../domain/Limits.ts"
+import { sourceCharactersMax } from "../domain/limits/Limits.ts"
 import { PathSegment } from "./PathSegment.ts"
 
 /** A day; it begins at 00:00 UTC. */

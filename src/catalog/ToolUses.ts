@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import type { UsageProtocol } from "./OpenRoutes.ts"
 
 /** How often each tool run by the vendor was used, by name; for code interpreters, the number of containers. */

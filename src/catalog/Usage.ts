@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import type { UsageDifferences } from "../domain/Provider.ts"
 import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage, Units } from "./Price.ts"

@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import { HttpClient } from "effect/http"
 import { extensionOf } from "../catalog/media/Formats.ts"
-import type { TaskResult } from "../domain/Task.ts"
+import type { TaskResult } from "../domain/task/Task.ts"
 import { failed } from "./terminal/Fault.ts"
 
 /** The URIs of a result. */

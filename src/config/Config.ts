@@ -10,7 +10,7 @@ import {
   Schema
 } from "effect"
 import type { LogLevel, Redacted } from "effect"
-import { artifactHours } from "../domain/Limits.ts"
+import { artifactHours } from "../domain/limits/Limits.ts"
 import { builtInProviders } from "../domain/Provider.ts"
 import type { AccountSetting, ProviderEntry } from "../domain/Provider.ts"
 import { artifactLocation } from "./ArtifactLocation.ts"

@@ -1,5 +1,10 @@
 import { Config, Duration, Effect, Option } from "effect"
-import { auditDays, deliveryLogDays, retentionDaysMax, retentionDaysMin } from "../domain/Limits.ts"
+import {
+  auditDays,
+  deliveryLogDays,
+  retentionDaysMax,
+  retentionDaysMin
+} from "../domain/limits/Limits.ts"
 import { fault, read } from "./Setting.ts"
 
 /** Retention times. docs/reference/privacy.md#retention */

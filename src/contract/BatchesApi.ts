@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { FileId } from "../domain/Ids.ts"
-import { Metadata } from "../domain/Metadata.ts"
+import { Metadata } from "../domain/task/Metadata.ts"
 import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { requestHeaders, withHeaders } from "./Headers.ts"

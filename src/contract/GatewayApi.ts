@@ -7,6 +7,7 @@ import { BatchesApi } from "./BatchesApi.ts"
 import { FilesApi } from "./FilesApi.ts"
 import { generationGroups } from "./GenerationApi.ts"
 import { ImagesApi } from "./ImagesApi.ts"
+import { WebhooksApi } from "./manage/WebhooksApi.ts"
 import { McpApi } from "./McpApi.ts"
 import { MessageBatchesApi } from "./MessageBatchesApi.ts"
 import { ResponsesApi } from "./ResponsesApi.ts"
@@ -14,7 +15,6 @@ import { ServiceApi } from "./ServiceApi.ts"
 import { TaskBatchesApi } from "./TaskBatchesApi.ts"
 import { aliasGroups, vendorGroups } from "./VendorApi.ts"
 import { VideosApi } from "./VideosApi.ts"
-import { WebhooksApi } from "./WebhooksApi.ts"
 
 /** Groups that share a tag of the document. */
 const aliases = OpenApi.annotations({

@@ -7,8 +7,8 @@ import {
   pageSizeMax,
   searchedCodePointsMax,
   searchedWordsMax
-} from "../domain/Limits.ts"
-import { Timestamp } from "../domain/Task.ts"
+} from "../domain/limits/Limits.ts"
+import { Timestamp } from "../domain/task/Task.ts"
 
 /** The schema of the id that a list is ordered by. */
 export type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }

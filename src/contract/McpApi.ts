@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
-import { mcpBatchMax } from "../domain/ShapeLimits.ts"
+import { mcpBatchMax } from "../domain/limits/ShapeLimits.ts"
 import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { problems } from "./Problems.ts"

@@ -6,13 +6,13 @@ import { Amount, PriceRule } from "../catalog/Price.ts"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
-import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
-import { Metadata } from "../domain/Metadata.ts"
-import { mcpModelsDefault, mcpModelsMax, mcpWaitSecondsMax } from "../domain/ShapeLimits.ts"
-import { MediaKind, TaskAction, TaskStatus, Timestamp } from "../domain/Task.ts"
+import { idempotencyKeyCharactersMax } from "../domain/limits/Limits.ts"
+import { mcpModelsDefault, mcpModelsMax, mcpWaitSecondsMax } from "../domain/limits/ShapeLimits.ts"
+import { Metadata } from "../domain/task/Metadata.ts"
+import { MediaKind, TaskAction, TaskStatus, Timestamp } from "../domain/task/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+import { WalletView } from "./manage/WalletApi.ts"
 import { MediaModelView } from "./ModelsApi.ts"
-import { WalletView } from "./WalletApi.ts"
 
 /** The tools of `/mcp`, as `tools/list` describes them. docs/reference/mcp.md#tools */
 

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { PriceRule } from "../catalog/Price.ts"
-import { MediaKind } from "../domain/Task.ts"
+import { MediaKind } from "../domain/task/Task.ts"
 import { pageOf, pageQuery } from "./Lists.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 import { ModelPriceView, priceRowView } from "./Prices.ts"

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { TaskId } from "../domain/Ids.ts"
 import { FieldFault, ProblemCodeSchema, problemCodes } from "../domain/Problem.ts"
-import { TaskError, TaskStatus } from "../domain/Task.ts"
+import { TaskError, TaskStatus } from "../domain/task/Task.ts"
 
 const UriReference = Schema.String.annotate({ format: "uri-reference" })
 

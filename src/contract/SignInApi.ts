@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Text } from "../catalog/bodies/Fields.ts"
 import { SignInGate } from "./Access.ts"
+import { SessionView } from "./manage/SessionsApi.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { SessionView } from "./SessionsApi.ts"
 
 const Secret = Text.check(Schema.isNonEmpty(), Schema.isMaxLength(1000)).annotate({
   message: "Expected a text of 1 to 1000 characters"

@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../catalog/bodies/Fields.ts"
-import { SkipReason } from "../domain/Candidate.ts"
 import { CreditsFromString, ExactCreditsFromString } from "../domain/Credits.ts"
 import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskBatchId, TaskId } from "../domain/Ids.ts"
-import { Metadata } from "../domain/Metadata.ts"
-import { ResultKind, TaskAction, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
+import { SkipReason } from "../domain/task/Candidate.ts"
+import { Metadata } from "../domain/task/Metadata.ts"
+import { ResultKind, TaskAction, TaskError, TaskStatus, Timestamp } from "../domain/task/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import {
   costQuery,
@@ -16,8 +16,8 @@ import {
   timeQuery,
   traceQuery
 } from "./Lists.ts"
+import { WalletEntry } from "./manage/WalletApi.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { WalletEntry } from "./WalletApi.ts"
 
 /** A model of an alias that was passed over. */
 export const SkippedModel = Schema.Struct({

@@ -2,7 +2,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect, Schema } from "effect"
 import type { Statement } from "effect/sql"
 import type { UserId } from "../domain/Ids.ts"
-import { listScanRowsMax } from "../domain/Limits.ts"
+import { listScanRowsMax } from "../domain/limits/Limits.ts"
 import { rowOf, rowsOf } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
 

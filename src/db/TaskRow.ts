@@ -1,8 +1,8 @@
 import { Effect, Schema, Struct } from "effect"
-import { Candidate } from "../domain/Candidate.ts"
 import { TaskId, UserId } from "../domain/Ids.ts"
-import { Metadata } from "../domain/Metadata.ts"
-import { ResultKind, TaskAction, TaskError, TaskStatus } from "../domain/Task.ts"
+import { Candidate } from "../domain/task/Candidate.ts"
+import { Metadata } from "../domain/task/Metadata.ts"
+import { ResultKind, TaskAction, TaskError, TaskStatus } from "../domain/task/Task.ts"
 import { Micro, Time } from "./Rows.ts"
 
 const nullByDefault = <S extends Schema.Constraint>(schema: S) =>

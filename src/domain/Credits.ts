@@ -1,5 +1,5 @@
 import { Option, Schema, SchemaTransformation } from "effect"
-import { balanceCreditsMax } from "./Limits.ts"
+import { balanceCreditsMax } from "./limits/Limits.ts"
 
 /**
  * Money in micro-credits, always an integer: 1 credit is 1,000,000 micro-credits, 100 credits are

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { ApiKeyId, EndpointId, EventId, UserId } from "./Ids.ts"
-import { TaskResult, Timestamp } from "./Task.ts"
-import { TaskBatch } from "./TaskBatch.ts"
+import { TaskResult, Timestamp } from "./task/Task.ts"
+import { TaskBatch } from "./task/TaskBatch.ts"
 
 /** docs/reference/webhooks.md#events */
 export const EventType = Schema.Literals([

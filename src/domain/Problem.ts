@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { TaskId } from "./Ids.ts"
-import { TaskError, TaskStatus } from "./Task.ts"
+import { TaskError, TaskStatus } from "./task/Task.ts"
 
 /**
  * HTTP status and title of each code; `forbidden` is the status of a problem with that flag.

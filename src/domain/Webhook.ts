@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { OpenAiEventType } from "./Event.ts"
 import type { DeliveryType } from "./Event.ts"
-import { Metadata } from "./Metadata.ts"
+import { Metadata } from "./task/Metadata.ts"
 
 /**
  * `succeeded` and `failed` are terminal; `skipped` can be redelivered.

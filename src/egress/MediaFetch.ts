@@ -6,7 +6,11 @@ import type { Dispatcher } from "undici"
 import { bodyStream } from "../domain/BodyStream.ts"
 import { FairShares } from "../domain/FairShares.ts"
 import type { ShareExhausted } from "../domain/FairShares.ts"
-import { mediaFetchSeconds, mediaRedirectsMax, mediaUrlCharactersMax } from "../domain/Limits.ts"
+import {
+  mediaFetchSeconds,
+  mediaRedirectsMax,
+  mediaUrlCharactersMax
+} from "../domain/limits/Limits.ts"
 import {
   mediaDownloadsMax,
   mediaDownloadsShareMax,
@@ -14,7 +18,7 @@ import {
   ofProcess,
   slowMediaBytesMin,
   slowMediaSeconds
-} from "../domain/ShareLimits.ts"
+} from "../domain/limits/ShareLimits.ts"
 import { ConnectionFailed, NameNotResolved } from "./EgressConnector.ts"
 import { EgressGuard } from "./EgressGuard.ts"
 import type { CheckUrlOptions } from "./EgressRules.ts"

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { errorDetailCharactersMax } from "../domain/Limits.ts"
+import { errorDetailCharactersMax } from "../domain/limits/Limits.ts"
 import { hiddenText, hideSecrets, sanitize } from "../domain/VendorText.ts"
 import { isPage } from "../vendors/upstream/UpstreamExchange.ts"
 

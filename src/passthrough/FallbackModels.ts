@@ -4,10 +4,10 @@ import type { TokenModel } from "../catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { priceAt } from "../catalog/PriceRow.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import { invalid } from "../domain/Problem.ts"
 import type { FieldFault, Problem } from "../domain/Problem.ts"
-import { isPositive } from "./MeteredBody.ts"
+import { isPositive } from "./streams/MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
 /** A model that Anthropic uses if the requested one refuses. */

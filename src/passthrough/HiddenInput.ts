@@ -1,5 +1,5 @@
-import { at } from "../domain/Json.ts"
-import { LongText } from "../domain/LongText.ts"
+import { at } from "../domain/json/Json.ts"
+import { LongText } from "../domain/json/LongText.ts"
 import { visitContent } from "./RequestContent.ts"
 
 /** Input of a call that the length of its body does not show. */

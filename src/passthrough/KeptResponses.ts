@@ -2,12 +2,12 @@ import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { Transform } from "node:stream"
 import type { TransformCallback } from "node:stream"
-import { withMember } from "../domain/JsonBytes.ts"
-import { withoutMark } from "../domain/JsonDocument.ts"
+import { withMember } from "../domain/json/JsonBytes.ts"
+import { withoutMark } from "../domain/json/JsonDocument.ts"
 import { invalid } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { readBody } from "./MeteredBody.ts"
 import type { CallRequest, PassthroughCall, PreviousResponse, Relayed } from "./PassthroughCall.ts"
+import { readBody } from "./streams/MeteredBody.ts"
 
 /** A call without these bytes does not involve stored responses and is not parsed twice. */
 const marks = ['"background"', '"previous_response_id"']

@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import { builtInRoutes, unversionedName } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
-import { at } from "../domain/Json.ts"
-import { documentOf } from "../domain/JsonDocument.ts"
+import { at } from "../domain/json/Json.ts"
+import { documentOf } from "../domain/json/JsonDocument.ts"
 import { hasContentMember } from "./RequestContent.ts"
 
 /**

@@ -1,5 +1,5 @@
 import type { TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 
 /**
  * Whether the model may spend tokens that its stream shows only in its usage figures: the request turns this on or

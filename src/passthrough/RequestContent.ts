@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 
 /**
  * Members whose JSON belongs to the client or the model: schemas of tools and outputs, examples, arguments and

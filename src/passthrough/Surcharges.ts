@@ -1,9 +1,9 @@
 import { toolPriceOf } from "../catalog/Price.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import type { ToolUses } from "../catalog/ToolUses.ts"
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import type { FieldFault } from "../domain/Problem.ts"
-import { isPositive } from "./MeteredBody.ts"
+import { isPositive } from "./streams/MeteredBody.ts"
 
 /**
  * The members that make a call cost more than the price of its tokens. Such a call is refused, because the difference

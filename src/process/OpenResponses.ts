@@ -3,8 +3,8 @@ import type { Scope } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import { FairShares } from "../domain/FairShares.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { ofProcess, openResponsesMax, openResponsesShareMax } from "../domain/limits/ShareLimits.ts"
 import { Problem } from "../domain/Problem.ts"
-import { ofProcess, openResponsesMax, openResponsesShareMax } from "../domain/ShareLimits.ts"
 
 /**
  * Long-lived responses of this process: event streams of tasks, and requests that wait for a task. They cannot be

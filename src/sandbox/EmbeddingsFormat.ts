@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import type { ParsedRequest } from "./Completion.ts"
 
 const dimensionsMax = 3072

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/Limits.ts"
-import { MediaKind } from "../domain/Task.ts"
-import type { ResultKind } from "../domain/Task.ts"
+import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/limits/Limits.ts"
+import { MediaKind } from "../domain/task/Task.ts"
+import type { ResultKind } from "../domain/task/Task.ts"
 import type { SubmitRequest } from "../vendors/VendorClient.ts"
 import { seedOfTask } from "./Seed.ts"
 

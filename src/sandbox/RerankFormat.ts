@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import type { ParsedRequest } from "./Completion.ts"
 
 /** Of a long document the beginning, so that a request cannot cost much. */

@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import { patternExample } from "./PatternExample.ts"
 
 const word = "simulated"

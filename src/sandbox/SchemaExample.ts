@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import { numberExample, numberOf, stringExample } from "./ScalarExample.ts"
 import { isOf, likelyType, listOf, textsOf, typesOf } from "./SchemaTypes.ts"
 

@@ -1,4 +1,4 @@
-import { seedMax } from "../domain/Limits.ts"
+import { seedMax } from "../domain/limits/Limits.ts"
 
 /**
  * 32-bit FNV-1a of the UTF-16 units, then the finalizer of Murmur3, so that ids that differ in their

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { memberOf } from "../domain/JsonBytes.ts"
+import { memberOf } from "../domain/json/JsonBytes.ts"
 import { simulateCall } from "./UpstreamSimulator.ts"
 
 /** The line with the result of a request of a batch, in its vendor's form. Equal requests give equal lines. */

@@ -9,10 +9,12 @@ import type {
   VendorAccount
 } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
-import { renderGlb } from "./GlbFile.ts"
-import { renderMp4 } from "./Mp4Renderer.ts"
+import { renderGlb } from "./media/GlbFile.ts"
+import { renderMp4 } from "./media/Mp4Renderer.ts"
+import { renderPng } from "./media/PngRenderer.ts"
+import { renderTone } from "./media/Tone.ts"
+import * as Unifont from "./media/Unifont.ts"
 import { Plan, planOf, RenderedFields } from "./Plan.ts"
-import { renderPng } from "./PngRenderer.ts"
 import { eventsOf, readResponseRequest, responseJobIn, resultOf } from "./ResponseJobs.ts"
 import type { ResponseJob } from "./ResponseJobs.ts"
 import { Ending, parse } from "./Script.ts"
@@ -20,8 +22,6 @@ import type { Script } from "./Script.ts"
 import { hash } from "./Seed.ts"
 import { simulatedLine } from "./SimulatedBatch.ts"
 import { SubmitLog } from "./SubmitLog.ts"
-import { renderTone } from "./Tone.ts"
-import * as Unifont from "./Unifont.ts"
 
 export interface SimulatorOptions {
   /** `SIMULATOR_DELAY`: the task id decides the time between the two. */

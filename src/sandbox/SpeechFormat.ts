@@ -1,7 +1,7 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import type { ParsedRequest } from "./Completion.ts"
-import { hertz, mp3Of, samplesOf, secondsOf } from "./Sound.ts"
-import { wavOf } from "./WavFile.ts"
+import { hertz, mp3Of, samplesOf, secondsOf } from "./media/Sound.ts"
+import { wavOf } from "./media/WavFile.ts"
 
 /** The media type and the bytes of a sound; `undefined`: the simulator does not make this format. */
 export interface Sound {

@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 
 /** The schema used for a request for JSON without a schema. */

@@ -1,4 +1,4 @@
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 import { listOf, textsOf } from "./SchemaTypes.ts"
 

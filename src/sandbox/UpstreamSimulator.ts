@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { at } from "../domain/Json.ts"
+import { at } from "../domain/json/Json.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Dialect, Provider } from "../domain/Provider.ts"

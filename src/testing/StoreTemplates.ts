@@ -9,7 +9,7 @@ import { layerEmbedded } from "../db/Database.ts"
 import type { Database } from "../db/Database.ts"
 import * as Migrations from "../db/Migrations.ts"
 import { schemaDirectory } from "../db/SchemaFiles.ts"
-import { partitionDaysAhead } from "../domain/Limits.ts"
+import { partitionDaysAhead } from "../domain/limits/Limits.ts"
 import { PartitionStore } from "../process/retention/PartitionStore.ts"
 import { madeOnce } from "./MadeOnce.ts"
 

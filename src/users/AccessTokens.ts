@@ -2,14 +2,14 @@ import { Clock, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import * as oauth from "oauth4webapi"
 import { AppConfig } from "../config/Config.ts"
 import { foldAddress } from "../domain/EmailAddress.ts"
-import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { Scope } from "../domain/Scope.ts"
 import {
   accessTokenCharactersMax,
   accessTokenIdCharactersMax,
   accessTokenSkewSeconds
-} from "../domain/SignInLimits.ts"
+} from "../domain/limits/SignInLimits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Scope } from "../domain/Scope.ts"
 import { AccessTokenStore } from "./AccessTokenStore.ts"
 import type { TokenOwner } from "./AccessTokenStore.ts"
 import type { Principal } from "./ApiKeys.ts"

@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect, Option } from "effect"
 import type { ApiKeyId, UserId } from "../domain/Ids.ts"
-import { reservationMillis } from "../domain/Limits.ts"
+import { reservationMillis } from "../domain/limits/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 import type { ApiKeys } from "./ApiKeys.ts"

@@ -1,7 +1,7 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { retryStore } from "../db/StoreFailures.ts"
-import { idempotencyHours } from "../domain/Limits.ts"
+import { idempotencyHours } from "../domain/limits/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { isRepeat } from "../domain/RequestHash.ts"

@@ -1,9 +1,9 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import * as client from "openid-client"
 import { AppConfig } from "../config/Config.ts"
+import { oidcTransactionMinutes } from "../domain/limits/SignInLimits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
-import { oidcTransactionMinutes } from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { discovered, ProviderFault } from "./OidcDiscovery.ts"
 

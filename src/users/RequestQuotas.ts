@@ -3,14 +3,17 @@ import ipaddr from "ipaddr.js"
 import { AppConfig } from "../config/Config.ts"
 import { foldAddress } from "../domain/EmailAddress.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
-import { testEventsPerEndpointPerDayMax, testEventsPerUserPerDayMax } from "../domain/Limits.ts"
-import { Problem } from "../domain/Problem.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import {
+  testEventsPerEndpointPerDayMax,
+  testEventsPerUserPerDayMax
+} from "../domain/limits/Limits.ts"
 import {
   signInMinutes,
   signInsPerAccountMax,
   signInsPerAddressMax
-} from "../domain/SignInLimits.ts"
+} from "../domain/limits/SignInLimits.ts"
+import { Problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 

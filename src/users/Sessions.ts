@@ -6,16 +6,16 @@ import * as Credits from "../domain/Credits.ts"
 import { foldAddress } from "../domain/EmailAddress.ts"
 import { makeApiKeyId, makeSessionId } from "../domain/Ids.ts"
 import type { SessionId, UserId } from "../domain/Ids.ts"
-import type { PageRequest } from "../domain/PageRequest.ts"
-import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import {
   sessionDays,
   sessionIdleHours,
   sessionsPerOwnerMax,
   sessionTouchSeconds,
   signInLinkMinutes
-} from "../domain/SignInLimits.ts"
+} from "../domain/limits/SignInLimits.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { Passwords } from "./Passwords.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"

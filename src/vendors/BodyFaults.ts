@@ -3,9 +3,9 @@ import { fieldNames, jsonSchemaOf } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry, TaskModel } from "../catalog/CatalogEntry.ts"
 import { pointerOf } from "../catalog/FieldFaults.ts"
 import type { AcceptedBody, MediaInfo } from "../catalog/media/Media.ts"
-import { metadataJsonSchema } from "../domain/Metadata.ts"
 import type { FieldFault } from "../domain/Problem.ts"
-import { webhookJsonSchema } from "../domain/TaskWebhook.ts"
+import { metadataJsonSchema } from "../domain/task/Metadata.ts"
+import { webhookJsonSchema } from "../domain/task/TaskWebhook.ts"
 import { adapterOf } from "./Adapters.ts"
 
 const isTaken = (entry: CatalogEntry, field: string): boolean =>

@@ -1,5 +1,5 @@
 import { Metric } from "effect"
-import type { SkipReason } from "../domain/Candidate.ts"
+import type { SkipReason } from "../domain/task/Candidate.ts"
 
 const total = Metric.counter("gateway_fallbacks_total", {
   description: "Models of an alias that were skipped before a task or a call began",

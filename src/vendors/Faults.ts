@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { failureCharactersMax } from "../domain/Limits.ts"
+import { failureCharactersMax } from "../domain/limits/Limits.ts"
 import { sanitize } from "../domain/VendorText.ts"
 import { VendorError } from "./VendorError.ts"
 import type { VendorErrorClass } from "./VendorError.ts"

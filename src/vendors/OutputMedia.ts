@@ -1,5 +1,5 @@
 import { mimeOfExtension } from "../catalog/media/Formats.ts"
-import type { ResultKind } from "../domain/Task.ts"
+import type { ResultKind } from "../domain/task/Task.ts"
 import type { UrlItem } from "./VendorClient.ts"
 
 const mimeOf = (url: string): string =>

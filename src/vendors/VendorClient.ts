@@ -3,7 +3,7 @@ import type { Duration, Effect, Option, Scope, Stream } from "effect"
 import type { Described } from "../catalog/jobs/JobModel.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import type { UpstreamInput } from "../catalog/UpstreamInput.ts"
-import type { ResultKind } from "../domain/Task.ts"
+import type { ResultKind } from "../domain/task/Task.ts"
 import type { CallbackScheme } from "./CallbackScheme.ts"
 import type { VendorError } from "./VendorError.ts"
 

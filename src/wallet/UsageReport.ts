@@ -5,7 +5,7 @@ import {
   usageHourRowsMax,
   usageHoursDays,
   usageRebuildUsersMax
-} from "../domain/Limits.ts"
+} from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { UsageStore } from "./UsageStore.ts"
 import type { UsagePage, UsageQuery, UsageRow } from "./UsageStore.ts"

@@ -9,7 +9,7 @@ import {
   budgetAuditSeconds,
   walletAuditWalletsMax,
   withheldAlertsMax
-} from "../domain/Limits.ts"
+} from "../domain/limits/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"

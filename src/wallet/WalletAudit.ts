@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { walletAuditSeconds } from "../domain/Limits.ts"
+import { walletAuditSeconds } from "../domain/limits/Limits.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"
 import { Wallet } from "./Wallet.ts"
 

@@ -6,7 +6,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { shownChange } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { ledgerSkewMinutes } from "../domain/Limits.ts"
+import { ledgerSkewMinutes } from "../domain/limits/Limits.ts"
 
 export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
   seq: Schema.BigInt,

@@ -2,7 +2,7 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Semaphore } from "e
 import { AppConfig } from "../config/Config.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
-import { recoverDeliveriesMax } from "../domain/Limits.ts"
+import { recoverDeliveriesMax } from "../domain/limits/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"

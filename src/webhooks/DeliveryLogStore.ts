@@ -7,7 +7,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { listScanRowsMax } from "../domain/Limits.ts"
+import { listScanRowsMax } from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import {

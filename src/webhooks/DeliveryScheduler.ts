@@ -1,6 +1,6 @@
 import { Clock, Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
-import { attemptLostSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
+import { attemptLostSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DueLoop } from "../process/DueLoop.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"

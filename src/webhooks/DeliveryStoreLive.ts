@@ -10,7 +10,7 @@ import {
   deliveriesPerEndpointAtOnceMax,
   deliveriesPerEndpointPerMinuteMax,
   webhookTimeoutSeconds
-} from "../domain/Limits.ts"
+} from "../domain/limits/Limits.ts"
 import { ClaimedDelivery, DeliveryStore } from "./DeliveryStore.ts"
 import type { AttemptRecord } from "./DeliveryStore.ts"
 

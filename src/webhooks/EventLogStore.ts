@@ -5,7 +5,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { StreamedEventType } from "../domain/Event.ts"
 import { EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { ledgerSkewMinutes } from "../domain/Limits.ts"
+import { ledgerSkewMinutes } from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** An event with the bytes that its deliveries send. */

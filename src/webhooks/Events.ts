@@ -4,8 +4,8 @@ import { EventEnvelope } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { makeEventId, makeOutcomeEventId, makeTestEventId } from "../domain/Ids.ts"
 import type { ApiKeyId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
-import type { TaskResult } from "../domain/Task.ts"
-import type { TaskBatch } from "../domain/TaskBatch.ts"
+import type { TaskResult } from "../domain/task/Task.ts"
+import type { TaskBatch } from "../domain/task/TaskBatch.ts"
 
 const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()

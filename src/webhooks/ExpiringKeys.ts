@@ -1,5 +1,5 @@
 import { DateTime, Effect } from "effect"
-import { keyExpiringDays, keyExpiringMax, keyExpiringSeconds } from "../domain/Limits.ts"
+import { keyExpiringDays, keyExpiringMax, keyExpiringSeconds } from "../domain/limits/Limits.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { keyExpiring } from "./Events.ts"

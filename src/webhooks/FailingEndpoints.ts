@@ -1,5 +1,9 @@
 import { DateTime, Effect } from "effect"
-import { webhookFailingHours, webhookFailingMax, webhookFailingSeconds } from "../domain/Limits.ts"
+import {
+  webhookFailingHours,
+  webhookFailingMax,
+  webhookFailingSeconds
+} from "../domain/limits/Limits.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { EndpointStore } from "./EndpointStore.ts"

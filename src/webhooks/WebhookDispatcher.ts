@@ -6,7 +6,7 @@ import type { EndpointId } from "../domain/Ids.ts"
 import {
   deliveriesPerEndpointAtOnceMax as atOnceMax,
   deliveriesPerEndpointPerMinuteMax
-} from "../domain/Limits.ts"
+} from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
 import { Process } from "../process/heartbeat/Process.ts"

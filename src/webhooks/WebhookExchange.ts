@@ -1,6 +1,6 @@
 import { errors } from "undici"
 import type { Dispatcher } from "undici"
-import { webhookResponseBytesMax } from "../domain/Limits.ts"
+import { webhookResponseBytesMax } from "../domain/limits/Limits.ts"
 import type { AttemptOutcome, FailureClass } from "../domain/Webhook.ts"
 import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/EgressConnector.ts"
 import { EgressRefused } from "../egress/EgressRules.ts"

@@ -1,7 +1,7 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import type { Option } from "effect"
 import type { UserId } from "../domain/Ids.ts"
-import { secretOverlapHours } from "../domain/Limits.ts"
+import { secretOverlapHours } from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { secretPreview } from "../domain/Webhook.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"

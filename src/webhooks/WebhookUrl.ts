@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { webhookUrlCharactersMax } from "../domain/Limits.ts"
+import { webhookUrlCharactersMax } from "../domain/limits/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"

@@ -1,6 +1,6 @@
 import { DateTime, Duration, Effect } from "effect"
 import { AppConfig } from "../config/Config.ts"
-import { withheldAlertSeconds } from "../domain/Limits.ts"
+import { withheldAlertSeconds } from "../domain/limits/Limits.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"
 import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { Wallet } from "../wallet/Wallet.ts"

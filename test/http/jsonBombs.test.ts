@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { formPartsMax } from "../../src/domain/ShapeLimits.ts"
+import { formPartsMax } from "../../src/domain/limits/ShapeLimits.ts"
 import { rawHttp } from "../support/rawHttp.ts"
 import { call, Running, runningGateway } from "../support/running.ts"
 

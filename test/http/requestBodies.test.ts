@@ -2,7 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { connect } from "node:net"
 import type { Socket } from "node:net"
-import { jsonDepthMax } from "../../src/domain/JsonLimits.ts"
+import { jsonDepthMax } from "../../src/domain/json/JsonLimits.ts"
 import { adminToken, GatewayHttp, layerGateway, makeUser } from "../support/gateway.ts"
 import { GatewayProcess } from "../support/gatewayProcess.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { jsonDepthMax } from "../../src/domain/JsonLimits.ts"
+import { jsonDepthMax } from "../../src/domain/json/JsonLimits.ts"
 import { listenerBounds } from "../../src/http/server/listener/Listener.ts"
 import { keepsLessThan, kept, megabyte } from "../support/heap.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"

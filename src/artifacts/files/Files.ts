@@ -1,8 +1,13 @@
 import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import { AppConfig } from "../../config/Config.ts"
-import { fileDays, fileRemainsDays, fileSecondsMax, filesMax } from "../../domain/FileLimits.ts"
 import { makeFileId } from "../../domain/Ids.ts"
 import type { FileId, UserId } from "../../domain/Ids.ts"
+import {
+  fileDays,
+  fileRemainsDays,
+  fileSecondsMax,
+  filesMax
+} from "../../domain/limits/FileLimits.ts"
 import { problem, Problem } from "../../domain/Problem.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { ArtifactBlobs } from "../ArtifactBlobs.ts"

@@ -1,14 +1,14 @@
 import { Result, Schema } from "effect"
 import { OpenAiEventType } from "../../domain/Event.ts"
-import { Metadata, metadataJsonSchema } from "../../domain/Metadata.ts"
-import type { FieldFault } from "../../domain/Problem.ts"
 import {
   metadataKeyCharactersMax,
   metadataKeysMax,
   metadataValueCharactersMax
-} from "../../domain/ShapeLimits.ts"
-import { outcomeEvents, TaskEventType } from "../../domain/TaskWebhook.ts"
-import type { TaskWebhook } from "../../domain/TaskWebhook.ts"
+} from "../../domain/limits/ShapeLimits.ts"
+import type { FieldFault } from "../../domain/Problem.ts"
+import { Metadata, metadataJsonSchema } from "../../domain/task/Metadata.ts"
+import { outcomeEvents, TaskEventType } from "../../domain/task/TaskWebhook.ts"
+import type { TaskWebhook } from "../../domain/task/TaskWebhook.ts"
 import { formatFaults, WebhookFormat } from "../../domain/Webhook.ts"
 import { bodyParseOptions, describeValue, faultsOf } from "../FieldFaults.ts"
 import { someOf, Text } from "./Fields.ts"

@@ -1,5 +1,5 @@
 import { Array as Arr, Effect, Schema } from "effect"
-import { bodyFieldsMax, bodyItemsMax } from "../../domain/Limits.ts"
+import { bodyFieldsMax, bodyItemsMax } from "../../domain/limits/Limits.ts"
 import { FieldFault } from "../../domain/Problem.ts"
 import { bodyParseOptions, faultsOf, pointerOf } from "../FieldFaults.ts"
 import { decodeDescribed } from "../jobs/DescribedBody.ts"

@@ -9,7 +9,7 @@ import {
   textCodePointsMax,
   videoLongSeconds,
   videoShortSeconds
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import { describeValue } from "../FieldFaults.ts"
 
 /** The code points of a longer text are not counted for the message. */

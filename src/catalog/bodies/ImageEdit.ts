@@ -3,7 +3,7 @@ import {
   imageEditCountMax,
   imageEditImagesMax,
   promptLongCodePointsMax
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import {
   imageCount,
   images,

@@ -5,7 +5,7 @@ import {
   imageEditMaxSizePixelsMax,
   imageEditMaxSizePixelsMin,
   promptShortCodePointsMax
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import {
   imageCount,
   images,

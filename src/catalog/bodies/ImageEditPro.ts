@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { imageEditProImagesMax, textCodePointsMax } from "../../domain/Limits.ts"
+import { imageEditProImagesMax, textCodePointsMax } from "../../domain/limits/Limits.ts"
 import { choice, images, prompt } from "./Fields.ts"
 
 export const aspectRatios = [

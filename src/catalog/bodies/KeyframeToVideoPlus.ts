@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { promptShortCodePointsMax } from "../../domain/Limits.ts"
+import { promptShortCodePointsMax } from "../../domain/limits/Limits.ts"
 import {
   choice,
   image,

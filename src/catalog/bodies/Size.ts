@@ -3,7 +3,7 @@ import {
   imageEditAspectRatioMax,
   imageEditPixelsMax,
   imageEditPixelsMin
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import { describeValue } from "../FieldFaults.ts"
 
 /** Sizes of each tier, `width*height` in pixels. docs/reference/requirements.md#r-model-6 */

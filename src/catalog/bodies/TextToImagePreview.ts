@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { imageEditCountMax, promptLongCodePointsMax } from "../../domain/Limits.ts"
+import { imageEditCountMax, promptLongCodePointsMax } from "../../domain/limits/Limits.ts"
 import { imageCount, NegativePrompt, prompt, promptExtend, SafetyFilter, Seed } from "./Fields.ts"
 import { AreaSize } from "./Size.ts"
 

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { promptLongCodePointsMax } from "../../domain/Limits.ts"
+import { promptLongCodePointsMax } from "../../domain/limits/Limits.ts"
 import {
   audioUrl,
   choice,

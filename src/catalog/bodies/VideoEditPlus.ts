@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { promptShortCodePointsMax, videoEditImagesMax } from "../../domain/Limits.ts"
+import { promptShortCodePointsMax, videoEditImagesMax } from "../../domain/limits/Limits.ts"
 import {
   choice,
   count,

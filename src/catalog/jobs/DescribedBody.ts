@@ -1,8 +1,8 @@
 import { Array as Arr, Result, Schema, SchemaRepresentation } from "effect"
 import type { JsonSchema } from "effect"
-import { metadataJsonSchema } from "../../domain/Metadata.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
-import { webhookJsonSchema } from "../../domain/TaskWebhook.ts"
+import { metadataJsonSchema } from "../../domain/task/Metadata.ts"
+import { webhookJsonSchema } from "../../domain/task/TaskWebhook.ts"
 import { storableFault } from "../bodies/Fields.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "../FieldFaults.ts"
 

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { imageBytesMax, videoBytesMax, audioBytesMax } from "../../domain/Limits.ts"
-import { MediaKind } from "../../domain/Task.ts"
+import { imageBytesMax, videoBytesMax, audioBytesMax } from "../../domain/limits/Limits.ts"
+import { MediaKind } from "../../domain/task/Task.ts"
 import type { MediaRules } from "../media/MediaRules.ts"
 import { Action, PathSegment } from "../PathSegment.ts"
 import { CallPrice, ExpressionPrice } from "../Price.ts"

@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { bodyItemsMax } from "../../domain/Limits.ts"
+import { bodyItemsMax } from "../../domain/limits/Limits.ts"
 import { evaluate, expressionFault } from "./Expression.ts"
 import { JsonPath, select } from "./JsonPath.ts"
 

@@ -1,5 +1,5 @@
 import { Array as Arr, Effect, Option } from "effect"
-import { LongText } from "../../domain/LongText.ts"
+import { LongText } from "../../domain/json/LongText.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Body, BodySource } from "../bodies/Bodies.ts"
 import { sizeFaults, decodeBody, InvalidBody } from "../bodies/Decode.ts"

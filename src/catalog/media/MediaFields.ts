@@ -11,7 +11,7 @@ import {
   keyframeSidePixelsMax,
   keyframeSidePixelsMin,
   videoBytesMax
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import { sourceOf } from "../bodies/Bodies.ts"
 import type { BodySource, Label } from "../bodies/Bodies.ts"
 import { rulesOf } from "../jobs/JobModel.ts"

@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { Argument, Flag } from "effect/cli"
-import { pageSizeMax } from "../../domain/Limits.ts"
+import { pageSizeMax } from "../../domain/limits/Limits.ts"
 import { Management } from "../Management.ts"
 import type { CommandFault } from "../terminal/Fault.ts"
 import { note, print } from "../terminal/Output.ts"

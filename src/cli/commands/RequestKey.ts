@@ -1,7 +1,7 @@
 import { Option } from "effect"
 import { Flag } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
-import { idempotencyKeyCharactersMax } from "../../domain/Limits.ts"
+import { idempotencyKeyCharactersMax } from "../../domain/limits/Limits.ts"
 
 /** Valid in an HTTP header, without leading or trailing spaces. */
 const isKey = (text: string): boolean =>

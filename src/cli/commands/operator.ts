@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Option, Schema } from "effect"
 import { Console } from "effect"
 import { Command, Flag } from "effect/cli"
-import { BillVendor } from "../../contract/BillsApi.ts"
+import { BillVendor } from "../../contract/manage/BillsApi.ts"
 import { Management } from "../Management.ts"
 import { wrongUsage } from "../terminal/Fault.ts"
 

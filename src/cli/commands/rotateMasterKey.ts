@@ -1,6 +1,6 @@
 import { Console, Data, Effect, Layer } from "effect"
 import { AppConfig } from "../../config/Config.ts"
-import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import * as Gateway from "../../Gateway.ts"
 import { MasterKeyRotation } from "../../process/secrets/MasterKeyRotation.ts"
 import { Secrets } from "../../process/secrets/Secrets.ts"

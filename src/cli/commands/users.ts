@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type { UserChange } from "../../contract/UsersApi.ts"
+import type { UserChange } from "../../contract/manage/UsersApi.ts"
 import { Management } from "../Management.ts"
 import type { Answer } from "../Management.ts"
 import { wrongUsage } from "../terminal/Fault.ts"

@@ -1,6 +1,6 @@
 import { Clock, Effect, Option, Redacted, Schedule } from "effect"
-import { isTerminal } from "../../domain/Task.ts"
-import type { TaskResult, TaskStatus } from "../../domain/Task.ts"
+import { isTerminal } from "../../domain/task/Task.ts"
+import type { TaskResult, TaskStatus } from "../../domain/task/Task.ts"
 import type { CommandFault } from "../terminal/Fault.ts"
 import { Client } from "./Client.ts"
 import { inspect } from "./Media.ts"

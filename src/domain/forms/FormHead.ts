@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer"
-import { formHeaderBytesMax } from "../ShapeLimits.ts"
+import { formHeaderBytesMax } from "../limits/ShapeLimits.ts"
 
 export const lineEnd = "\r\n"
 const headersEnd = Buffer.from("\r\n\r\n")

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer"
-import { formHeaderBytesMax, formPartsMax } from "../ShapeLimits.ts"
+import { formHeaderBytesMax, formPartsMax } from "../limits/ShapeLimits.ts"
 import { endOfHead, headEndBytes, notAForm, readHead } from "./FormHead.ts"
 
 /** What a form has, as it is read. */

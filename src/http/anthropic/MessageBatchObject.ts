@@ -1,9 +1,9 @@
 import { DateTime, Option, Schema } from "effect"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import type { MessageBatch } from "../../contract/MessageBatchesApi.ts"
-import { batchHours } from "../../domain/FileLimits.ts"
 import { messageBatchIdOf } from "../../domain/Ids.ts"
-import { isTerminal } from "../../domain/Task.ts"
+import { batchHours } from "../../domain/limits/FileLimits.ts"
+import { isTerminal } from "../../domain/task/Task.ts"
 import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 
 const decodeBody = Schema.decodeUnknownOption(BatchBody)

@@ -12,17 +12,17 @@ import {
   messageBatchesMax
 } from "../../contract/MessageBatchesApi.ts"
 import type { DeletedMessageBatch, MessageBatchList } from "../../contract/MessageBatchesApi.ts"
+import { messageBatchIdOf, taskOfBatch } from "../../domain/Ids.ts"
+import { memberOf } from "../../domain/json/JsonBytes.ts"
 import {
   batchMarkCharacters,
   batchLineBytesMax,
   messageIdCharactersMax
-} from "../../domain/FileLimits.ts"
-import { messageBatchIdOf, taskOfBatch } from "../../domain/Ids.ts"
-import { memberOf } from "../../domain/JsonBytes.ts"
-import { pageSizeDefault } from "../../domain/Limits.ts"
+} from "../../domain/limits/FileLimits.ts"
+import { pageSizeDefault } from "../../domain/limits/Limits.ts"
 import { LineSplitter } from "../../domain/Lines.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
-import { isTerminal } from "../../domain/Task.ts"
+import { isTerminal } from "../../domain/task/Task.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"

@@ -1,4 +1,4 @@
-import { batchLinesMax } from "../../domain/FileLimits.ts"
+import { batchLinesMax } from "../../domain/limits/FileLimits.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 
 const quote = 0x22

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { encodeCursor, keyOfCursor } from "../../contract/Lists.ts"
 import type { KeySchema } from "../../contract/Lists.ts"
-import { pageSizeDefault } from "../../domain/Limits.ts"
+import { pageSizeDefault } from "../../domain/limits/Limits.ts"
 import { nextTurn } from "../../domain/Slices.ts"
 
 /** The start and the length of a page. */

@@ -1,9 +1,9 @@
 import { DateTime, Option, Schema } from "effect"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import type { BatchObject } from "../../contract/BatchesApi.ts"
-import { batchHours } from "../../domain/FileLimits.ts"
 import { batchIdOf } from "../../domain/Ids.ts"
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
+import { batchHours } from "../../domain/limits/FileLimits.ts"
 import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 
 type Status = BatchObject["status"]

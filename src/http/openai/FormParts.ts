@@ -7,8 +7,8 @@ import {
   notAForm,
   readHead
 } from "../../domain/forms/FormHead.ts"
-import { LongText } from "../../domain/LongText.ts"
-import { formPartsMax, formTextsBytesMax } from "../../domain/ShapeLimits.ts"
+import { LongText } from "../../domain/json/LongText.ts"
+import { formPartsMax, formTextsBytesMax } from "../../domain/limits/ShapeLimits.ts"
 
 /** A field of a form: a text, one that is too long for a turn of the event loop, or the bytes of a file. */
 export interface FormPart {

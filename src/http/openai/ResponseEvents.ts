@@ -1,7 +1,7 @@
 import { Deferred, Duration, Effect, Option, Result, Schema, Stream } from "effect"
 import type { Scope } from "effect"
 import type { Problem } from "../../domain/Problem.ts"
-import { isTerminal } from "../../domain/Task.ts"
+import { isTerminal } from "../../domain/task/Task.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
 import type { Response } from "../../tasks/responses/Responses.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"

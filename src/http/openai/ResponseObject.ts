@@ -1,8 +1,8 @@
 import { Option, Schema } from "effect"
 import { responseIdOf } from "../../domain/Ids.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { responseShownBytesMax } from "../../domain/Limits.ts"
-import type { TaskError, TaskStatus } from "../../domain/Task.ts"
+import { responseShownBytesMax } from "../../domain/limits/Limits.ts"
+import type { TaskError, TaskStatus } from "../../domain/task/Task.ts"
 import type { Response } from "../../tasks/responses/Responses.ts"
 
 /** What the vendor repeats of a request, with the value that it shows where the request has none. */

@@ -3,7 +3,7 @@ import { modelPath } from "../../catalog/CatalogContent.ts"
 import { responseIdOf } from "../../domain/Ids.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { Problem } from "../../domain/Problem.ts"
-import type { TaskError } from "../../domain/Task.ts"
+import type { TaskError } from "../../domain/task/Task.ts"
 import type { ModelPath } from "../../tasks/creation/Router.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
 

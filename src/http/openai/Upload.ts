@@ -3,6 +3,8 @@ import { HttpServerRequest } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { Described, FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
+import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
+import type { UserId } from "../../domain/Ids.ts"
 import {
   fileBytesMax,
   fileNameCharactersMax,
@@ -10,9 +12,7 @@ import {
   fileSecondsMin,
   uploadFieldsBytesMax,
   uploadsAtOnce
-} from "../../domain/FileLimits.ts"
-import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
-import type { UserId } from "../../domain/Ids.ts"
+} from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"

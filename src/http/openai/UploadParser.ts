@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
-import { uploadFieldsBytesMax } from "../../domain/FileLimits.ts"
 import { notAForm } from "../../domain/forms/FormHead.ts"
 import { FormReader } from "../../domain/forms/FormReader.ts"
+import { uploadFieldsBytesMax } from "../../domain/limits/FileLimits.ts"
 
 /** The fields of an upload. */
 const fieldsMax = 16

@@ -1,7 +1,7 @@
 import { DateTime, Option, Schema } from "effect"
 import type { Video as VideoView } from "../../contract/VideosApi.ts"
-import { artifactHours, videoShortSeconds } from "../../domain/Limits.ts"
-import type { TaskStatus } from "../../domain/Task.ts"
+import { artifactHours, videoShortSeconds } from "../../domain/limits/Limits.ts"
+import type { TaskStatus } from "../../domain/task/Task.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
 import { sizeOfTier } from "./VideoRequest.ts"
 

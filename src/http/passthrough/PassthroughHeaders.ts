@@ -1,5 +1,5 @@
-import { skippedText } from "../../domain/Candidate.ts"
 import * as Credits from "../../domain/Credits.ts"
+import { skippedText } from "../../domain/task/Candidate.ts"
 import type { Relayed } from "../../passthrough/PassthroughCall.ts"
 
 /** The names of the gateway's own response headers. */

@@ -1,6 +1,6 @@
 import { Duration, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { eventStreamHeartbeatSeconds } from "../../domain/Limits.ts"
+import { eventStreamHeartbeatSeconds } from "../../domain/limits/Limits.ts"
 
 const qualityOf = (parameters: ReadonlyArray<string>): number => {
   const q = parameters.map((it) => /^\s*q\s*=\s*([\d.]+)\s*$/iu.exec(it)?.[1]).find(Boolean)

@@ -1,7 +1,7 @@
 import { ByteSize, Duration, Effect, Layer } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { receiveCallback } from "../../contract/ServiceApi.ts"
-import { callbackBytesMax, callbackSeconds } from "../../domain/Limits.ts"
+import { callbackBytesMax, callbackSeconds } from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"

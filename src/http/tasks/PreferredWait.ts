@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import { preferWaitSecondsMax } from "../../domain/Limits.ts"
+import { preferWaitSecondsMax } from "../../domain/limits/Limits.ts"
 
 const waitPreference = /^wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/iu
 

@@ -1,6 +1,6 @@
 import { SoundLength } from "../../catalog/media/SoundLength.ts"
 import type { TokenUsage } from "../../catalog/Price.ts"
-import type { Meter } from "../StreamMeter.ts"
+import type { Meter } from "../streams/StreamMeter.ts"
 
 /** OpenAI's list prices of speech: 12 dollars a million tokens, 0.015 dollars a minute. */
 const tokensPerMinute = 1250

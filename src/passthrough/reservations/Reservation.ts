@@ -1,5 +1,5 @@
 import type { UserId } from "../../domain/Ids.ts"
-import { reservationMillis } from "../../domain/Limits.ts"
+import { reservationMillis } from "../../domain/limits/Limits.ts"
 import type { CallStart } from "../CallStore.ts"
 import type { RaiseOutcome } from "../slices/SlicedHold.ts"
 import type { DrawnCall } from "./ReservationStore.ts"

@@ -1,5 +1,5 @@
 import type { UsageProtocol } from "../../catalog/OpenRoutes.ts"
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 
 /**
  * The most tokens of output that an event of a stream can hold: a token is at least one byte of text. Text counts as it

@@ -6,7 +6,7 @@ import {
   accountForgottenSeconds,
   accountKeepSeconds,
   accountLeftSeconds
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { keySchemes, regions } from "../../domain/Provider.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"

@@ -1,5 +1,5 @@
 import type { Clock } from "effect"
-import { callLeaseSeconds, heartbeatSeconds } from "../../domain/Limits.ts"
+import { callLeaseSeconds, heartbeatSeconds } from "../../domain/limits/Limits.ts"
 
 /** Shorter than the wait of others before they release holds of calls, because their clocks may be slightly ahead. */
 const silentMillis = (callLeaseSeconds - heartbeatSeconds) * 1000

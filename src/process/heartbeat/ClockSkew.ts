@@ -1,5 +1,5 @@
 import { Clock, DateTime, Effect, Metric } from "effect"
-import { clockSkewSecondsMax } from "../../domain/Limits.ts"
+import { clockSkewSecondsMax } from "../../domain/limits/Limits.ts"
 import type { News } from "./ProcessStore.ts"
 
 const clockSkew = Metric.gauge("gateway_clock_skew_seconds", {

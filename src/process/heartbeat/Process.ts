@@ -2,7 +2,7 @@ import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Queue, Sched
 import { AppConfig } from "../../config/Config.ts"
 import { fault } from "../../config/Setting.ts"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
-import { callLeaseSeconds, heartbeatSeconds, ownerDeadSeconds } from "../../domain/Limits.ts"
+import { callLeaseSeconds, heartbeatSeconds, ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { Hints } from "../signals/Hints.ts"

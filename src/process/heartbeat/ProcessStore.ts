@@ -7,7 +7,7 @@ import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { markStore } from "../../db/StoreMark.ts"
 import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
-import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** A duty of all processes, and the interval at which one of them does it. */

@@ -1,7 +1,7 @@
 import { Context, DateTime, Effect, Option } from "effect"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
 import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
-import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { News, ProcessStore } from "./ProcessStore.ts"
 
 /** The progress of the store known to this process. docs/standbys.md#how-it-is-noticed */

@@ -1,6 +1,6 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import { AppConfig } from "../../config/Config.ts"
-import { partitionDaysAhead } from "../../domain/Limits.ts"
+import { partitionDaysAhead } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { PartitionStore } from "./PartitionStore.ts"
 

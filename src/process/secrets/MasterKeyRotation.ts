@@ -1,6 +1,6 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
-import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { encryptsUnder } from "../heartbeat/ProcessId.ts"
 import { ProcessStore } from "../heartbeat/ProcessStore.ts"

@@ -2,7 +2,7 @@ import { Clock, Context, Deferred, Duration, Effect, Layer, Option, Schema } fro
 import { SecureRandom } from "effect/crypto"
 import { Batcher } from "../../db/Batcher.ts"
 import { DirectConnection, notificationChannel } from "../../db/DirectConnection.ts"
-import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 
 /** Kinds of hints; the comment describes the key of each. */
 export type HintTopic =

@@ -5,7 +5,7 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { TaskStatus } from "../../domain/Task.ts"
+import { TaskStatus } from "../../domain/task/Task.ts"
 
 /** A submitted job and the charge of its task. */
 export const JobRow = Schema.Struct({

@@ -1,6 +1,6 @@
 import { Context, DateTime, Effect, Layer, Stream } from "effect"
 import * as Credits from "../../domain/Credits.ts"
-import { billDaysMax, billItemsMax } from "../../domain/Limits.ts"
+import { billDaysMax, billItemsMax } from "../../domain/limits/Limits.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { UsageReport } from "../../wallet/UsageReport.ts"

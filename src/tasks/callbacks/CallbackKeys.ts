@@ -5,7 +5,7 @@ import {
   callbackKeysHours,
   callbackKeysRetrySeconds,
   callbackSeconds
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"

@@ -20,7 +20,6 @@ import { settledPrice } from "../../catalog/SettledPrice.ts"
 import { isCredible } from "../../catalog/Usage.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
-import { modelAt, priceAt } from "../../domain/Candidate.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { StoreUnavailable } from "../../domain/Problem.ts"
 import {
@@ -28,6 +27,7 @@ import {
   failingHostRetrySeconds,
   resultRetrySeconds
 } from "../../domain/Retries.ts"
+import { modelAt, priceAt } from "../../domain/task/Candidate.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
 import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"

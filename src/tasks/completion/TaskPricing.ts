@@ -4,7 +4,7 @@ import type { PriceRule } from "../../catalog/Price.ts"
 import { priceAt } from "../../catalog/PriceRow.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
-import { modelAt } from "../../domain/Candidate.ts"
+import { modelAt } from "../../domain/task/Candidate.ts"
 import type { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 
 /** What decides the charge of a task beside its results. */

@@ -4,11 +4,11 @@ import { Batcher } from "../../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../../db/BatchWrites.ts"
 import { Bytes, Micro, rowOf, rowsOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import { encodeCandidates } from "../../domain/Candidate.ts"
 import { EndpointId } from "../../domain/Ids.ts"
 import type { TaskBatchId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../../domain/SpendLimit.ts"
+import { encodeCandidates } from "../../domain/task/Candidate.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "../TaskStore.ts"
 
 const Row = Schema.Struct({

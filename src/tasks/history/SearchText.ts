@@ -1,7 +1,7 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import { TaskBatchId, TaskId } from "../../domain/Ids.ts"
 import type { UserId } from "../../domain/Ids.ts"
-import { searchedDays } from "../../domain/Limits.ts"
+import { searchedDays } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskFilter, TaskHistoryStore } from "./TaskHistoryStore.ts"
 

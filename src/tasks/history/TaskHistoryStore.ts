@@ -8,10 +8,10 @@ import { taskColumns, TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { TaskBatchId } from "../../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
-import { listPromptCodePoints, listScanRowsMax } from "../../domain/Limits.ts"
-import type { Metadata } from "../../domain/Metadata.ts"
+import { listPromptCodePoints, listScanRowsMax } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import type { ResultKind, TaskStatus } from "../../domain/Task.ts"
+import type { Metadata } from "../../domain/task/Metadata.ts"
+import type { ResultKind, TaskStatus } from "../../domain/task/Task.ts"
 
 /** Adds the hash of the catalog with which it was accepted, the batch that created it, and the name of its key. */
 const withOrigin = Struct.assign({

@@ -3,7 +3,7 @@ import type { Duration } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import { firstTaskId } from "../../domain/Ids.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { retentionBatchesMax, retentionTasksMax } from "../../domain/Limits.ts"
+import { retentionBatchesMax, retentionTasksMax } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { TaskRetentionStore } from "./TaskRetentionStore.ts"
 

@@ -9,7 +9,7 @@ import {
   erasureRowsMax,
   erasureSeconds,
   reservationMillis
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import * as Duty from "../../process/heartbeat/Duty.ts"

@@ -2,7 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { UserId } from "../../domain/Ids.ts"
-import { userExportRowsMax } from "../../domain/Limits.ts"
+import { userExportRowsMax } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** One row of a user's data. Amounts are `bigint`s of micro-credits, times are `Date`s. */

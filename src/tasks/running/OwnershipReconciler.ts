@@ -1,5 +1,5 @@
 import { Duration, Effect, Layer, Schedule } from "effect"
-import { ownershipReconcileSeconds } from "../../domain/Limits.ts"
+import { ownershipReconcileSeconds } from "../../domain/limits/Limits.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 
 /** At an interval, each process compares the tasks that it runs with those that it owns. ADR 0020. */

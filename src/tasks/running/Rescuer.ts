@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Exit, Layer } from "effect"
-import { heartbeatSeconds } from "../../domain/Limits.ts"
+import { heartbeatSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import * as Duty from "../../process/heartbeat/Duty.ts"
 import { Process } from "../../process/heartbeat/Process.ts"

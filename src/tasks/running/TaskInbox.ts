@@ -1,6 +1,6 @@
 import { Context, Layer } from "effect"
 import type { TaskId } from "../../domain/Ids.ts"
-import { stepsPerQueueMax } from "../../domain/Limits.ts"
+import { stepsPerQueueMax } from "../../domain/limits/Limits.ts"
 import { DueLoop } from "../../process/DueLoop.ts"
 import type { OwnedTask } from "./OwnedTask.ts"
 

@@ -1,6 +1,6 @@
 import { Array, Clock, DateTime, Duration, Effect, Exit, Layer, Queue } from "effect"
 import type { TaskId } from "../../domain/Ids.ts"
-import { slotRecheckSeconds } from "../../domain/Limits.ts"
+import { slotRecheckSeconds } from "../../domain/limits/Limits.ts"
 import { afterMillis } from "../../domain/RealTime.ts"
 import { dueWorkRetryMillis } from "../../domain/Retries.ts"
 import { Drain } from "../../process/Drain.ts"

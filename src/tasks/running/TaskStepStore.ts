@@ -5,8 +5,8 @@ import { groupCommit, hex, outcomes, retryDeadlock } from "../../db/BatchWrites.
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
 import { rowsOf, toDate } from "../../db/Rows.ts"
 import { retryStore, storeFailures } from "../../db/StoreFailures.ts"
-import { encodeCandidates } from "../../domain/Candidate.ts"
-import { ownerDeadSeconds } from "../../domain/Limits.ts"
+import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
+import { encodeCandidates } from "../../domain/task/Candidate.ts"
 import { endWithin } from "../../process/SlotArray.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "../TaskStore.ts"
 

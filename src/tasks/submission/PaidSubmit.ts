@@ -4,7 +4,7 @@ import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { ShareExhausted } from "../../domain/FairShares.ts"
-import { isTerminal } from "../../domain/Task.ts"
+import { isTerminal } from "../../domain/task/Task.ts"
 import { Drain } from "../../process/Drain.ts"
 import { StoreProgress } from "../../process/heartbeat/StoreProgress.ts"
 import type {

@@ -1,6 +1,6 @@
 import { DateTime, Effect, Option } from "effect"
 import { retryStore } from "../../db/StoreFailures.ts"
-import { nextPlace } from "../../domain/Candidate.ts"
+import { nextPlace } from "../../domain/task/Candidate.ts"
 import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"

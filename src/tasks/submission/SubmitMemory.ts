@@ -6,7 +6,7 @@ import {
   submitMediaBytesMax,
   submitMediaShareMax,
   submitMediaWaitingMax
-} from "../../domain/ShareLimits.ts"
+} from "../../domain/limits/ShareLimits.ts"
 import type { SubmitMedium } from "../../vendors/VendorClient.ts"
 import type { OwnedTask } from "../running/OwnedTask.ts"
 

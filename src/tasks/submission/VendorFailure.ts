@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/Limits.ts"
-import type { TaskError } from "../../domain/Task.ts"
+import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/limits/Limits.ts"
+import type { TaskError } from "../../domain/task/Task.ts"
 import { sanitize } from "../../domain/VendorText.ts"
 import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 

@@ -1,7 +1,7 @@
 import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
 import { retryStore } from "../../db/StoreFailures.ts"
-import { modelAt } from "../../domain/Candidate.ts"
 import type { TaskId } from "../../domain/Ids.ts"
+import { modelAt } from "../../domain/task/Candidate.ts"
 import { AccountKeys } from "../../process/accounts/AccountKeys.ts"
 import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 import { countOperatorFault } from "../../vendors/accounts/OperatorFaultsTotal.ts"

@@ -9,14 +9,14 @@ import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { make } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
+import { outputFileIdOf } from "../../domain/Ids.ts"
+import type { FileId } from "../../domain/Ids.ts"
 import {
   batchLineBytesMax,
   receiptsAtOnce,
   resultLineBytesMax,
   resultsAtOnce
-} from "../../domain/FileLimits.ts"
-import { outputFileIdOf } from "../../domain/Ids.ts"
-import type { FileId } from "../../domain/Ids.ts"
+} from "../../domain/limits/FileLimits.ts"
 import { LineSplitter } from "../../domain/Lines.ts"
 import type { Line } from "../../domain/Lines.ts"
 import { StoreUnavailable } from "../../domain/Problem.ts"

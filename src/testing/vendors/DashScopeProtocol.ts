@@ -1,4 +1,4 @@
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 import { failure, invalid, jobFailure, jobFailures, refusal } from "./DashScopeFailure.ts"
 import { filesOf } from "./Protocol.ts"
 import type { Job, MadeFile, Protocol, Reply, Vendor } from "./Protocol.ts"

@@ -1,4 +1,4 @@
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 import { pixel } from "../../vendors/mock/Pixel.ts"
 import { filesOf } from "./Protocol.ts"
 import type { Ending, Protocol, Reply, Vendor } from "./Protocol.ts"

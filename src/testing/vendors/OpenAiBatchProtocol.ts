@@ -1,4 +1,4 @@
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 import { simulatedLine } from "../../sandbox/SimulatedBatch.ts"
 import { failure, invalid } from "./OpenAiFailure.ts"
 import { videoFailures } from "./OpenAiVideoProtocol.ts"

@@ -1,4 +1,4 @@
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 import { parseRequest } from "../../sandbox/Completion.ts"
 import type { Completion } from "../../sandbox/Completion.ts"
 import { openAiResponse, openAiResponseEvents } from "../../sandbox/ResponsesFormat.ts"

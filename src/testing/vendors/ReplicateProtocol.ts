@@ -1,4 +1,4 @@
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 import type { VendorErrorClass } from "../../vendors/VendorError.ts"
 import { isCallable, replicateHeaders, signing } from "./Callbacks.ts"
 import type { Job, Protocol, Reply, Vendor } from "./Protocol.ts"

@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 
 /** A request received by a vendor. */
 export interface VendorRequest {

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer"
-import { callContentBytesMax } from "../../domain/Limits.ts"
+import { callContentBytesMax } from "../../domain/limits/Limits.ts"
 import { keptText, mediaReference } from "./KeptText.ts"
 import type { KeptText } from "./KeptText.ts"
 

@@ -8,7 +8,7 @@ import {
   callContentsPerMinuteMax,
   retentionBatchesMax,
   retentionTasksMax
-} from "../../domain/Limits.ts"
+} from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/secrets/Secrets.ts"

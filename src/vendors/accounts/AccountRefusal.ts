@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { at } from "../../domain/Json.ts"
+import { at } from "../../domain/json/Json.ts"
 import type { UpstreamResponse } from "../upstream/UpstreamExchange.ts"
 
 /**

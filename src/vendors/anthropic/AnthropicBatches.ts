@@ -1,7 +1,7 @@
 import { NodeStream } from "@effect/platform-node"
 import { Clock, Duration, Effect, Option, Schema, Stream } from "effect"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
-import { batchLineBytesMax, batchMarkCharacters } from "../../domain/FileLimits.ts"
+import { batchLineBytesMax, batchMarkCharacters } from "../../domain/limits/FileLimits.ts"
 import { LineSplitter } from "../../domain/Lines.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields, unsupportedModel } from "../BodyFields.ts"

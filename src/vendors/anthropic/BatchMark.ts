@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
-import { batchMarkCharacters } from "../../domain/FileLimits.ts"
-import { memberOf } from "../../domain/JsonBytes.ts"
+import { memberOf } from "../../domain/json/JsonBytes.ts"
+import { batchMarkCharacters } from "../../domain/limits/FileLimits.ts"
 
 /**
  * Stands before each `custom_id` of a task's batch, because Anthropic's batches have no metadata: the results of a batch

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { videoShortSeconds } from "../../domain/Limits.ts"
+import { videoShortSeconds } from "../../domain/limits/Limits.ts"
 import type { MediaAt } from "../MediaTexts.ts"
 
 const Text = Schema.optionalKey(Schema.NullOr(Schema.String))

@@ -7,8 +7,8 @@ import {
   pointerOf,
   describeValue
 } from "../../../src/catalog/FieldFaults.ts"
-import { faultsMax } from "../../../src/domain/Limits.ts"
-import { LongText } from "../../../src/domain/LongText.ts"
+import { LongText } from "../../../src/domain/json/LongText.ts"
+import { faultsMax } from "../../../src/domain/limits/Limits.ts"
 import { cpuMillis } from "../../support/cpuTime.ts"
 
 const faultsFor = (schema: Schema.Codec<unknown, unknown>, input: unknown, options = {}) =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { SoundLength } from "../../../src/catalog/media/SoundLength.ts"
-import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/Sound.ts"
-import { wavOf } from "../../../src/sandbox/WavFile.ts"
+import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/media/Sound.ts"
+import { wavOf } from "../../../src/sandbox/media/WavFile.ts"
 
 /** How long a sound is, counted as it passes. docs/reference/wallet.md#speech-transcription-and-reranking */
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { withFirstMember, withMember } from "../../../src/domain/JsonBytes.ts"
+import { withFirstMember, withMember } from "../../../src/domain/json/JsonBytes.ts"
 
 const utf8 = new TextDecoder()
 const bytes = (text: string) => new TextEncoder().encode(text)

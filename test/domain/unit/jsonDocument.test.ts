@@ -1,16 +1,16 @@
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { at } from "../../../src/domain/Json.ts"
-import { documentOf, parseDocument, valueWithTexts } from "../../../src/domain/JsonDocument.ts"
+import { at } from "../../../src/domain/json/Json.ts"
+import { documentOf, parseDocument, valueWithTexts } from "../../../src/domain/json/JsonDocument.ts"
 import {
   jsonDepthMax,
   jsonOutlineBytesMax,
   jsonWeightMax,
   longTextBytesMin
-} from "../../../src/domain/JsonLimits.ts"
-import { JsonScanner } from "../../../src/domain/JsonScanner.ts"
-import { LongText } from "../../../src/domain/LongText.ts"
+} from "../../../src/domain/json/JsonLimits.ts"
+import { JsonScanner } from "../../../src/domain/json/JsonScanner.ts"
+import { LongText } from "../../../src/domain/json/LongText.ts"
 import { atOnce, sliceBytes } from "../../../src/domain/Slices.ts"
 import type { Sliced } from "../../../src/domain/Slices.ts"
 import { cpuMillis } from "../../support/cpuTime.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { heavyBodyBytesMin } from "../../../src/domain/ShareLimits.ts"
+import { heavyBodyBytesMin } from "../../../src/domain/limits/ShareLimits.ts"
 import { BodyTurns } from "../../../src/http/server/bodies/BodyTurns.ts"
 
 const immediate = () => new Promise<void>((resolve) => setImmediate(resolve))

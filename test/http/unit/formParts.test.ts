@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { assert, describe, it } from "vitest"
-import { textCodePointsMax } from "../../../src/domain/Limits.ts"
-import { LongText } from "../../../src/domain/LongText.ts"
+import { LongText } from "../../../src/domain/json/LongText.ts"
+import { textCodePointsMax } from "../../../src/domain/limits/Limits.ts"
 import { FormScanner } from "../../../src/http/openai/FormParts.ts"
 
 /** docs/reference/shapes.md#forms */

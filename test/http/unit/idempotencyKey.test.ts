@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
-import { LongText } from "../../../src/domain/LongText.ts"
+import { LongText } from "../../../src/domain/json/LongText.ts"
 import { readIdempotencyKey } from "../../../src/http/server/IdempotencyKey.ts"
 
 const hashOf = async (value: unknown, path = "/a") => {

@@ -1,4 +1,4 @@
-import { at } from "../../../src/domain/Json.ts"
+import { at } from "../../../src/domain/json/Json.ts"
 import type { VendorServerOptions } from "../../../src/testing/index.ts"
 import { listAt } from "../support/recorded/body.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { callLeaseSeconds } from "../../../src/domain/Limits.ts"
+import { callLeaseSeconds } from "../../../src/domain/limits/Limits.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"

@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/Sound.ts"
-import { wavOf } from "../../../src/sandbox/WavFile.ts"
+import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/media/Sound.ts"
+import { wavOf } from "../../../src/sandbox/media/WavFile.ts"
 import { catalogFile } from "../../support/aliases.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"

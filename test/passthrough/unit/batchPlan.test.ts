@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { batchPriceOf } from "../../../src/catalog/Price.ts"
 import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
-import { batchLineBytesMax, batchLinesMax } from "../../../src/domain/FileLimits.ts"
+import { batchLineBytesMax, batchLinesMax } from "../../../src/domain/limits/FileLimits.ts"
 import { planBatch } from "../../../src/passthrough/batches/BatchPlan.ts"
 import { planCall } from "../../../src/passthrough/CallPlan.ts"
 

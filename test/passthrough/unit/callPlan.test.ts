@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
 import { makeUpstreamCatalog, withBuiltIn } from "../../../src/catalog/UpstreamCatalog.ts"
 import { make } from "../../../src/domain/Credits.ts"
-import { jsonDepthMax } from "../../../src/domain/JsonLimits.ts"
+import { jsonDepthMax } from "../../../src/domain/json/JsonLimits.ts"
 import { planCall } from "../../../src/passthrough/CallPlan.ts"
 import { cpuMillis } from "../../support/cpuTime.ts"
 

@@ -12,7 +12,7 @@ import {
 } from "../../../src/passthrough/slices/OutputSlices.ts"
 import { SlicedHold } from "../../../src/passthrough/slices/SlicedHold.ts"
 import type { RaiseOutcome } from "../../../src/passthrough/slices/SlicedHold.ts"
-import { StreamMeter } from "../../../src/passthrough/StreamMeter.ts"
+import { StreamMeter } from "../../../src/passthrough/streams/StreamMeter.ts"
 import { StreamRelay } from "../../../src/vendors/upstream/StreamRelay.ts"
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { UsageProtocol } from "../../../src/catalog/OpenRoutes.ts"
 import { usageOf } from "../../../src/catalog/Usage.ts"
-import { LongEvent } from "../../../src/passthrough/LongEvent.ts"
-import { StreamMeter } from "../../../src/passthrough/StreamMeter.ts"
+import { LongEvent } from "../../../src/passthrough/streams/LongEvent.ts"
+import { StreamMeter } from "../../../src/passthrough/streams/StreamMeter.ts"
 
 const piecesOf = (bytes: Buffer, size: number): ReadonlyArray<Buffer> =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { createFile, MP4BoxBuffer } from "mp4box"
 import { createHash } from "node:crypto"
-import { renderMp4 } from "../../../src/sandbox/Mp4Renderer.ts"
-import type { Film } from "../../../src/sandbox/Mp4Renderer.ts"
-import * as Unifont from "../../../src/sandbox/Unifont.ts"
+import { renderMp4 } from "../../../src/sandbox/media/Mp4Renderer.ts"
+import type { Film } from "../../../src/sandbox/media/Mp4Renderer.ts"
+import * as Unifont from "../../../src/sandbox/media/Unifont.ts"
 import { scene } from "./support.ts"
 
 const spark: Film = { seconds: 5, framesPerSecond: 24, hasSound: true }

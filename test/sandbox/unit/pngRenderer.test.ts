@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decode } from "fast-png"
-import { renderPng } from "../../../src/sandbox/PngRenderer.ts"
-import { paint } from "../../../src/sandbox/Scene.ts"
-import * as Unifont from "../../../src/sandbox/Unifont.ts"
+import { renderPng } from "../../../src/sandbox/media/PngRenderer.ts"
+import { paint } from "../../../src/sandbox/media/Scene.ts"
+import * as Unifont from "../../../src/sandbox/media/Unifont.ts"
 import { scene } from "./support.ts"
 
 /** The palette's place of the prompt's color, and of the caption's. */

@@ -1,4 +1,4 @@
-import type { Scene } from "../../../src/sandbox/Scene.ts"
+import type { Scene } from "../../../src/sandbox/media/Scene.ts"
 import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 
 export const taskId = "0196f6a0-0000-7000-8000-000000000001"

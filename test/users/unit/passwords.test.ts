@@ -4,7 +4,7 @@ import { Effect, Option } from "effect"
 import {
   passwordHashesAtOnceMax,
   passwordHashesWaitingMax
-} from "../../../src/domain/SignInLimits.ts"
+} from "../../../src/domain/limits/SignInLimits.ts"
 import { Passwords } from "../../../src/users/Passwords.ts"
 
 const millisOf = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
 import { makeTaskId } from "../../../src/domain/Ids.ts"
-import { webhookPayloadBytesMax } from "../../../src/domain/Limits.ts"
+import { webhookPayloadBytesMax } from "../../../src/domain/limits/Limits.ts"
 import {
   metadataKeyCharactersMax,
   metadataKeysMax,
   metadataValueCharactersMax
-} from "../../../src/domain/ShapeLimits.ts"
-import { taskResult } from "../../../src/domain/TaskBody.ts"
+} from "../../../src/domain/limits/ShapeLimits.ts"
+import { taskResult } from "../../../src/domain/task/TaskBody.ts"
 import { taskEvent } from "../../../src/webhooks/Events.ts"
 
 /** A character that JSON writes with six. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { signatureSkewSecondsMax } from "../../../src/domain/Limits.ts"
+import { signatureSkewSecondsMax } from "../../../src/domain/limits/Limits.ts"
 
 const text = readFileSync(
   new URL("../../../src/webhooks/verifyWebhook.ts", import.meta.url),

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
-import { CallId } from "../../../contract/CallsApi.ts"
+import { CallId } from "../../../contract/manage/CallsApi.ts"
 import { Metering } from "../../../passthrough/Metering.ts"
 import type { CallRow } from "../../../passthrough/Metering.ts"
 import type { CallText, ContentSide } from "../../../users/contents/CallContent.ts"

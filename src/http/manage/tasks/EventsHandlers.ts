@@ -2,18 +2,18 @@ import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
+import { WalletView } from "../../../contract/manage/WalletApi.ts"
+import { WebhookDelivery } from "../../../contract/manage/WebhookDeliveriesApi.ts"
 import { TaskListItem } from "../../../contract/TasksApi.ts"
-import { WalletView } from "../../../contract/WalletApi.ts"
-import { WebhookDelivery } from "../../../contract/WebhookDeliveriesApi.ts"
 import { StreamedEventType } from "../../../domain/Event.ts"
 import { FairShares } from "../../../domain/FairShares.ts"
 import type { TaskId, UserId } from "../../../domain/Ids.ts"
-import { invalid, Problem } from "../../../domain/Problem.ts"
 import {
   userStreamItemsMax,
   userStreamSeconds,
   userStreamsMax
-} from "../../../domain/SignInLimits.ts"
+} from "../../../domain/limits/SignInLimits.ts"
+import { invalid, Problem } from "../../../domain/Problem.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import type { TaskSummary } from "../../../tasks/history/TaskHistory.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"

@@ -1,12 +1,12 @@
 import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
-import { StreamedEvent } from "../../../contract/EventsApi.ts"
+import { StreamedEvent } from "../../../contract/manage/EventsApi.ts"
 import type { StreamedEventType } from "../../../domain/Event.ts"
 import type { UserId } from "../../../domain/Ids.ts"
 import {
   userStreamCatchUpMillis,
   userStreamEntriesMax,
   userStreamSeconds
-} from "../../../domain/SignInLimits.ts"
+} from "../../../domain/limits/SignInLimits.ts"
 import type { EventLog, EventPosition, EventRow } from "../../../webhooks/EventLog.ts"
 import type { Sent } from "../../server/EventStream.ts"
 

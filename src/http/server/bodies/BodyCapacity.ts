@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { smallBodyBytesMax } from "../../../domain/Limits.ts"
+import { smallBodyBytesMax } from "../../../domain/limits/Limits.ts"
 import { expireRequest } from "../listener/Listener.ts"
 
 /** An admitted large body: the bytes in memory, and the bytes granted from its user's share. */

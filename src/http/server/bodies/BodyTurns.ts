@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
 import { FairShares } from "../../../domain/FairShares.ts"
-import { heavyBodyBytesMin } from "../../../domain/ShareLimits.ts"
+import { heavyBodyBytesMin } from "../../../domain/limits/ShareLimits.ts"
 import { inHeavyTurn } from "../../../domain/Slices.ts"
 
 /**

@@ -7,8 +7,8 @@ import {
   slowSenderBytesMin,
   slowSenderSeconds,
   smallBodyBytesMax
-} from "../../../domain/Limits.ts"
-import { ofProcess } from "../../../domain/ShareLimits.ts"
+} from "../../../domain/limits/Limits.ts"
+import { ofProcess } from "../../../domain/limits/ShareLimits.ts"
 import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"

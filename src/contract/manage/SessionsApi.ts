@@ -1,0 +1,59 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { SessionId, UserId } from "../../domain/Ids.ts"
+import { SignInMethod } from "../../domain/Session.ts"
+import { Timestamp } from "../../domain/task/Task.ts"
+import { ChangesAccess } from "../Access.ts"
+import { ofUser, pageOf, pageQuery } from "../Lists.ts"
+import { created, manageErrors as error } from "../ManageErrors.ts"
+import { Password } from "./UsersApi.ts"
+
+export const SessionView = Schema.Struct({
+  id: SessionId,
+  /** Null: the operator. */
+  user: Schema.NullOr(
+    Schema.Struct({ id: UserId, email: Schema.String, name: Schema.NullOr(Schema.String) })
+  ),
+  role: Schema.Literals(["user", "operator"]),
+  method: SignInMethod,
+  /** The session that asks. */
+  current: Schema.Boolean,
+  address: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  last_seen_at: Timestamp,
+  /** When it ends if it is not used until then. */
+  expires_at: Timestamp
+}).annotate({ identifier: "Session" })
+
+/** Sessions of the caller. docs/reference/sessions.md */
+export class SessionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.get("getSession", "/session", { success: SessionView, error }),
+    HttpApiEndpoint.delete("signOut", "/session", { success: HttpApiSchema.NoContent, error }),
+    HttpApiEndpoint.post("changePassword", "/session/password", {
+      payload: Schema.Struct({
+        current_password: Schema.optionalKey(Password),
+        password: Password
+      }),
+      success: SessionView,
+      error
+    }).annotate(ChangesAccess, "sessions"),
+    HttpApiEndpoint.get("listSessions", "/sessions", {
+      query: { ...pageQuery(SessionId), ...ofUser },
+      success: pageOf(SessionView),
+      error
+    }),
+    HttpApiEndpoint.delete("revokeSession", "/sessions/:id", {
+      params: { id: SessionId },
+      success: HttpApiSchema.NoContent,
+      error
+    }).annotate(ChangesAccess, "sessions"),
+    HttpApiEndpoint.post("createSignInLink", "/users/:id/sign-in-links", {
+      params: { id: UserId },
+      success: Schema.Struct({ url: Schema.String, expires_at: Timestamp })
+        .annotate({ identifier: "SignInLink" })
+        .pipe(created),
+      error
+    }).annotate(ChangesAccess, "sessions")
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Sessions" })) {}
