@@ -1,6 +1,6 @@
-import { Effect, Predicate, Schedule } from "effect"
+import { Effect, Predicate } from "effect"
 import type { Scope } from "effect"
-import { accessSync, constants, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { accessSync, constants, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
@@ -22,7 +22,6 @@ export const lockDataDir = Effect.fn("DataDirLock.lock")(function* (
     attempt(folder, () => writeFileSync(pidFile, `${process.pid}\n`)),
     () => Effect.sync(() => rmSync(pidFile, { force: true }))
   )
-  yield* refuseBesidePredecessor(folder)
 })
 
 const acquire = (folder: string, pidFile: string) =>
@@ -85,21 +84,3 @@ const holderIn = (file: string): string => {
   }
   return "another process"
 }
-
-/**
- * Earlier programs do not know this lock. They hold `gateway.lock` and update its time every 2 seconds;
- * a file not updated for 8 seconds was left behind.
- */
-const refuseBesidePredecessor = Effect.fnUntraced(function* (folder: string) {
-  const file = join(folder, "gateway.lock")
-  const beat = Effect.sync(() => statSync(file, { throwIfNoEntry: false })?.mtimeMs)
-  const first = yield* beat
-  if (first === undefined) return
-  const last = yield* Effect.repeat(beat, {
-    schedule: Schedule.spaced("500 millis"),
-    times: 16,
-    until: (it) => it !== first
-  })
-  if (last !== undefined && last !== first) return yield* inUse(folder, holderIn(file))
-  yield* attempt(folder, () => rmSync(file, { force: true }))
-})

@@ -124,7 +124,10 @@ export class TaskWatch extends Context.Service<
   )
 }
 
-/** Waiting clients share statements, so that a thousand of them cost the store little. */
+/**
+ * Waiting clients share statements, so that a thousand of them cost the store little. A batch is small enough that
+ * resuming its waiters does not delay others (`bench/hostile.ts`, event streams).
+ */
 const makeLooks = (tasks: TaskStore["Service"]) =>
   Batcher.make({
     run: (ids: ReadonlyArray<TaskId>) =>
@@ -132,9 +135,9 @@ const makeLooks = (tasks: TaskStore["Service"]) =>
         const byId = new Map(views.map((view) => [view.id, view]))
         return ids.map((id) => byId.get(id))
       }),
-    itemsMax: 500,
+    itemsMax: 100,
     runsMax: 1,
-    intervalMillis: 50,
+    intervalMillis: 20,
     intervalMillisPerItem: 1
   })
 

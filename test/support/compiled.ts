@@ -21,9 +21,10 @@ export const compileCache = {
 
 /**
  * Flags of short-lived processes. V8 compiles hot WebAssembly (the embedded store) a second time in the background.
- * That is a third of the CPU time of a start, from which these processes never benefit.
+ * That is a third of the CPU time of a start, from which these processes never benefit. An exit during a background
+ * compilation of JavaScript may deadlock: https://github.com/nodejs/node/issues/54918
  */
-export const shortLived = ["--liftoff-only"]
+export const shortLived = ["--liftoff-only", "--no-maglev", "--no-concurrent-sparkplug"]
 
 /**
  * Bundles a program of this project with its packages into one file, once after each change, because finding and

@@ -141,25 +141,31 @@ const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
   const left = slot.child
   slot.child = child
   children.leave(left)
-  yield* Effect.promise(() => left.ended)
+  yield* endedWithinGrace(left.ended)
+  left.process.kill("SIGKILL")
   return true
 })
 
 /** Stops all, waits for them, and passes a second signal on. */
 const drain = Effect.fnUntraced(function* (children: Children) {
-  const { shutdownDelay, shutdownGrace } = yield* AppConfig
   children.isStopping = true
   const ended = Promise.all(children.all.map((child) => child.ended))
   children.tell({ _tag: "Stop" })
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     globalThis.process.on(signal, () => children.tell({ _tag: "Hurry" }))
   }
+  yield* endedWithinGrace(ended)
+  children.kill()
+})
+
+/** Waits for processes that were told to stop, but no longer than they may take. */
+const endedWithinGrace = Effect.fnUntraced(function* (ended: Promise<unknown>) {
+  const { shutdownDelay, shutdownGrace } = yield* AppConfig
   const grace = Duration.toMillis(Duration.sum(shutdownDelay, shutdownGrace))
   yield* Effect.timeoutOption(
     Effect.promise(() => ended),
     grace + closingMillisMax
   )
-  children.kill()
 })
 
 const groupMetrics = (children: Children, restarts: Restarts): string =>

@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
+import { shortLived } from "../../support/compiled.ts"
 import { freePort, run } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
@@ -25,7 +26,7 @@ describe("a signal to stop while the program is loaded", () => {
   it.each(programs)("ends %s in order", { timeout: 180_000 }, async (_, words, file) => {
     for (const signal of ["SIGTERM", "SIGINT"]) {
       const options = `--import=${preload(signal, file)}`
-      const service = run(process.execPath, words, {
+      const service = run(process.execPath, [...shortLived, ...words], {
         NODE_OPTIONS: options,
         PORT: String(await freePort()),
         DATA_DIR: join(temporaryFolder("signal"), "data")

@@ -1,15 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
-import {
-  existsSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync
-} from "node:fs"
+import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { lockDataDir } from "../../../src/db/DataDirLock.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -154,33 +146,6 @@ describe("the lock of the data folder", () => {
       yield* lockDataDir(path)
       assert.strictEqual(holder(path), process.pid)
     })
-  )
-
-  it.live(
-    "an earlier program counts while it sets the time of its file, and not after",
-    () =>
-      Effect.gen(function* () {
-        const path = yield* folder
-        const file = join(path, "gateway.lock")
-        writeFileSync(
-          file,
-          JSON.stringify({ pid: 1, started: "1", place: "elsewhere", nonce: "before" })
-        )
-        const beating = yield* Effect.forkChild(
-          Effect.forever(
-            Effect.andThen(
-              Effect.sync(() => utimesSync(file, new Date(), new Date())),
-              Effect.sleep("300 millis")
-            )
-          )
-        )
-        const error = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
-        assert.include(error.message, "in use by the process 1")
-        yield* Fiber.interrupt(beating)
-        yield* lockDataDir(path)
-        assert.isFalse(existsSync(file))
-      }),
-    180_000
   )
 
   it.live("a folder that is not writable names the variable and the remedy", () =>

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
+import { roleVariable } from "../../../src/cli/processes/Messages.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -111,6 +112,12 @@ const startLoad = (gateway: GatewayProcess, key: string) => {
   return { stop }
 }
 
+/** Runs before the program: the first process of the group never exits. */
+const hangsAtExit = `data:text/javascript,${encodeURIComponent(`
+  if (process.env.${roleVariable} === "first") {
+    process.exit = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  }`)}`
+
 describe("PROCESSES", () => {
   onPostgres(
     "starts equal processes behind one port, which add their metrics up; one that dies is restarted, and SIGTERM ends all",
@@ -204,6 +211,22 @@ describe("PROCESSES", () => {
       assert.strictEqual(valueOf(lines, 'gateway_process_restarts_total{reason="request"}'), 2)
       assert.strictEqual(valueOf(lines, "gateway_processes"), 2)
       assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
+    }
+  )
+
+  onPostgres(
+    "SIGUSR2 kills a process that does not end within its grace period, and replaces the next one",
+    async (databaseUrl) => {
+      await using gateway = await start(databaseUrl, {
+        NODE_OPTIONS: `--import=${hangsAtExit}`,
+        SHUTDOWN_DELAY: "0 seconds",
+        SHUTDOWN_GRACE: "1 second"
+      })
+      const before = childrenOf(gateway)
+      process.kill(gateway.pid!, "SIGUSR2")
+      await until(() => gateway.output.includes("every process was replaced"), { millis: 120_000 })
+      for (const pid of before) assert.throws(() => process.kill(pid, 0))
+      assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
     }
   )
 })
