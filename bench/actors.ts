@@ -1,6 +1,6 @@
 /**
  * What a message to the actor of an endpoint costs, and a resident actor: entities of effect/cluster with
- * runners that do nothing, the same behind a registry of open senders (as until ADR 0117), RcMap, FiberMap.
+ * runners that do nothing, the same behind a registry of open senders (the former design, ADR 0003), RcMap, FiberMap.
  * Each actor only counts its messages. In alternating rounds; medians.
  *
  *   node bench/actors.ts [actors] [messages] [rounds]

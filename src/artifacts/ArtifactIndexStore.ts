@@ -41,7 +41,7 @@ export class ArtifactIndexStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
     /**
      * Postpones the next try of a removal by as long as it has been due, between half an hour and 12 hours, so that
-     * others come first. Readers of the artifact see no change. ADR 0258.
+     * others come first. Readers of the artifact see no change. ADR 0150.
      */
     readonly postpone: (
       ids: ReadonlyArray<ArtifactId>,

@@ -185,7 +185,7 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
     return { removed, failures }
   })
 
-  /** Failed removals are postponed, so that they do not block others. ADR 0258. */
+  /** Failed removals are postponed, so that they do not block others. ADR 0150. */
   const removeSome = Effect.fnUntraced(function* (began: DateTime.Utc) {
     const due = yield* index.expired(began, removedAtOnceMax)
     const { failures, removed } = yield* remove(due)

@@ -25,7 +25,7 @@ export const initDbStartParams = ["--wal-segsize=1"]
 
 /**
  * Disables V8's optimizing compiler for WebAssembly from here on: for one function of Postgres, its
- * expression interpreter, it would take 600 MB for seconds right after startup. ADR 0154.
+ * expression interpreter, it would take 600 MB for seconds right after startup. ADR 0233.
  */
 export const compileOnceOnly = (): void => {
   for (const flag of ["--liftoff-only", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]) {

@@ -1,7 +1,7 @@
 /**
  * Cleans text from a vendor for clients and logs: removes keys, identities of accounts, signed URLs, internal
  * addresses and control characters. All quantifiers are bounded, so the
- * time grows with the length only. docs/reference/errors.md#vendor-messages, ADR 0137.
+ * time grows with the length only. docs/reference/errors.md#vendor-messages, ADR 0074.
  */
 
 export const hiddenText = "[hidden]"

@@ -35,7 +35,7 @@ export type ClaimOutcome =
   | { readonly _tag: "Claimed" }
   | ({ readonly _tag: "Existing" } & typeof ExistingRow.Type)
 
-/** Responses to management POSTs by `Idempotency-Key`. ADR 0032. */
+/** Responses to management POSTs by `Idempotency-Key`. ADR 0218. */
 export class ManageReplayStore extends Context.Service<
   ManageReplayStore,
   {

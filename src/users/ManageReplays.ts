@@ -35,7 +35,7 @@ const waitSpacing = Schedule.spaced(Duration.millis(50))
 
 /**
  * Replays the first response of a management POST to a repeat. Only successes are stored: a failure
- * changed nothing, and its key is free again. ADR 0032. Creates of tasks have their record in the transaction that
+ * changed nothing, and its key is free again. ADR 0218. Creates of tasks have their record in the transaction that
  * accepts (`task_accept_many`), so that a crash leaves either both or neither; these requests run outside of one, and
  * claim their key before.
  */

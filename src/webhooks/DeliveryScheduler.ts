@@ -17,7 +17,7 @@ const fullScanMillis = 5000
 
 /**
  * A full scan also notifies endpoints whose next delivery falls due by 1.5 s after the next full scan,
- * so that their senders are open in time. ADR 0117, 0114.
+ * so that their senders are open in time. ADR 0003, 0114.
  */
 const openAhead = Duration.millis(fullScanMillis + 1500)
 

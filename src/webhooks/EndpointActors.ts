@@ -15,7 +15,7 @@ const opensMax = 8
 /**
  * The actors of the webhook endpoints in this process: one for each endpoint with work, so that all
  * deliveries of a process to an endpoint go through it, one message at a time. The rate limit over all
- * processes is enforced when deliveries are claimed. ADR 0104, 0117.
+ * processes is enforced when deliveries are claimed. ADR 0003, 0104.
  */
 export class EndpointActors extends Context.Service<
   EndpointActors,

@@ -144,7 +144,7 @@ const makeReleaseClaims = Effect.fnUntraced(function* (store: DeliveryStore["Ser
 /**
  * Writes the records of attempts in order, without delay; those that arrive in the meantime
  * share the next statement. Detached, so that an actor that ends after its services still
- * records its attempts. ADR 0117.
+ * records its attempts. ADR 0003.
  */
 const makeRecords = (store: DeliveryStore["Service"]) =>
   Batcher.makeDetached({

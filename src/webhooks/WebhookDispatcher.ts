@@ -240,7 +240,7 @@ const warmUp = (store: DeliveryStore["Service"]) =>
 const claimEndpointsMax = 100
 const claimsMax = 1
 
-/** Shortest time between two claims, so that under load one claim serves many endpoints. ADR 0117. */
+/** Shortest time between two claims, so that under load one claim serves many endpoints. ADR 0114. */
 const claimIntervalMillis = 10
 
 /** Claims for all endpoint actors of this process together. */

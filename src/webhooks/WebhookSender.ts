@@ -37,7 +37,7 @@ export interface WebhookSenderOptions {
   readonly serviceName?: string
   /** Of the entire attempt. Default 30 s. docs/reference/webhooks.md#delivery */
   readonly timeout?: Duration.Input
-  /** Of the wait in the origin's queue. Default 8 s. ADR 0117. */
+  /** Of the wait in the origin's queue. Default 8 s. ADR 0003. */
   readonly queueTimeout?: Duration.Input
   /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined

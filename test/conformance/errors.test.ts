@@ -34,7 +34,7 @@ const imagesPath = "/v1/images/generations"
 const hanging = { prompt: "[[sim:hang]]" }
 const unknownTask = `${path}/00000000-0000-7000-8000-000000000000`
 
-/** docs/reference/errors.md#problem-codes; 2012 to 2016: ADR 0150, 0043. */
+/** docs/reference/errors.md#problem-codes; 2012 to 2016: ADR 0150, 0110. */
 const statuses: Readonly<Record<ProblemCode, number>> = {
   1001: 401,
   1002: 401,

@@ -177,7 +177,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("of duplicate keys the last counts, as in every JSON parser (ADR 0043)", () =>
+    it.effect("of duplicate keys the last counts, as in every JSON parser (ADR 0110)", () =>
       Effect.gen(function* () {
         const answer = yield* call(create, json('{"prompt":1,"prompt":"a"}'))
         assert.strictEqual(answer.status, 202)

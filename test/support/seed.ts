@@ -12,7 +12,7 @@ beforeEach(({ onTestFailed }) => {
   onTestFailed(() => console.error(`TEST_SEED=${seed}`))
 })
 
-// An embedded store of an earlier file leaves WebAssembly without its optimizing compiler (ADR 0154)
+// An embedded store of an earlier file leaves WebAssembly without its optimizing compiler (ADR 0233)
 beforeAll(() => {
   for (const flag of ["--no-liftoff-only", "--wasm-tier-up", "--wasm-dynamic-tiering"]) {
     setFlagsFromString(flag)

@@ -78,7 +78,7 @@ export class TaskOutput extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
      * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the others if the catalog says
-     * so (`artifacts`). Results that cannot be copied are left out and not charged (ADR 0259). Fails without a
+     * so (`artifacts`). Results that cannot be copied are left out and not charged (ADR 0255). Fails without a
      * result, and as `LOST` if none can be copied.
      */
     readonly persistResults: (
@@ -205,7 +205,7 @@ const noPrice = new VendorError({
   message: "the catalog that priced the response cannot be read"
 })
 
-/** The output from the results that could be copied; fails if none could. ADR 0259. */
+/** The output from the results that could be copied; fails if none could. ADR 0255. */
 const outputOf = (
   task: TaskRow,
   { price, requested }: Pricing,

@@ -87,7 +87,7 @@ const servedBy = (which: VendorName | DescribedVendor) => {
  * Starts a vendor that follows a script, for programs that call one over HTTP: a gateway in another process,
  * or a vendor's client. A vendor that a catalog file describes is given as its entry. Rejects a script that this
  * vendor's format cannot express.
- * docs/developing.md#vendor-servers, ADR 0234
+ * docs/developing.md#vendor-servers, ADR 0216
  */
 export const startVendorServer = async (
   which: VendorName | DescribedVendor,

@@ -21,7 +21,7 @@ import { videoDownload } from "../support/downloads.ts"
 import { fetchAt } from "../support/hosts.ts"
 import { videoModel } from "../support/models.ts"
 
-/** docs/developing.md#vendor-servers, ADR 0234: the vendors' own clients at the servers, no gateway between. */
+/** docs/developing.md#vendor-servers, ADR 0216: the vendors' own clients at the servers, no gateway between. */
 
 const text = "A lighthouse at dawn"
 const prompt = "a harbour"

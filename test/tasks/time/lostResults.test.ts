@@ -5,7 +5,7 @@ import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
-/** docs/reference/vendors.md#results-of-vendors, ADR 0259 */
+/** docs/reference/vendors.md#results-of-vendors, ADR 0255 */
 
 const path = "/vendors/alibaba/v1/text-to-image-preview/generation"
 

@@ -9,7 +9,7 @@ import type { VendorName, VendorServer } from "../../../src/testing/index.ts"
 import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
 
-/** docs/developing.md#vendor-servers, ADR 0234 */
+/** docs/developing.md#vendor-servers, ADR 0216 */
 
 interface Subject {
   readonly vendor: VendorName

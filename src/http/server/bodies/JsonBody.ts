@@ -19,7 +19,7 @@ export interface JsonBody {
 
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 
-/** The headers declare the body as JSON and not compressed. ADR 0043. */
+/** The headers declare the body as JSON and not compressed. ADR 0110. */
 export const isPlainJson = (headers: HeaderValues): boolean =>
   jsonType.test(headerText(headers, "content-type") ?? "") &&
   (headerText(headers, "content-encoding") ?? "identity") === "identity"

@@ -21,7 +21,7 @@ import type { RequestCaller } from "./RequestCaller.ts"
 import { measureRequest } from "./RequestMetrics.ts"
 import { traceOf } from "./RequestTrace.ts"
 
-/** Limits of the time and the size of a request before it reaches the routes. ADR 0043. */
+/** Limits of the time and the size of a request before it reaches the routes. ADR 0110. */
 export interface ListenerBounds {
   /** From the first byte to the end of the headers, in milliseconds. */
   readonly headersMillis: number
@@ -203,7 +203,7 @@ const makeServer = (bounds: ListenerBounds): Server => {
 
 /**
  * A malformed request never reaches the routes, but gets a problem too: after the responses to the
- * complete requests before it on the connection, or instead of the response to its own. ADR 0043.
+ * complete requests before it on the connection, or instead of the response to its own. ADR 0110.
  */
 const respondToMalformedRequests = (server: Server, last: LastResponses): void => {
   const handled = new WeakSet<Duplex>()
