@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { Duration } from "effect"
 import { AppConfig } from "../config/Config.ts"
+import { Batcher } from "../db/Batcher.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
@@ -87,6 +88,8 @@ export class ApiKeys extends Context.Service<
     }) => Effect.Effect<CreatedKey, StoreUnavailable>
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
     readonly authenticate: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
+    /** The same for open responses, which ask each second: those of one key share a look-up. */
+    readonly confirm: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
     /**
      * The same for an inference request, counted against the key's request rate; 1004 without the
      * scope. The same statement reads the task, if one is named.
@@ -174,6 +177,8 @@ export class ApiKeys extends Context.Service<
         hints.publishUnsafe("key", id)
       }
       const cachedPrincipal = (digest: KeyDigest) => (isLimited ? undefined : cache.get(digest))
+      const authenticate = authenticateWith(store, owners)
+      const confirmations = yield* makeConfirmations(authenticate)
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -191,7 +196,8 @@ export class ApiKeys extends Context.Service<
           })
           return { key, row }
         }),
-        authenticate: authenticateWith(store, owners),
+        authenticate,
+        confirm: (key) => Effect.flatten(confirmations.call(key)),
         admit,
         admitHash,
         admitCached: (key) => {
@@ -230,6 +236,22 @@ const authenticateWith = (store: UserStore["Service"], owners: KeyOwners) =>
     owners.learn(key, userId)
     const rotation = row.rotations - (isPrevious ? 1 : 0)
     return { userId, apiKeyId, scopes, rotation, isLimited, isPrevious }
+  })
+
+/** Of a hundred streams with one key, one looks it up (`bench/hostile.ts`, event streams). */
+const makeConfirmations = (authenticate: ReturnType<typeof authenticateWith>) =>
+  Batcher.make({
+    run: Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
+      const found = yield* Effect.forEach(
+        new Set(keys),
+        (key) => Effect.map(Effect.exit(authenticate(key)), (exit) => [key, exit] as const),
+        { concurrency: 10 }
+      )
+      const exits = new Map(found)
+      return keys.map((key) => exits.get(key) ?? unknown)
+    }),
+    itemsMax: 500,
+    runsMax: 1
   })
 
 /** On the path of every inference request: no generators, and one step after the statement. */

@@ -53,7 +53,7 @@ export const makeAdmitInference = Effect.gen(function* () {
   const byKeyOrSession = (request: Request, taskId: Option.Option<TaskId>) => {
     const token = tokenOf(request.headers)
     if (token !== tokenMissing) {
-      return Effect.flatMap(token, (it) => within(keys.admit(it, taskId), keys.authenticate(it)))
+      return Effect.flatMap(token, (it) => within(keys.admit(it, taskId), keys.confirm(it)))
     }
     return Effect.flatMap(sessionUseOf(request), (use) =>
       Option.isNone(use)
