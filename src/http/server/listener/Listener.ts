@@ -12,6 +12,7 @@ import { ProcessGroup } from "../../../process/ProcessGroup.ts"
 import { placeOf } from "../../passthrough/PassthroughTarget.ts"
 import { renderProblem } from "../problems/Problems.ts"
 import { addAcceptors, backlogMax, isFree, listeningSockets, sharesPorts } from "./Acceptors.ts"
+import { CallerTurns } from "./CallerTurns.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
@@ -111,6 +112,7 @@ export const makeListener = (
   const server = makeServer(bounds)
   const admit = makeOverloadGuard(admission, callerOf, (response) => refuse(response, overloaded))
   const refusedCallers = new RefusedCallers()
+  const turns = new CallerTurns()
   const last: LastResponses = new WeakMap()
   const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)
@@ -132,7 +134,9 @@ export const makeListener = (
         if (!admit(request, response) || interceptor(request, response)) return
         emit(event, ...args)
       }
-      if (!refusedCallers.run(callerOf(request), response, start)) refuse(response, overloaded)
+      const caller = callerOf(request)
+      const inTurn = () => turns.run(caller, response, start)
+      if (!refusedCallers.run(caller, response, inTurn)) refuse(response, overloaded)
       return true
     }
     return emit(event, ...args)
