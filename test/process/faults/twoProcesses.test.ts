@@ -1,7 +1,6 @@
-import { Effect, Exit, Redacted, Scope } from "effect"
-import { SqlClient } from "effect/sql/SqlClient"
+import { Effect, Exit, Scope } from "effect"
+import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
@@ -10,24 +9,23 @@ import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-const submitted = (databaseUrl: string) =>
-  Effect.flatMap(
-    SqlClient,
-    (sql) => sql`SELECT count(*)::int AS n FROM vendor_attempts WHERE state = 'submitted'`
-  ).pipe(
-    Effect.map(([row]) => Number(row?.["n"])),
-    Effect.provide(layerPostgres({ url: Redacted.make(databaseUrl), maxConnections: 1 })),
-    Effect.runPromise
+const submitted = async (): Promise<number> => {
+  const { rows } = await database.query<{ count: string }>(
+    "SELECT count(*) FROM vendor_attempts WHERE state = 'submitted'"
   )
+  return Number(rows[0]?.count)
+}
 
 const scope = Scope.makeUnsafe()
-let databaseUrl: string
+let database: Client
 let receiver: Awaited<ReturnType<typeof startReceiver>>
 let first: GatewayProcess
 let second: GatewayProcess
 
 beforeAll(async () => {
-  databaseUrl = (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
+  const databaseUrl = (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
+  database = new Client({ connectionString: databaseUrl })
+  await database.connect()
   receiver = await startReceiver()
   const options = { databaseUrl, env: receiver.env }
   first = await GatewayProcess.start(options)
@@ -39,6 +37,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([first?.close(), second?.close()])
+  await database?.end()
   await receiver?.[Symbol.asyncDispose]()
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
@@ -46,7 +45,7 @@ afterAll(async () => {
 /** Ends the first process by the signal while both have tasks at the vendor. */
 const scenario = async (signal: NodeJS.Signals, withinMillis: number) => {
   const settledBefore = Number((await second.call("GET", "/manage/v1/wallet")).json.settled_balance)
-  const submittedBefore = await submitted(databaseUrl)
+  const submittedBefore = await submitted()
   const ids = await Promise.all(
     Array.from({ length: 20 }, async (_, n) => {
       const prompt = `${n} [[sim:slow=4s]]`
@@ -56,7 +55,7 @@ const scenario = async (signal: NodeJS.Signals, withinMillis: number) => {
     })
   )
   // A kill before would leave it open whether a job was bought
-  await until(async () => (await submitted(databaseUrl)) === submittedBefore + ids.length)
+  await until(async () => (await submitted()) === submittedBefore + ids.length)
   const tookToEnd = await first.kill(signal)
   if (signal === "SIGTERM") {
     assert.isBelow(tookToEnd, 3000)
@@ -64,13 +63,9 @@ const scenario = async (signal: NodeJS.Signals, withinMillis: number) => {
   }
   const now = ownClock(second.pid)
   const began = now()
-  const unfinished = async () => {
-    const answers = await Promise.all(ids.map((id) => second.call("GET", `${path}/${id}`)))
-    return answers.filter((it) => it.json.task_info.status !== "completed")
-  }
-  await until(async () => (await unfinished()).length === 0, {
-    what: `the end of all tasks`
-  })
+  const isCompleted = async (id: string) =>
+    (await second.call("GET", `${path}/${id}`)).json.task_info.status === "completed"
+  for (const id of ids) await until(() => isCompleted(id), { what: "the end of all tasks" })
   assert.isBelow(now() - began, withinMillis)
   const outcomes = () =>
     new Set(
