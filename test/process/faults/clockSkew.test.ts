@@ -70,15 +70,20 @@ const work = async (processes: ReadonlyArray<GatewayProcess>) => {
   return ids
 }
 
-const ended = (gateway: GatewayProcess, ids: ReadonlyArray<string>) =>
-  until(
-    async () => {
-      const all = await Promise.all(ids.map((id) => gateway.call("GET", `${path}/${id}`)))
-      const infos = all.map(({ json }) => json.task_info)
-      return infos.every(({ status }) => /completed|failed/u.test(status)) ? infos : undefined
-    },
-    { millis: 60_000, what: "the end of all tasks" }
-  )
+const ended = async (gateway: GatewayProcess, ids: ReadonlyArray<string>) => {
+  const infos = []
+  for (const id of ids) {
+    const info = await until(
+      async () => {
+        const { task_info } = (await gateway.call("GET", `${path}/${id}`)).json
+        return /completed|failed/u.test(task_info.status) ? task_info : undefined
+      },
+      { what: "the end of all tasks" }
+    )
+    infos.push(info)
+  }
+  return infos
+}
 
 /** Longer than the others take to look for lost attempts. */
 const answerMillis = 4000
