@@ -79,9 +79,10 @@ const load = async (program: string, folder: string) => {
   await rm(join(folder, "postgres"), { recursive: true, force: true })
 }
 
-const bundle = async (main: string, folder: string) => {
+/** Bundles a program into `main.mjs` of this folder; `from` is the project, or a copy of it. */
+export const bundle = async (main: string, folder: string, from = root) => {
   await build({
-    absWorkingDir: root,
+    absWorkingDir: from,
     entryPoints: { main },
     outdir: folder,
     outExtension: { ".js": ".mjs" },

@@ -1,7 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
@@ -46,122 +46,107 @@ const timeTo = async (
   return now() - began
 }
 
-const onPostgres = (name: string, scenario: (databaseUrl: string) => Promise<void>) =>
-  it.live(
-    name,
-    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => scenario(href))),
-    180_000
-  )
+const scope = Scope.makeUnsafe()
+const [one, two] = [newFile({}), newFile({})]
+let first: GatewayProcess
+let second: GatewayProcess
 
-describe("several processes", () => {
-  onPostgres(
-    "all adopt within a second what one of them reads, by HTTP or by SIGHUP",
-    async (databaseUrl) => {
-      const [one, two] = [newFile({}), newFile({})]
-      await using first = await GatewayProcess.start({ databaseUrl, env: one.env })
-      await using second = await GatewayProcess.start({ databaseUrl, env: two.env })
-      second.useKey(await first.key())
-      assert.strictEqual(await hashOf(first), await hashOf(second))
+/** Two processes with a file each; every test continues where the one before it ended. */
+beforeAll(async () => {
+  const { href } = await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))
+  first = await GatewayProcess.start({ databaseUrl: href, env: one.env })
+  second = await GatewayProcess.start({ databaseUrl: href, env: two.env })
+  second.useKey(await first.key())
+}, 180_000)
 
-      one.write(priced("8.00"))
-      const reloaded = await first.manage("POST", "/catalog/reload")
-      assert.strictEqual(reloaded.json.adopted, true, reloaded.text)
-      assert.strictEqual(await quoteOf(first), "8.00")
-      assert.isBelow(await timeTo(second, "8.00", first), 1000)
-      assert.strictEqual(await hashOf(second), reloaded.json.hash)
+afterAll(async () => {
+  await Promise.all([first?.close(), second?.close()])
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+})
 
-      two.write(priced("9.00"))
-      process.kill(second.pid!, "SIGHUP")
-      assert.isBelow(await timeTo(second, "9.00", first), 1000)
-      assert.isBelow(await timeTo(first, "9.00", second), 1000)
+describe("several processes", { timeout: 180_000 }, () => {
+  it("all adopt within a second what one of them reads, by HTTP or by SIGHUP", async () => {
+    assert.strictEqual(await hashOf(first), await hashOf(second))
 
-      two.write("{ broken")
-      process.kill(second.pid!, "SIGHUP")
-      await until(() => second.output.includes("Expected valid JSON"), {
-        what: "the log of the fault"
-      })
-      assert.isTrue(second.isRunning)
-      assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["9.00", "9.00"])
-    }
-  )
+    one.write(priced("8.00"))
+    const reloaded = await first.manage("POST", "/catalog/reload")
+    assert.strictEqual(reloaded.json.adopted, true, reloaded.text)
+    assert.strictEqual(await quoteOf(first), "8.00")
+    assert.isBelow(await timeTo(second, "8.00", first), 1000)
+    assert.strictEqual(await hashOf(second), reloaded.json.hash)
 
-  onPostgres(
-    "one that starts beside others has what they have, and a new file is for all",
-    async (databaseUrl) => {
-      const [one, two] = [newFile({}), newFile({})]
-      await using first = await GatewayProcess.start({ databaseUrl, env: one.env })
-      await using second = await GatewayProcess.start({ databaseUrl, env: two.env })
-      second.useKey(await first.key())
-      one.write(priced("8.00"))
-      await first.manage("POST", "/catalog/reload")
-      await timeTo(second, "8.00")
-      // Its own file is the one that was replaced
-      await second.restart()
-      assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["8.00", "8.00"])
-      assert.include(second.output, "is one that was replaced")
-      two.write(priced("9.00"))
-      await second.restart("SIGTERM")
-      assert.strictEqual(await quoteOf(second), "9.00")
-      assert.isBelow(await timeTo(first, "9.00", second), 1000)
-    }
-  )
+    two.write(priced("9.00"))
+    process.kill(second.pid!, "SIGHUP")
+    assert.isBelow(await timeTo(second, "9.00", first), 1000)
+    assert.isBelow(await timeTo(first, "9.00", second), 1000)
 
-  onPostgres(
-    "one that starts alone has its file, also one that was replaced before",
-    async (databaseUrl) => {
-      const own = newFile(priced("8.00"))
-      await using gateway = await GatewayProcess.start({ databaseUrl, env: own.env })
-      own.write(priced("9.00"))
-      await gateway.restart("SIGTERM")
-      assert.strictEqual(await quoteOf(gateway), "9.00")
-      own.write(priced("8.00"))
-      await gateway.restart("SIGTERM")
-      assert.strictEqual(await quoteOf(gateway), "8.00")
-      // After kill -9 the same file is the adopted one
-      await gateway.restart("SIGKILL")
-      assert.strictEqual(await quoteOf(gateway), "8.00")
-    }
-  )
+    two.write("{ broken")
+    process.kill(second.pid!, "SIGHUP")
+    await until(() => second.output.includes("Expected valid JSON"), {
+      what: "the log of the fault"
+    })
+    assert.isTrue(second.isRunning)
+    assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["9.00", "9.00"])
+  })
+
+  it("one that starts beside others has what they have, and a new file is for all", async () => {
+    two.write(priced("9.00"))
+    one.write(priced("10.00"))
+    await first.manage("POST", "/catalog/reload")
+    await timeTo(second, "10.00")
+    // Its own file is the one that was replaced
+    await second.restart()
+    assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["10.00", "10.00"])
+    assert.include(second.output, "is one that was replaced")
+    two.write(priced("11.00"))
+    await second.restart("SIGTERM")
+    assert.strictEqual(await quoteOf(second), "11.00")
+    assert.isBelow(await timeTo(first, "11.00", second), 1000)
+  })
+
+  it("one that starts alone has its file, also one that was replaced before", async () => {
+    await second.kill("SIGTERM")
+    // Its file was replaced by that of the other
+    await first.restart("SIGTERM")
+    assert.strictEqual(await quoteOf(first), "10.00")
+    one.write(priced("8.00"))
+    await first.restart("SIGTERM")
+    assert.strictEqual(await quoteOf(first), "8.00")
+    // After kill -9 the same file is the adopted one
+    await first.restart("SIGKILL")
+    assert.strictEqual(await quoteOf(first), "8.00")
+  })
 })
 
 describe("a task that runs while its model leaves the catalog", () => {
-  const scenario = async (databaseUrl: string | undefined) => {
-    const own = newFile(priced("8.00"))
-    const store = databaseUrl === undefined ? {} : { databaseUrl }
-    await using gateway = await GatewayProcess.start({ ...store, env: own.env })
-    await gateway.key()
-    const created = await gateway.call("POST", path, { prompt: "a [[sim:slow=3s]]" })
+  // On Postgres alone: catalogs are stored by the same statements, which test/process/contract/catalogStore.test.ts
+  // runs on both stores
+  it("ends with the entry that it was accepted with", { timeout: 180_000 }, async () => {
+    const created = await first.call("POST", path, { prompt: "a [[sim:slow=3s]]" })
     assert.strictEqual(created.status, 202, created.text)
     const { id } = created.json.task_info
-    const accepted = await hashOf(gateway)
+    const accepted = await hashOf(first)
     // A kill before would leave it open whether the job was bought
     await until(async () => {
-      const { json } = await gateway.call("GET", `/manage/v1/tasks/${id}`)
+      const { json } = await first.call("GET", `/manage/v1/tasks/${id}`)
       return json.attempts[0]?.state === "submitted"
     })
-    own.write({ remove: ["text-to-image-max"] })
-    await gateway.restart()
-    assert.notStrictEqual(await hashOf(gateway), accepted)
-    assert.strictEqual(await quoteOf(gateway), "2006")
+    one.write({ remove: ["text-to-image-max"] })
+    await first.restart()
+    assert.notStrictEqual(await hashOf(first), accepted)
+    assert.strictEqual(await quoteOf(first), "2006")
     const task = await until(
       async () => {
-        const { json } = await gateway.call("GET", `${path}/${id}`)
+        const { json } = await first.call("GET", `${path}/${id}`)
         return json.task_info?.status === "completed" || json.task_info?.status === "failed"
           ? json
           : undefined
       },
-      { millis: 40_000, what: "the end of the task" }
+      { what: "the end of the task" }
     )
     assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-    const history = await gateway.call("GET", `/manage/v1/tasks/${id}`)
+    const history = await first.call("GET", `/manage/v1/tasks/${id}`)
     assert.strictEqual(history.json.catalog, accepted)
     assert.strictEqual(history.json.receipt.captured, "8.00")
-  }
-
-  onPostgres("ends with the entry that it was accepted with (postgres)", scenario)
-  it.live(
-    "ends with the entry that it was accepted with (embedded)",
-    () => Effect.promise(() => scenario(undefined)),
-    180_000
-  )
+  })
 })

@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
 import { layerEmbedded } from "../../../src/db/Database.ts"
 import { migratedTemplate } from "../../../src/testing/StoreTemplates.ts"
-import { compileCache, compiled } from "../../support/compiled.ts"
+import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
@@ -94,8 +94,8 @@ describe("the embedded store in a folder", () => {
           const path = yield* folder
           yield* Effect.promise(() => prepareDataDir(path))
           let acknowledged = 0
-          for (let round = 0; round < 4; round++) {
-            const last = yield* Effect.promise(() => runAndKill(path, durable, 40 + round * 60))
+          for (const count of [40, 160]) {
+            const last = yield* Effect.promise(() => runAndKill(path, durable, count))
             assert.isAbove(last, acknowledged)
             acknowledged = last
           }
@@ -154,7 +154,7 @@ describe("the embedded store in a folder", () => {
 const runAndKill = async (path: string, durable: string, count: number) => {
   const file = await compiled("test/db/faults/embeddedChild.ts")
   return new Promise<number>((resolve, reject) => {
-    const child = spawn(process.execPath, [file, path, durable], {
+    const child = spawn(process.execPath, [...shortLived, file, path, durable], {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, ...compileCache }
     })

@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { layerEmbedded } from "../../../src/db/Database.ts"
-import { compileCache, compiled } from "../../support/compiled.ts"
+import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
@@ -15,10 +15,14 @@ const hook = fileURLToPath(new URL("../../faults/chaos/powerCut.ts", import.meta
 /** Runs the child until it has acknowledged so many more rows, and cuts the power then. */
 const runAndCut = (path: string, durable: string, count: number) =>
   new Promise<{ readonly last: number; readonly lost: number }>((resolve, reject) => {
-    const program = spawn(process.execPath, ["--import", hook, child, path, durable], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...compileCache, POWER_CUT_FOLDER: path }
-    })
+    const program = spawn(
+      process.execPath,
+      [...shortLived, "--import", hook, child, path, durable],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...process.env, ...compileCache, POWER_CUT_FOLDER: path }
+      }
+    )
     let output = ""
     let errors = ""
     const ids = () => output.slice(0, output.lastIndexOf("\n")).split("\n").slice(1)

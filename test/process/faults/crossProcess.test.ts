@@ -1,10 +1,11 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { rm, writeFile } from "node:fs/promises"
+import { Effect, Exit, Scope } from "effect"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
 import { ownClock } from "../../support/ownClock.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -14,21 +15,10 @@ import { Upstream } from "../../support/upstreams/Upstream.ts"
 const median = (values: ReadonlyArray<number>) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Infinity
 
-const withPair = async (
-  databaseUrl: string,
-  env: Readonly<Record<string, string>>,
-  run: (first: GatewayProcess, second: GatewayProcess) => Promise<void>
-) => {
-  await using first = await GatewayProcess.start({ databaseUrl, env })
-  await using second = await GatewayProcess.start({ databaseUrl, env })
-  second.useKey(await first.key())
-  await run(first, second)
-}
-
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** How much later a request at the other process ends than one at the process that runs the task. */
-const waiting = async (first: GatewayProcess, second: GatewayProcess) => {
+const waiting = async () => {
   const now = ownClock(first.pid, second.pid)
   const later: Array<number> = []
   const streamed: Array<number> = []
@@ -66,105 +56,105 @@ const catalog = {
   ]
 }
 
-/** Cancels at the other process than the one that polls. */
-const cancelling = async (databaseUrl: string) => {
-  const upstream = await Upstream.start(fal)
+const scope = Scope.makeUnsafe()
+let queue: Upstream
+let broken: MockVendor
+let first: GatewayProcess
+let second: GatewayProcess
+
+/** Two processes with a vendor of jobs and one whose calls all fail; the third vendor is in the sandbox. */
+beforeAll(async () => {
+  queue = await Upstream.start(fal)
   // Else the second poll ends a job, before the last cancel of a slow machine
-  upstream.runningPolls = 1_000_000
-  upstream.runningPolls = Infinity
-  const folder = temporaryFolder("cross-process")
-  await writeFile(join(folder, "catalog.json"), JSON.stringify(catalog))
-  const env = {
-    CATALOG_FILE: join(folder, "catalog.json"),
-    FAL_API_KEY: upstream.key,
-    FAL_BASE_URL: upstream.url
+  queue.runningPolls = Infinity
+  broken = await mockVendor((_request, response) =>
+    json(response, 500, { error: { message: "broken" } })
+  )
+  const file = join(temporaryFolder("cross-process"), "catalog.json")
+  writeFileSync(file, JSON.stringify(catalog))
+  const { href } = await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))
+  const options = {
+    databaseUrl: href,
+    env: {
+      CATALOG_FILE: file,
+      FAL_API_KEY: queue.key,
+      FAL_BASE_URL: queue.url,
+      OPENAI_API_KEY: "sk-vendor",
+      OPENAI_BASE_URL: `${broken.origin}/v1`
+    }
   }
-  await withPair(databaseUrl, env, async (first, second) => {
-    const count = 12
-    const create = async (n: number) => {
-      const made = await first.call("POST", flux, { prompt: `${n}`, n: 1 })
-      assert.strictEqual(made.status, 202, made.text)
-      return String(made.json.task_info.id)
-    }
-    const ids = await Promise.all(Array.from({ length: count }, (_, n) => create(n)))
-    await until(() => upstream.jobs.size === count)
-    // The handles are recorded, and the polls have begun
-    await until(async () =>
-      [...upstream.jobs.values()].every(({ polls }) => polls > 0) ? 1 : undefined
-    )
-    for (const id of ids) {
-      const cancelled = await second.call("DELETE", `${flux}/${id}`)
-      assert.strictEqual(cancelled.status, 200, cancelled.text)
-    }
-    const cancelled = () => upstream.seen.filter(({ path }) => path.endsWith("/cancel"))
-    await until(() => cancelled().length >= count)
-    // A poll that was under way when its run stopped
-    await pause(200)
-    const polls = upstream.requests
-    // Longer than the process that ran them would need to look by itself
-    await pause(7000)
-    const cancels = cancelled()
-    assert.strictEqual(cancels.length, count, "the vendor is told once of each")
-    assert.strictEqual(new Set(cancels.map(({ path }) => path)).size, count)
-    assert.strictEqual(upstream.requests, polls, "the other process has stopped polling")
-  })
-  await rm(folder, { recursive: true })
-  await upstream.close()
+  first = await GatewayProcess.start(options)
+  second = await GatewayProcess.start(options)
+  second.useKey(await first.key())
+}, 120_000)
+
+afterAll(async () => {
+  await Promise.all([first?.close(), second?.close()])
+  await Promise.all([queue?.close(), broken?.close()])
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+})
+
+/** Cancels at the other process than the one that polls. */
+const cancelling = async () => {
+  const count = 12
+  const create = async (n: number) => {
+    const made = await first.call("POST", flux, { prompt: `${n}`, n: 1 })
+    assert.strictEqual(made.status, 202, made.text)
+    return String(made.json.task_info.id)
+  }
+  const ids = await Promise.all(Array.from({ length: count }, (_, n) => create(n)))
+  await until(() => queue.jobs.size === count)
+  // The handles are recorded, and the polls have begun
+  await until(() => [...queue.jobs.values()].every(({ polls }) => polls > 0))
+  for (const id of ids) {
+    const cancelled = await second.call("DELETE", `${flux}/${id}`)
+    assert.strictEqual(cancelled.status, 200, cancelled.text)
+  }
+  const cancelled = () => queue.seen.filter(({ path }) => path.endsWith("/cancel"))
+  await until(() => cancelled().length >= count)
+  // A poll that was under way when its run stopped
+  await pause(200)
+  const polls = queue.requests
+  // Longer than the process that ran them would need to look by itself
+  await pause(7000)
+  const cancels = cancelled()
+  assert.strictEqual(cancels.length, count, "the vendor is told once of each")
+  assert.strictEqual(new Set(cancels.map(({ path }) => path)).size, count)
+  assert.strictEqual(queue.requests, polls, "the other process has stopped polling")
 }
 
 /** Failures at one process open the circuit of the other, a success at one closes both. */
-const circuits = async (databaseUrl: string) => {
-  const upstream = await mockVendor((_request, response) =>
-    json(response, 500, { error: { message: "broken" } })
-  )
-  const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
-  await withPair(databaseUrl, env, async (first, second) => {
-    const other = (await first.makeUser()).key
-    const call = async (gateway: GatewayProcess, n: number) => {
-      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${n % 2 === 0 ? other : await first.key()}`,
-          "content-type": "application/json"
-        },
-        body: JSON.stringify({ model: "gpt-4o", max_tokens: 10, user: `${n}`, messages: [] })
-      })
-      await answer.arrayBuffer()
-      return answer.status
-    }
-    // Five failures of two callers, at both processes
-    for (let n = 0; n < 5; n += 1) {
-      assert.strictEqual(await call(n < 3 ? first : second, n), 500)
-    }
-    for (const gateway of [first, second]) {
-      await until(async () => {
-        const { text } = await gateway.manage("GET", "/accounts")
-        return text.includes('"circuit":"open"')
-      })
-    }
-    const seen = upstream.seen.length
-    assert.deepStrictEqual([await call(first, 7), await call(second, 8)], [503, 503])
-    assert.strictEqual(upstream.seen.length, seen, "nothing was sent")
-  })
-  await upstream.close()
+const circuits = async () => {
+  const other = (await first.makeUser()).key
+  const call = async (gateway: GatewayProcess, n: number) => {
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${n % 2 === 0 ? other : await first.key()}`,
+        "content-type": "application/json"
+      },
+      body: JSON.stringify({ model: "gpt-4o", max_tokens: 10, user: `${n}`, messages: [] })
+    })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+  // Five failures of two callers, at both processes
+  for (let n = 0; n < 5; n += 1) {
+    assert.strictEqual(await call(n < 3 ? first : second, n), 500)
+  }
+  for (const gateway of [first, second]) {
+    await until(async () => {
+      const { text } = await gateway.manage("GET", "/accounts")
+      return text.includes('"circuit":"open"')
+    })
+  }
+  const seen = broken.seen.length
+  assert.deepStrictEqual([await call(first, 7), await call(second, 8)], [503, 503])
+  assert.strictEqual(broken.seen.length, seen, "nothing was sent")
 }
 
-describe("two processes over one Postgres", () => {
-  const onDatabase = (run: (databaseUrl: string) => Promise<void>) => () =>
-    Effect.gen(function* () {
-      const { href } = yield* processDatabaseUrl
-      yield* Effect.promise(() => run(href))
-    })
-
-  it.live(
-    "a request that waits at one for a task of the other ends within 50 ms",
-    onDatabase((url) => withPair(url, {}, waiting)),
-    120_000
-  )
-  it.live(
-    "a cancel at one stops the run of the other, and the vendor is told once",
-    onDatabase(cancelling),
-    120_000
-  )
-  it.live("failures at one count at the other", onDatabase(circuits), 120_000)
+describe("two processes over one Postgres", { timeout: 120_000 }, () => {
+  it("a request that waits at one for a task of the other ends within 50 ms", waiting)
+  it("a cancel at one stops the run of the other, and the vendor is told once", cancelling)
+  it("failures at one count at the other", circuits)
 })

@@ -13,6 +13,8 @@ describe("Deno", () => {
     const port = await freePort()
     const service = run(deno, ["task", "start"], {
       DATA_DIR: temporaryFolder("deno"),
+      // Compiles the embedded store once, as `shortLived` for Node
+      DENO_V8_FLAGS: "--liftoff-only,--no-maglev",
       EMBEDDED_DURABLE: "false",
       PORT: `${port}`,
       SIMULATOR_DELAY: "100 millis"

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { roleVariable } from "../../../src/cli/processes/Messages.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
@@ -32,18 +32,18 @@ const serving = (gateway: GatewayProcess, count: number) =>
     what: `${count} processes`
   })
 
-const start = async (databaseUrl: string, env: Record<string, string> = {}) => {
+const start = async (databaseUrl: string, env: Record<string, string>) => {
   const gateway = await GatewayProcess.start({ databaseUrl, env: { PROCESSES: "2", ...env } })
   await serving(gateway, 2)
   return gateway
 }
 
-const onPostgres = (name: string, scenario: (databaseUrl: string) => Promise<void>) =>
-  it.live(
-    name,
-    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => scenario(href))),
-    240_000
-  )
+const scope = Scope.makeUnsafe()
+let databaseUrl: string
+beforeAll(async () => {
+  databaseUrl = (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
+}, 120_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** One request on a connection of its own. Returns the status line, or what went wrong. */
 const requestOnce = (url: string): Promise<string> =>
@@ -71,7 +71,7 @@ const startLoad = (gateway: GatewayProcess, key: string) => {
       const fault = await work().catch((cause) => `${cause} ${(cause as Error).cause}`)
       load.requests += 1
       if (fault !== undefined) load.faults.push(fault)
-      await pause(5)
+      await pause(25)
     }
   }
   const chat = async (stream: boolean) => {
@@ -109,7 +109,7 @@ const startLoad = (gateway: GatewayProcess, key: string) => {
     await Promise.all(clients)
     return load
   }
-  return { stop }
+  return { stop, requests: () => load.requests }
 }
 
 /** Runs before the program: the first process of the group never exits. */
@@ -118,56 +118,60 @@ const hangsAtExit = `data:text/javascript,${encodeURIComponent(`
     process.exit = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   }`)}`
 
-describe("PROCESSES", () => {
-  onPostgres(
-    "starts equal processes behind one port, which add their metrics up; one that dies is restarted, and SIGTERM ends all",
-    async (databaseUrl) => {
-      await using gateway = await start(databaseUrl, { DB_POOL: "6" })
-      const pids = childrenOf(gateway)
-      assert.strictEqual(pids.length, 2)
-      assert.strictEqual(gateway.output.match(/Live vendors/gu)?.length, 1)
+const service = 'gateway_http_request_duration_seconds_count{kind="service",outcome="success"}'
 
-      // Connections spread over both
-      const key = await gateway.key()
-      for (let n = 0; n < 60; n += 1)
-        assert.strictEqual(await requestOnce(gateway.url), "HTTP/1.1 200 OK")
-      const service =
-        'gateway_http_request_duration_seconds_count{kind="service",outcome="success"}'
-      const before = valueOf(await metricsOf(gateway), service)
-      assert.isAtLeast(before, 60)
-      for (let n = 0; n < 5; n += 1) {
-        assert.isAtLeast(valueOf(await metricsOf(gateway), service), before)
-      }
-      const lines = await metricsOf(gateway)
-      assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
-      assert.strictEqual(valueOf(lines, "gateway_store_up"), 1)
-      assert.isAbove(valueOf(lines, "process_resident_memory_bytes"), 200 * 1024 * 1024)
+describe("PROCESSES", { timeout: 240_000 }, () => {
+  const catalog = join(temporaryFolder("group-catalog"), "catalog.json")
+  let gateway: GatewayProcess
+  let key: string
 
-      process.kill(pids[1]!, "SIGKILL")
-      await until(() => gateway.output.includes(`The process ${pids[1]} died (SIGKILL)`))
-      assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
-      await serving(gateway, 2)
-      const after = await metricsOf(gateway)
-      assert.isAtLeast(valueOf(after, service), before)
-      assert.strictEqual(valueOf(after, 'gateway_process_restarts_total{reason="death"}'), 1)
-      const [first, second] = childrenOf(gateway)
-      assert.strictEqual(first, pids[0])
-      assert.notInclude(pids, second)
-      assert.strictEqual((await gateway.useKey(key).call("GET", "/manage/v1/wallet")).status, 200)
+  /** One group, which the tests use one after the other; the last one ends it. */
+  beforeAll(async () => {
+    writeFileSync(catalog, "{}")
+    gateway = await start(databaseUrl, {
+      DB_POOL: "6",
+      CATALOG_FILE: catalog,
+      SHUTDOWN_DELAY: "1 second",
+      SIMULATOR_DELAY: "500 millis"
+    })
+    key = await gateway.key()
+  }, 120_000)
+  afterAll(() => gateway?.close())
 
-      await gateway.kill("SIGTERM")
-      assert.strictEqual(await gateway.ended, 0)
-      assert.notInclude(gateway.output, "interrupts work")
-      for (const pid of [first!, second!]) assert.throws(() => process.kill(pid, 0))
+  it("starts equal processes behind one port, which add their metrics up; one that dies is restarted", async () => {
+    const pids = childrenOf(gateway)
+    assert.strictEqual(pids.length, 2)
+    assert.strictEqual(gateway.output.match(/Live vendors/gu)?.length, 1)
+
+    // Connections spread over both
+    for (let n = 0; n < 60; n += 1)
+      assert.strictEqual(await requestOnce(gateway.url), "HTTP/1.1 200 OK")
+    const before = valueOf(await metricsOf(gateway), service)
+    assert.isAtLeast(before, 60)
+    for (let n = 0; n < 5; n += 1) {
+      assert.isAtLeast(valueOf(await metricsOf(gateway), service), before)
     }
-  )
+    const lines = await metricsOf(gateway)
+    assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
+    assert.strictEqual(valueOf(lines, "gateway_store_up"), 1)
+    assert.isAbove(valueOf(lines, "process_resident_memory_bytes"), 200 * 1024 * 1024)
 
-  onPostgres("SIGHUP reloads the catalog once, for all", async (databaseUrl) => {
-    const file = join(temporaryFolder("group-catalog"), "catalog.json")
-    writeFileSync(file, "{}")
-    await using gateway = await start(databaseUrl, { CATALOG_FILE: file })
+    process.kill(pids[1]!, "SIGKILL")
+    await until(() => gateway.output.includes(`The process ${pids[1]} died (SIGKILL)`))
+    assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
+    await serving(gateway, 2)
+    const after = await metricsOf(gateway)
+    assert.isAtLeast(valueOf(after, service), before)
+    assert.strictEqual(valueOf(after, 'gateway_process_restarts_total{reason="death"}'), 1)
+    const [first, second] = childrenOf(gateway)
+    assert.strictEqual(first, pids[0])
+    assert.notInclude(pids, second)
+    assert.strictEqual((await gateway.call("GET", "/manage/v1/wallet")).status, 200)
+  })
+
+  it("SIGHUP reloads the catalog once, for all", async () => {
     writeFileSync(
-      file,
+      catalog,
       JSON.stringify({
         change: { "text-to-image-max": { price: { per: "image", amount: "9.00" } } }
       })
@@ -184,49 +188,46 @@ describe("PROCESSES", () => {
     assert.strictEqual(gateway.output.match(/SIGHUP: the catalog/gu)?.length, 1)
   })
 
-  onPostgres(
-    "SIGUSR2 replaces the processes one after another; no connection is lost, no stream is cut, and the service stays ready",
-    async (databaseUrl) => {
-      await using gateway = await start(databaseUrl, {
-        SHUTDOWN_DELAY: "1 second",
-        SIMULATOR_DELAY: "500 millis"
-      })
-      const key = await gateway.key()
-      const before = childrenOf(gateway)
-      const service =
-        'gateway_http_request_duration_seconds_count{kind="service",outcome="success"}'
-      const { stop } = startLoad(gateway, key)
-      await pause(2000)
-      const counted = valueOf(await metricsOf(gateway), service)
-      process.kill(gateway.pid!, "SIGUSR2")
-      await until(() => gateway.output.includes("every process was replaced"), { millis: 120_000 })
-      await pause(1000)
-      const { faults, requests } = await stop()
-      assert.deepStrictEqual(faults, [])
-      assert.isAbove(requests, 100)
-      assert.strictEqual(childrenOf(gateway).length, 2)
-      for (const pid of childrenOf(gateway)) assert.notInclude(before, pid)
-      const lines = await metricsOf(gateway)
-      assert.isAbove(valueOf(lines, service), counted)
-      assert.strictEqual(valueOf(lines, 'gateway_process_restarts_total{reason="request"}'), 2)
-      assert.strictEqual(valueOf(lines, "gateway_processes"), 2)
-      assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
-    }
-  )
+  it("SIGUSR2 replaces the processes one after another; no connection is lost, no stream is cut, and the service stays ready", async () => {
+    const before = childrenOf(gateway)
+    const { requests: requestsOf, stop } = startLoad(gateway, key)
+    await until(() => requestsOf() > 50)
+    const counted = valueOf(await metricsOf(gateway), service)
+    process.kill(gateway.pid!, "SIGUSR2")
+    await until(() => gateway.output.includes("every process was replaced"))
+    const replaced = requestsOf()
+    await until(() => requestsOf() > replaced + 50)
+    const { faults, requests } = await stop()
+    assert.deepStrictEqual(faults, [])
+    assert.isAbove(requests, 100)
+    assert.strictEqual(childrenOf(gateway).length, 2)
+    for (const pid of childrenOf(gateway)) assert.notInclude(before, pid)
+    const lines = await metricsOf(gateway)
+    assert.isAbove(valueOf(lines, service), counted)
+    assert.strictEqual(valueOf(lines, 'gateway_process_restarts_total{reason="request"}'), 2)
+    assert.strictEqual(valueOf(lines, "gateway_processes"), 2)
+    assert.strictEqual(valueOf(lines, "gateway_wallet_drift"), 0)
+  })
 
-  onPostgres(
-    "SIGUSR2 kills a process that does not end within its grace period, and replaces the next one",
-    async (databaseUrl) => {
-      await using gateway = await start(databaseUrl, {
-        NODE_OPTIONS: `--import=${hangsAtExit}`,
-        SHUTDOWN_DELAY: "0 seconds",
-        SHUTDOWN_GRACE: "1 second"
-      })
-      const before = childrenOf(gateway)
-      process.kill(gateway.pid!, "SIGUSR2")
-      await until(() => gateway.output.includes("every process was replaced"), { millis: 120_000 })
-      for (const pid of before) assert.throws(() => process.kill(pid, 0))
-      assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
-    }
-  )
+  it("SIGTERM ends all processes in order", async () => {
+    const pids = childrenOf(gateway)
+    assert.strictEqual(pids.length, 2)
+    await gateway.kill("SIGTERM")
+    assert.strictEqual(await gateway.ended, 0)
+    assert.notInclude(gateway.output, "interrupts work")
+    for (const pid of pids) assert.throws(() => process.kill(pid, 0))
+  })
+
+  it("SIGUSR2 kills a process that does not end within its grace period, and replaces the next one", async () => {
+    await using gateway = await start(databaseUrl, {
+      NODE_OPTIONS: `--import=${hangsAtExit}`,
+      SHUTDOWN_DELAY: "0 seconds",
+      SHUTDOWN_GRACE: "1 second"
+    })
+    const before = childrenOf(gateway)
+    process.kill(gateway.pid!, "SIGUSR2")
+    await until(() => gateway.output.includes("every process was replaced"))
+    for (const pid of before) assert.throws(() => process.kill(pid, 0))
+    assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
+  })
 })

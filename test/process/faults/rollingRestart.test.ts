@@ -77,7 +77,7 @@ const startLoad = (url: string, key: string) => {
     repeat(() => create(simulated, { prompt: "x" }), 300),
     repeat(() => create(blocking, { prompt: "slow=2000", images: [picture] }), 300),
     ...Array.from({ length: 3 }, () => repeat(() => chat(true), 50)),
-    ...Array.from({ length: 3 }, () => repeat(() => chat(false), 20))
+    ...Array.from({ length: 3 }, () => repeat(() => chat(false), 150))
   ]
   const stop = async () => {
     load.isOn = false

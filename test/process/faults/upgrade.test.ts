@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { shortLived } from "../../support/compiled.ts"
+import { bundle, shortLived } from "../../support/compiled.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { projectFolder } from "../../support/spawnService.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
@@ -13,7 +13,7 @@ import { pause, until } from "../../support/until.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** This program as its next release: with one more migration, and a function that uses it. */
-const nextRelease = (): string => {
+const nextRelease = async (): Promise<string> => {
   const folder = temporaryFolder("next-release")
   for (const name of ["src", "schema", "package.json"]) {
     cpSync(join(projectFolder, name), join(folder, name), { recursive: true })
@@ -33,10 +33,12 @@ const nextRelease = (): string => {
     )
   assert.strictEqual(changed.length, text.length + "note, ".length + "'new', ".length)
   writeFileSync(functions, changed)
-  return join(folder, "src/main.ts")
+  await bundle("src/main.ts", join(folder, "bundle"), folder)
+  return join(folder, "bundle/main.mjs")
 }
 
 const upgrade = async (databaseUrl: string) => {
+  const main = await nextRelease()
   await using old = await GatewayProcess.start({ databaseUrl })
   const key = await old.key()
   const ids: Array<string> = []
@@ -53,25 +55,23 @@ const upgrade = async (databaseUrl: string) => {
   for (let n = 0; n < 5; n += 1) await create(old)
   const starting = GatewayProcess.start({
     databaseUrl,
-    main: nextRelease(),
+    main,
     command: [process.execPath, ...shortLived]
   })
   const started = starting.then(() => true)
   // Creates continue while the migration waits for their transactions and they for its locks. A slow start must not
   // spend all credits
-  const createSome = () => (ids.length < 100 ? create(old) : pause(50))
+  const createSome = async () => {
+    if (ids.length < 100) await create(old)
+    await pause(30)
+  }
   while (!(await Promise.race([started, createSome().then(() => false)])));
   await using next = await starting
   next.useKey(key)
   for (let n = 0; n < 5; n += 1) await Promise.all([create(old), create(next)])
-  await until(
-    async () => {
-      const answers = await Promise.all(ids.map((id) => old.call("GET", `${path}/${id}`)))
-      const ended = answers.filter((it) => it.json.task_info.status === "completed")
-      return ended.length === ids.length
-    },
-    { what: "the end of all tasks" }
-  )
+  const isCompleted = async (id: string) =>
+    (await old.call("GET", `${path}/${id}`)).json.task_info.status === "completed"
+  for (const id of ids) await until(() => isCompleted(id), { what: "the end of all tasks" })
   const wallet = await next.call("GET", "/manage/v1/wallet")
   assert.strictEqual(wallet.json.held_balance, "0.00")
   assert.strictEqual(wallet.json.settled_balance, (1000 - 7.5 * ids.length).toFixed(2))

@@ -204,7 +204,7 @@ const settled = (text: string, gateway: Gateway | undefined): string => {
   const [user = ""] = /user_id=\$\w+/u.exec(text) ?? []
   const wallet = `http://localhost:${gateway.port}/manage/v1/wallet?${user}`
   const held = `$(curl -s "${wallet}" -H "${authorization}" | jq -r .held_balance)`
-  return `until [ "${held}" = 0.00 ]; do :; done\n`
+  return `until [ "${held}" = 0.00 ]; do sleep 0.1; done\n`
 }
 
 /**

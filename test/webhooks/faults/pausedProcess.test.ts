@@ -90,8 +90,12 @@ describe.concurrent("a process whose clock is changed", () => {
   it("back and forth: no attempt comes before its due time, and none is sent twice", async () => {
     await using receiver = await startReceiver((_one, before) => (before.length < 2 ? 500 : 200))
     await using gateway = await GatewayProcess.start({
-      command: [process.execPath, "--import", "./test/support/clockJump.ts"],
-      env: { ...receiver.env, EMBEDDED_DURABLE: "false", CLOCK_JUMPS: "-4000,60000" }
+      env: {
+        ...receiver.env,
+        NODE_OPTIONS: "--import=./test/support/clockJump.ts",
+        EMBEDDED_DURABLE: "false",
+        CLOCK_JUMPS: "-4000,60000"
+      }
     })
     const id = await makeEndpoint(gateway, receiver.url)
     const test = await gateway.call("POST", `${endpoints}/${id}/test`)
