@@ -9,6 +9,7 @@ import {
   baseUrl,
   callWith,
   layerGateway,
+  longHeartbeat,
   makeUser,
   operator
 } from "../../support/gateway.ts"
@@ -34,7 +35,7 @@ const makePerson = Effect.gen(function* () {
 const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
 
 describeStores("sessions", (database) => {
-  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+  layer(layerGateway({ database, heartbeatSeconds: longHeartbeat }), { timeout: "120 seconds" })((it) => {
     it.effect("a password, a key and the operator's token are exchanged for a cookie", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
@@ -515,7 +516,7 @@ describeStores("sessions", (database) => {
     )
   })
 
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+  layer(layerGateway({ database, heartbeatSeconds: longHeartbeat }), { timeout: "60 seconds" })((it) => {
     it.effect("attempts are bounded for an account and for an address", () =>
       Effect.gen(function* () {
         const [person, other] = [yield* makePerson, yield* makePerson]
