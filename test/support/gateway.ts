@@ -66,7 +66,7 @@ export interface GatewayOptions {
   /** The delivery store that the test uses, for example one whose responses are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** `longHeartbeat` for a gateway that is alone on its store, in a test whose clock moves for long. */
-  readonly heartbeatSeconds?: number
+  readonly heartbeatSeconds?: number | undefined
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>
 }
