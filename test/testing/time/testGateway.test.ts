@@ -43,10 +43,8 @@ const read = async (gateway: StartedTestGateway, id: string, path = image) => {
 /** Until then the compiler of JavaScript makes each start cheaper. */
 const warmUps = 3
 
-const warmMedian = (millis: ReadonlyArray<number>): number => {
-  const sorted = millis.slice(warmUps).toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)]!
-}
+/** Of the warm ones the one that was disturbed least. */
+const leastOf = (millis: ReadonlyArray<number>): number => Math.min(...millis.slice(warmUps))
 
 /**
  * A fixed piece of work of both kinds that a start consists of: statements of the embedded store, and JavaScript. None of it
@@ -71,10 +69,10 @@ const referenceMillis = async (): Promise<number> => {
 }
 
 /**
- * 100 ms, in units of the reference. A start costs 80 to 91 ms on a quiet machine, and was 0.99 references (0.82 to 1.00 in four
- * runs of ten starts, at a load of 7 on two cores). So 100 ms are 0.99 * 100 / 86 references.
+ * 100 ms, in units of the reference. The least start was 0.97 references (0.84 to 1.09 in seven runs, at a load of 5 to
+ * 10 on two cores), and costs 80 ms on a quiet machine: 100 ms are 0.97 * 100 / 80 references.
  */
-const startMax = 1.15
+const startMax = 1.21
 
 describe("a started gateway", () => {
   it("costs less than 100 ms after the first of a run, empty again", async () => {
@@ -89,8 +87,8 @@ describe("a started gateway", () => {
       await gateway.close()
       references.push(await referenceMillis())
     }
-    const [cost, reference] = [costs, references].map(warmMedian)
-    assert.isBelow(cost! / reference!, startMax, `${costs.join(" ")} | ${references.join(" ")}`)
+    const ratio = leastOf(costs) / leastOf(references)
+    assert.isBelow(ratio, startMax, `${costs.join(" ")} | ${references.join(" ")}`)
   })
 
   it("passes time, scripts vendors by model, and shows ledger and timelines as text", async () => {
