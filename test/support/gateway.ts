@@ -18,6 +18,7 @@ import type { Resolve } from "../../src/egress/EgressConnector.ts"
 import { EgressGuard } from "../../src/egress/EgressGuard.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import { HeartbeatSeconds } from "../../src/process/heartbeat/Process.ts"
 import { make as makeSimulator } from "../../src/sandbox/Simulator.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
@@ -38,6 +39,13 @@ const egressAllow = "127.0.0.1,::1,localhost"
 /** The base URL of a gateway in this process, for example in artifact URLs. */
 export const baseUrl = "http://gateway.test"
 
+/**
+ * Heartbeats and the work that comes with them are nearly all that a clock moved by minutes costs. This is the longest
+ * interval at which a process that is alone behaves as with the usual one: its turn to look for due deliveries lasts 9
+ * seconds, and its heartbeats count for 10.
+ */
+export const longHeartbeat = 8
+
 export interface GatewayOptions {
   /** A migrated database. Default: a fresh embedded one in memory. */
   readonly database?: Layer.Layer<Database>
@@ -57,6 +65,8 @@ export interface GatewayOptions {
   readonly stores?: typeof Gateway.stores
   /** The delivery store that the test uses, for example one whose responses are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
+  /** `longHeartbeat` for a gateway that is alone on its store, in a test whose clock moves for long. */
+  readonly heartbeatSeconds?: number | undefined
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -111,6 +121,11 @@ export const layerGateway = (options: GatewayOptions = {}) =>
             })
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
+        Layer.provideMerge(
+          options.heartbeatSeconds === undefined
+            ? Layer.empty
+            : Layer.succeed(HeartbeatSeconds, options.heartbeatSeconds)
+        ),
         Layer.provideMerge(
           Layer.effect(
             DeliveryStore,

@@ -54,6 +54,11 @@ const enter = Effect.fnUntraced(function* (
   )
 })
 
+/** Seconds between two heartbeats. Tests of hours set more, for a process that is alone on its store. */
+export const HeartbeatSeconds = Context.Reference<number>("gateway/process/HeartbeatSeconds", {
+  defaultValue: () => heartbeatSeconds
+})
+
 /** Rows of processes are kept this long after their end (ADR 0104). */
 const processRowHours = 24
 
@@ -132,6 +137,7 @@ export class Process extends Context.Service<
       const hints = yield* Hints
       const news = yield* makeNews
       const outage = makeOutage()
+      const intervalSeconds = yield* HeartbeatSeconds
       const beat = Effect.fnUntraced(function* (takes: boolean) {
         const sentAt = lease.now()
         const time = yield* clock.asParameter
@@ -173,7 +179,7 @@ export class Process extends Context.Service<
       yield* beat(true).pipe(
         Effect.andThen(outage.written(store.tryToWrite)),
         Effect.catchCause(outage.failed),
-        Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
+        Effect.repeat(Schedule.spaced(Duration.seconds(intervalSeconds))),
         Effect.delay(firstTurn),
         Effect.forkScoped
       )

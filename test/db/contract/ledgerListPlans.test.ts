@@ -51,8 +51,12 @@ const shapes = {
     Effect.andThen(fill(users, 6000), analyze)
 }
 
+/** Both are Postgres 18 with the same settings of the planner, so the embedded one only shows that it has them. */
+const shapesOf = { postgres: Object.keys(shapes), embedded: ["statistics of an empty table"] }
+
 for (const [name, database] of Object.entries(quietStores)) {
   for (const [shape, make] of Object.entries(shapes)) {
+    if (!shapesOf[name as keyof typeof shapesOf].includes(shape)) continue
     describe(`lists of the ledger over ${shape} (${name})`, () => {
       layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
         it.effect("read a page of rows, by a plan that is made once", () =>

@@ -118,8 +118,18 @@ const expected: ReadonlyArray<readonly [Filter, found: number, rows: number]> = 
   [{ words: ["lighthouse"] }, 0, listScanRowsMax]
 ]
 
+/**
+ * Both stores are Postgres 18 with the same settings of the planner (`planning` in `Database.ts`). So one of them shows
+ * how each shape is planned for, and the other, with the shape of its first days, that it has these settings.
+ */
+const shapesOf = {
+  postgres: Object.keys(shapes),
+  embedded: ["statistics of an empty table"]
+}
+
 for (const [name, database] of Object.entries(singleStores)) {
   for (const [shape, make] of Object.entries(shapes)) {
+    if (!shapesOf[name as keyof typeof shapesOf].includes(shape)) continue
     describe(`lists of tasks over ${shape} (${name})`, () => {
       layer(Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), database), {
         timeout: "120 seconds",

@@ -9,6 +9,7 @@ import {
   callWith,
   eventually,
   layerGateway,
+  longHeartbeat,
   makeUser,
   operator
 } from "../../support/gateway.ts"
@@ -50,17 +51,23 @@ describeStores("an account that left the configuration", (database) => {
     test: (
       run: <A, F, R>(
         env: Readonly<Record<string, string>>,
-        work: Effect.Effect<A, F, R>
+        work: Effect.Effect<A, F, R>,
+        heartbeatSeconds?: number
       ) => Effect.Effect<A, F>
     ) => Effect.Effect<void, E>
   ) =>
     Effect.scoped(
       Effect.flatMap(Layer.build(database), (built) =>
         test(
-          (env, work) =>
+          (env, work, heartbeatSeconds) =>
             Effect.provide(
               work,
-              layerGateway({ database: Layer.succeedContext(built), env, areVendorsLive: true }),
+              layerGateway({
+                database: Layer.succeedContext(built),
+                env,
+                areVendorsLive: true,
+                heartbeatSeconds
+              }),
               { local: true }
               // oxlint-disable-next-line typescript/no-explicit-any -- the layer has every service of a test
             ) as any
@@ -122,7 +129,8 @@ describeStores("an account that left the configuration", (database) => {
             yield* advance("11 minutes", "10 seconds")
             assert.deepStrictEqual(yield* ids, ["dashscope:two"])
             assert.lengthOf((yield* operator("GET", "/manage/v1/accounts")).json.data, 1)
-          })
+          }),
+          longHeartbeat
         )
       })
     )
@@ -174,7 +182,8 @@ describeStores("an account that left the configuration", (database) => {
             }>`SELECT remedy FROM vendor_faults WHERE account_id LIKE '%@dashscope:one'`
             assert.lengthOf(faults, 1)
             assert.match(faults[0]?.remedy ?? "", /restore the account in the configuration/u)
-          })
+          }),
+          longHeartbeat
         )
         yield* run(
           { DASHSCOPE_API_KEY: two },

@@ -3,7 +3,13 @@ import { Clock, Duration, Effect, Layer } from "effect"
 import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
-import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  advance,
+  eventually,
+  layerGateway,
+  longHeartbeat,
+  makeUser
+} from "../../support/gateway.ts"
 import { startedDatabase } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -63,7 +69,7 @@ describe("retries", () => {
           assert.strictEqual(request.timestampSeconds, second)
           assert.strictEqual(request.secret, endpoint.json.secret)
         }
-      }).pipe(Effect.provide(layerGateway({ webhook: dead.webhook }))),
+      }).pipe(Effect.provide(layerGateway({ webhook: dead.webhook, heartbeatSeconds: longHeartbeat }))),
     300_000
   )
 
