@@ -103,6 +103,8 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
         .map((it) => it.name)
     : []
 
+const isPart = (name: string) => name.endsWith(".part")
+
 interface Order {
   readonly point: Point
   readonly family: Family
@@ -158,22 +160,23 @@ describe("a job is paid for once, by the service and by the client, when the pro
     return { point, family, prompt, id: created.json.task_info.id }
   }
 
-  /** Each task waits at its point. */
-  const standing = (orders: ReadonlyArray<Order>) =>
+  const parts = () => filesIn(join(gateway.dataDir, "artifacts")).filter(isPart)
+
+  /** Each task waits at its point; `left` are the parts of files of an earlier kill. */
+  const standing = (orders: ReadonlyArray<Order>, left: ReadonlyArray<string>) =>
     until(
       async () => {
         const log = gateway.env["PAUSE_LOG"] ?? ""
         const paused = existsSync(log) ? readFileSync(log, "utf8") : ""
         const halves = orders.filter(({ point }) => point.name === "half").length
-        const files = filesIn(join(gateway.dataDir, "artifacts"))
+        const news = parts().filter((it) => !left.includes(it)).length
         const bytes = all.reduce((sum, it) => sum + it.mediaBytesSent, 0)
         return orders.every(({ family, id, point, prompt }) => {
           const { paidBodies, seen } = upstreams[family.upstream]
           if (point.name === "sent") return seen.some((it) => it.bytes.includes(prompt))
           if (point.name === "taken") return paidBodies.some((it) => it.includes(prompt))
           if (point.name !== "half") return paused.includes(id)
-          const parts = files.filter((it) => it.endsWith(".part")).length
-          return parts === halves && bytes === halves * halfBytes
+          return news === halves && bytes === halves * halfBytes
         })
           ? true
           : undefined
@@ -203,6 +206,7 @@ describe("a job is paid for once, by the service and by the client, when the pro
       `killed ${points.map(({ what }) => what).join("; ")}`,
       async () => {
         const before = Number((await walletNow()).settled_balance)
+        const left = parts()
         const breaks = points.some(({ name }) => name === "half")
           ? { breaks: all.flatMap(() => [halfBytes, halfBytes]), isHanging: true }
           : {}
@@ -219,7 +223,7 @@ describe("a job is paid for once, by the service and by the client, when the pro
               .map((family) => order(point, family))
           )
         )
-        await standing(orders)
+        await standing(orders, left)
         await gateway.kill()
         for (const upstream of all) {
           upstream.heldBeforeTaken = undefined
