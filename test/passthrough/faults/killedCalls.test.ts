@@ -172,26 +172,42 @@ describe.each(stores)("kill -9 in passthrough calls ($store)", ({ kills, store }
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("before the response: the rescuer of the next process releases the hold, and nothing is charged", async () => {
-    for (const { silent } of killed) assert.deepEqual(await settled(silent.key), silent.before)
-  }, tooLong)
+  it(
+    "before the response: the rescuer of the next process releases the hold, and nothing is charged",
+    async () => {
+      for (const { silent } of killed) assert.deepEqual(await settled(silent.key), silent.before)
+    },
+    tooLong
+  )
 
-  it("while a key calls often: nothing stays held, and at most the completed calls are charged", async () => {
-    for (const { calls, cost, often } of killed) {
-      const { settled_balance: balance } = await settled(often.key)
-      const charged = Number(often.before.settled_balance) - Number(balance)
-      assert.isAbove(charged, cost * 100)
-      assert.isAtMost(charged, (cost + 0.01) * calls)
-    }
-  }, tooLong)
+  it(
+    "while a key calls often: nothing stays held, and at most the completed calls are charged",
+    async () => {
+      for (const { calls, cost, often } of killed) {
+        const { settled_balance: balance } = await settled(often.key)
+        const charged = Number(often.before.settled_balance) - Number(balance)
+        assert.isAbove(charged, cost * 100)
+        assert.isAtMost(charged, (cost + 0.01) * calls)
+      }
+    },
+    tooLong
+  )
 
-  it("between two slices of streams: nothing stays held, and nothing is charged", async () => {
-    for (const { slices } of killed) assert.deepEqual(await settled(slices.key), slices.before)
-  }, tooLong)
+  it(
+    "between two slices of streams: nothing stays held, and nothing is charged",
+    async () => {
+      for (const { slices } of killed) assert.deepEqual(await settled(slices.key), slices.before)
+    },
+    tooLong
+  )
 
-  it("between response and settlement: settled or released, never left open", async () => {
-    for (const { ending } of killed) await settled(ending.key)
-    const text = await (await fetch(`${gateway.url}/metrics`)).text()
-    assert.match(text, /gateway_wallet_drift 0/)
-  }, tooLong)
+  it(
+    "between response and settlement: settled or released, never left open",
+    async () => {
+      for (const { ending } of killed) await settled(ending.key)
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      assert.match(text, /gateway_wallet_drift 0/)
+    },
+    tooLong
+  )
 })

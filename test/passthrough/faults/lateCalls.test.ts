@@ -106,8 +106,8 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
     return { client, last: again() }
   })
   const before = upstream.seen.length
-  await until(() => upstream.seen.length > before + 300, {
-    what: "300 calls",
+  await until(() => upstream.seen.length > before + 150, {
+    what: "150 calls",
     millis: 100_000
   })
   hold()
@@ -238,7 +238,10 @@ describe("a process that was stopped for longer than the lease of its calls", ()
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("ends what another has released, and is charged once for what its clients have", () =>
-    released(bench), 400_000)
+  it(
+    "ends what another has released, and is charged once for what its clients have",
+    () => released(bench),
+    400_000
+  )
   it("goes on with what nobody has released", () => kept(bench), 400_000)
 })

@@ -281,7 +281,10 @@ describe("one service that is stopped, killed and started again", () => {
         assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
         const { receipt } = (await gateway.call("GET", `/manage/v1/tasks/${id}`)).json
         assert.deepStrictEqual([receipt.captured, receipt.released], ["0.00", "7.50"])
-        assert.lengthOf((await submitsIn(gateway)).filter((it) => it === id), 1)
+        assert.lengthOf(
+          (await submitsIn(gateway)).filter((it) => it === id),
+          1
+        )
       },
       tooLong
     )
@@ -294,7 +297,10 @@ describe("one service that is stopped, killed and started again", () => {
         assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
         const { receipt } = (await gateway.call("GET", `/manage/v1/tasks/${id}`)).json
         assert.deepStrictEqual([receipt.captured, receipt.released], ["0.00", "7.50"])
-        assert.lengthOf((await submitsIn(gateway)).filter((it) => it === id), 1)
+        assert.lengthOf(
+          (await submitsIn(gateway)).filter((it) => it === id),
+          1
+        )
       },
       tooLong
     )
@@ -307,14 +313,19 @@ describe("one service that is stopped, killed and started again", () => {
         const { candidates, receipt } = (await gateway.call("GET", `/manage/v1/tasks/${alias.id}`))
           .json
         assert.deepStrictEqual(
-          candidates.map((it: { skipped: { reason: string } | null }) => it.skipped?.reason ?? null),
+          candidates.map(
+            (it: { skipped: { reason: string } | null }) => it.skipped?.reason ?? null
+          ),
           ["unavailable", null, null]
         )
         assert.deepStrictEqual(
           [receipt.model, receipt.captured, receipt.released],
           ["flux", "0.00", "12.00"]
         )
-        assert.lengthOf((await submitsIn(gateway)).filter((it) => it === alias.id), 2)
+        assert.lengthOf(
+          (await submitsIn(gateway)).filter((it) => it === alias.id),
+          2
+        )
       },
       tooLong
     )
@@ -335,7 +346,10 @@ describe("one service that is stopped, killed and started again", () => {
         for (const id of calls) if ((await resultOf(gateway, id)) === null) others += 1
         const wallet = await walletOf(gateway)
         assert.strictEqual(wallet.held_balance, "0.00")
-        assert.strictEqual(wallet.settled_balance, (before - price * (completed + others)).toFixed(2))
+        assert.strictEqual(
+          wallet.settled_balance,
+          (before - price * (completed + others)).toFixed(2)
+        )
         assert.match((await gateway.call("GET", "/metrics")).text, /^gateway_wallet_drift 0$/mu)
         const submits = (await submitsIn(gateway)).filter((id) => id !== alias.id)
         assert.strictEqual(new Set(submits).size, submits.length, "a task was submitted twice")

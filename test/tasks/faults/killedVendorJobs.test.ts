@@ -200,98 +200,118 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
     await anthropic.stop()
   })
 
-  it("a batch is bought at most once, and has a receipt for each of its requests", async () => {
-    const ends = await endsOf(gateway, batches)
-    const submitted = asked(openai, "POST", /^\/v1\/batches$/u).map(
-      ({ json }) => (json as { metadata: { gateway_task: string } }).metadata.gateway_task
-    )
-    assert.strictEqual(new Set(submitted).size, submitted.length, "a batch was submitted twice")
-    for (const [n, id] of batches.entries()) {
-      const isDone = ends[n] === "completed"
-      assert.strictEqual(receipts.get(id)?.count, isDone ? linesMax : 0, `receipts of ${id}`)
-      const { json } = await gateway.call("GET", `/v1/batches/${id}`)
-      if (!isDone) {
-        assert.strictEqual(json.errors.data[0].code, "3004")
-        continue
-      }
-      assert.deepStrictEqual(json.request_counts, {
-        total: linesMax,
-        completed: linesMax - failing,
-        failed: failing
-      })
-      const output = await gateway.call("GET", `/v1/files/${json.output_file_id}/content`)
-      assert.strictEqual(output.text.trim().split("\n").length, linesMax - failing)
-    }
-  }, tooLong)
-
-  it("a batch of messages is bought at most once, and has a receipt for each of its requests", async () => {
-    const ends = await endsOf(gateway, messageBatches)
-    const submitted = asked(anthropic, "POST", /^\/v1\/messages\/batches$/u).map(({ json }) =>
-      (json as Submitted).requests[0]?.custom_id.slice(0, 10)
-    )
-    assert.strictEqual(new Set(submitted).size, submitted.length, "a batch was submitted twice")
-    for (const [n, id] of messageBatches.entries()) {
-      const isDone = ends[n] === "completed"
-      assert.strictEqual(receipts.get(id)?.count, isDone ? linesMax : 0, `receipts of ${id}`)
-      const { json } = await gateway.call("GET", `/v1/messages/batches/${id}`)
-      assert.deepInclude(json.request_counts, {
-        processing: 0,
-        succeeded: isDone ? linesMax - failing : 0,
-        errored: isDone ? failing : linesMax
-      })
-      const output = await gateway.call("GET", `/v1/messages/batches/${id}/results`)
-      const names = output.text
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line).custom_id)
-      assert.deepStrictEqual(
-        names,
-        messagesOf(n).map((it) => it.custom_id)
+  it(
+    "a batch is bought at most once, and has a receipt for each of its requests",
+    async () => {
+      const ends = await endsOf(gateway, batches)
+      const submitted = asked(openai, "POST", /^\/v1\/batches$/u).map(
+        ({ json }) => (json as { metadata: { gateway_task: string } }).metadata.gateway_task
       )
-    }
-  }, tooLong)
-
-  it("no result is stored twice", async () => {
-    const files = (await gateway.call("GET", "/v1/files?purpose=batch_output&limit=100")).json
-    const done = completedOf(await endsOf(gateway, batches))
-    const messagesDone = completedOf(await endsOf(gateway, messageBatches))
-    // Those of OpenAI's form have one of results and one of errors
-    assert.strictEqual(files.data.length, 2 * done + messagesDone)
-  }, tooLong)
-
-  it("a background response ends once, is bought at most once and charged once, however often it is read", async () => {
-    assert.strictEqual(new Set(responses).size, killRounds * responsesAtOnce)
-    const ends = await endsOf(gateway, responses)
-    const inputs = asked(openai, "POST", /^\/v1\/responses$/u).map(
-      ({ json }) => (json as { readonly input: string }).input
-    )
-    assert.strictEqual(new Set(inputs).size, inputs.length, "a response was submitted twice")
-    const { json: tasks } = await gateway.call("GET", "/manage/v1/tasks?limit=100")
-    assert.lengthOf(tasks.data, killRounds * (2 + responsesAtOnce))
-    for (const [n, id] of responses.entries()) {
-      for (let read = 0; read < 2; read += 1) {
-        const { json } = await gateway.call("GET", `/v1/responses/${id}`)
-        assert.strictEqual(json.status, ends[n])
+      assert.strictEqual(new Set(submitted).size, submitted.length, "a batch was submitted twice")
+      for (const [n, id] of batches.entries()) {
+        const isDone = ends[n] === "completed"
+        assert.strictEqual(receipts.get(id)?.count, isDone ? linesMax : 0, `receipts of ${id}`)
+        const { json } = await gateway.call("GET", `/v1/batches/${id}`)
+        if (!isDone) {
+          assert.strictEqual(json.errors.data[0].code, "3004")
+          continue
+        }
+        assert.deepStrictEqual(json.request_counts, {
+          total: linesMax,
+          completed: linesMax - failing,
+          failed: failing
+        })
+        const output = await gateway.call("GET", `/v1/files/${json.output_file_id}/content`)
+        assert.strictEqual(output.text.trim().split("\n").length, linesMax - failing)
       }
-      const { json } = await gateway.call("GET", `/manage/v1/tasks/${taskIdOf(id)}`)
-      const kinds = json.entries.map((entry: { kind: string }) => entry.kind)
-      const expected =
-        ends[n] === "completed" ? ["hold", "capture", "release"] : ["hold", "release"]
-      assert.deepStrictEqual(kinds, expected)
-    }
-    const usage = (await gateway.call("GET", "/manage/v1/usage?group_by=model")).json
-    const used = usage.data.find((it: { readonly model: string }) => it.model === responseModel)
-    assert.strictEqual(used.tasks, completedOf(ends))
-  }, tooLong)
+    },
+    tooLong
+  )
 
-  it("no hold stays open, and what is captured of a batch is the sum of its receipts, to the last digit", async () => {
-    await endsOf(gateway, [...batches, ...messageBatches, ...responses])
-    const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
-    assert.strictEqual(wallet.held_balance, "0.00")
-    const metrics = (await gateway.call("GET", "/metrics")).text
-    assert.match(metrics, /^gateway_wallet_drift 0$/mu)
-    await gateway.kill()
-    const sums = [...receipts].map(([id, { sum }]) => [taskIdOf(id), sum] as const)
-    assert.deepStrictEqual(await capturesIn(gateway.dataDir), new Map(sums))
-  }, tooLong)
+  it(
+    "a batch of messages is bought at most once, and has a receipt for each of its requests",
+    async () => {
+      const ends = await endsOf(gateway, messageBatches)
+      const submitted = asked(anthropic, "POST", /^\/v1\/messages\/batches$/u).map(({ json }) =>
+        (json as Submitted).requests[0]?.custom_id.slice(0, 10)
+      )
+      assert.strictEqual(new Set(submitted).size, submitted.length, "a batch was submitted twice")
+      for (const [n, id] of messageBatches.entries()) {
+        const isDone = ends[n] === "completed"
+        assert.strictEqual(receipts.get(id)?.count, isDone ? linesMax : 0, `receipts of ${id}`)
+        const { json } = await gateway.call("GET", `/v1/messages/batches/${id}`)
+        assert.deepInclude(json.request_counts, {
+          processing: 0,
+          succeeded: isDone ? linesMax - failing : 0,
+          errored: isDone ? failing : linesMax
+        })
+        const output = await gateway.call("GET", `/v1/messages/batches/${id}/results`)
+        const names = output.text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line).custom_id)
+        assert.deepStrictEqual(
+          names,
+          messagesOf(n).map((it) => it.custom_id)
+        )
+      }
+    },
+    tooLong
+  )
+
+  it(
+    "no result is stored twice",
+    async () => {
+      const files = (await gateway.call("GET", "/v1/files?purpose=batch_output&limit=100")).json
+      const done = completedOf(await endsOf(gateway, batches))
+      const messagesDone = completedOf(await endsOf(gateway, messageBatches))
+      // Those of OpenAI's form have one of results and one of errors
+      assert.strictEqual(files.data.length, 2 * done + messagesDone)
+    },
+    tooLong
+  )
+
+  it(
+    "a background response ends once, is bought at most once and charged once, however often it is read",
+    async () => {
+      assert.strictEqual(new Set(responses).size, killRounds * responsesAtOnce)
+      const ends = await endsOf(gateway, responses)
+      const inputs = asked(openai, "POST", /^\/v1\/responses$/u).map(
+        ({ json }) => (json as { readonly input: string }).input
+      )
+      assert.strictEqual(new Set(inputs).size, inputs.length, "a response was submitted twice")
+      const { json: tasks } = await gateway.call("GET", "/manage/v1/tasks?limit=100")
+      assert.lengthOf(tasks.data, killRounds * (2 + responsesAtOnce))
+      for (const [n, id] of responses.entries()) {
+        for (let read = 0; read < 2; read += 1) {
+          const { json } = await gateway.call("GET", `/v1/responses/${id}`)
+          assert.strictEqual(json.status, ends[n])
+        }
+        const { json } = await gateway.call("GET", `/manage/v1/tasks/${taskIdOf(id)}`)
+        const kinds = json.entries.map((entry: { kind: string }) => entry.kind)
+        const expected =
+          ends[n] === "completed" ? ["hold", "capture", "release"] : ["hold", "release"]
+        assert.deepStrictEqual(kinds, expected)
+      }
+      const usage = (await gateway.call("GET", "/manage/v1/usage?group_by=model")).json
+      const used = usage.data.find((it: { readonly model: string }) => it.model === responseModel)
+      assert.strictEqual(used.tasks, completedOf(ends))
+    },
+    tooLong
+  )
+
+  it(
+    "no hold stays open, and what is captured of a batch is the sum of its receipts, to the last digit",
+    async () => {
+      await endsOf(gateway, [...batches, ...messageBatches, ...responses])
+      const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
+      assert.strictEqual(wallet.held_balance, "0.00")
+      const metrics = (await gateway.call("GET", "/metrics")).text
+      assert.match(metrics, /^gateway_wallet_drift 0$/mu)
+      await gateway.kill()
+      const sums = [...receipts].map(([id, { sum }]) => [taskIdOf(id), sum] as const)
+      assert.deepStrictEqual(await capturesIn(gateway.dataDir), new Map(sums))
+    },
+    tooLong
+  )
 })
