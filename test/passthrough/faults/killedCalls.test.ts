@@ -1,156 +1,213 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
+import { killRounds } from "../../support/killRounds.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
+import type { MockVendor, Script, Seen } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { until } from "../../support/until.ts"
 
-let upstream: MockVendor
-let gateway: GatewayProcess
+/** What the vendor does with a call: its `user` says it. */
+type Part = "silent" | "often" | "slices" | "ending"
 
-const chat = JSON.stringify({ model: "gpt-4o", max_tokens: 600, messages: [] })
-
-const post = async () =>
-  fetch(`${gateway.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${await gateway.key()}`, "content-type": "application/json" },
-    body: chat
-  })
-
-const wallet = async () => {
-  const answer = await fetch(`${gateway.url}/manage/v1/wallet`, {
-    headers: { authorization: `Bearer ${await gateway.key()}` }
-  })
-  return (await answer.json()) as { held_balance: string; settled_balance: string }
+/** A user of the gateway whose calls the vendor answers in one way. */
+interface Caller {
+  readonly part: Part
+  readonly key: string
+  /** Before its calls. */
+  readonly before: Wallet
 }
 
-/** On Postgres calls are released when the heartbeat of their process is 30 seconds old. */
-const options = { timeout: 120_000 }
+interface Wallet {
+  readonly held_balance: string
+  readonly settled_balance: string
+}
 
-describe.each(["embedded", "postgres"] as const)(
-  "kill -9 in passthrough calls (%s)",
-  options,
-  (store) => {
-    const scope = Scope.makeUnsafe()
+interface Killed {
+  readonly silent: Caller
+  readonly often: Caller
+  readonly slices: Caller
+  readonly ending: Caller
+  /** Credits of a call. */
+  readonly cost: number
+  /** Calls of `often` that the vendor received. */
+  readonly calls: number
+}
 
-    beforeAll(async () => {
-      upstream = await mockOpenAi()
-      const database =
-        store === "embedded"
-          ? {}
-          : {
-              databaseUrl: (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
-            }
-      gateway = await GatewayProcess.start({
-        ...database,
-        env: {
-          OPENAI_API_KEY: "sk-vendor",
-          OPENAI_BASE_URL: `${upstream.origin}/v1`,
-          EMBEDDED_DURABLE: "false"
-        }
+const partOf = ({ body }: Seen): Part | undefined =>
+  body === "" ? undefined : JSON.parse(body).user
+
+/** Three slices, and no end. */
+const words = Array.from({ length: 11 }, () => "x".repeat(1000))
+
+const script: Script = (request, response) => {
+  const part = partOf(request)
+  if (part === "silent") return
+  if (part !== "slices") return openAiScript(request, response)
+  return events(response, chatEvents(words, false), (index) =>
+    index < words.length ? Promise.resolve() : new Promise(() => {})
+  )
+}
+
+const tooLong = 300_000
+
+/** On Postgres calls are released when the heartbeat of their process is 30 seconds old: one kill is enough. */
+const stores = [
+  { store: "embedded", kills: killRounds },
+  { store: "postgres", kills: 1 }
+] as const
+
+describe.each(stores)("kill -9 in passthrough calls ($store)", ({ kills, store }) => {
+  const scope = Scope.makeUnsafe()
+  const killed: Array<Killed> = []
+  let upstream: MockVendor
+  let gateway: GatewayProcess
+
+  const post = ({ key, part }: Pick<Caller, "key" | "part">, stream = false) =>
+    fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "gpt-4o",
+        user: part,
+        messages: [],
+        ...(stream ? { stream } : { max_tokens: 600 })
       })
     })
-    afterAll(async () => {
-      await gateway.close()
-      await upstream.close()
-      await Effect.runPromise(Scope.close(scope, Exit.void))
-    })
 
-    it("before the response: the rescuer of the next process releases the hold, and nothing is charged", async () => {
-      const before = await wallet()
-      upstream.script = () => {}
-      const calls = Array.from({ length: 5 }, () => post().catch(() => undefined))
-      await until(() => upstream.seen.length === 5, { what: "all are upstream" })
-      assert.notEqual((await wallet()).held_balance, "0.00")
-      await gateway.kill("SIGKILL")
-      await Promise.all(calls)
-      await gateway.start()
-      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
-      assert.deepEqual(await wallet(), before)
+  const wallet = async (key: string): Promise<Wallet> => {
+    const answer = await fetch(`${gateway.url}/manage/v1/wallet`, {
+      headers: { authorization: `Bearer ${key}` }
     })
-
-    it("while a key calls often: nothing stays held, and at most the completed calls are charged", async () => {
-      upstream.script = openAiScript
-      const cost = Number((await post()).headers.get("x-service-cost"))
-      await until(async () => (await wallet()).held_balance === "0.00", { what: "it is settled" })
-      const before = Number((await wallet()).settled_balance)
-      upstream.seen.length = 0
-      const service = { isAlive: true }
-      const client = async () => {
-        while (service.isAlive) {
-          await post().then(
-            (answer) => answer.arrayBuffer().catch(() => {}),
-            () => {}
-          )
-        }
-      }
-      const clients = Promise.all(Array.from({ length: 8 }, client))
-      await until(() => upstream.seen.length > 200, { what: "a reservation is drawn on" })
-      await gateway.kill("SIGKILL")
-      service.isAlive = false
-      await clients
-      const calls = upstream.seen.length
-      await gateway.start()
-      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
-      const charged = before - Number((await wallet()).settled_balance)
-      assert.isAbove(charged, cost * 100)
-      assert.isAtMost(charged, (cost + 0.01) * calls)
-      const text = await (await fetch(`${gateway.url}/metrics`)).text()
-      assert.match(text, /gateway_wallet_drift 0/)
-    })
-
-    it("between two slices of streams: nothing stays held, and nothing is charged", async () => {
-      const before = await wallet()
-      // Three slices, and no end
-      const words = Array.from({ length: 11 }, () => "x".repeat(1000))
-      upstream.script = (_, response) =>
-        events(response, chatEvents(words, false), (index) =>
-          index < 11 ? Promise.resolve() : new Promise(() => {})
-        )
-      const streams = Array.from({ length: 4 }, async () => {
-        const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-          method: "POST",
-          headers: {
-            authorization: `Bearer ${await gateway.key()}`,
-            "content-type": "application/json"
-          },
-          body: JSON.stringify({ model: "gpt-4o", stream: true, messages: [] })
-        })
-        return answer.text()
-      }).map((stream) => stream.catch(() => {}))
-      // Each holds three slices
-      await until(async () => Number((await wallet()).held_balance) > 4 * 12, {
-        what: "they hold further slices"
-      })
-      await gateway.kill("SIGKILL")
-      await Promise.all(streams)
-      await gateway.start()
-      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
-      assert.deepEqual(await wallet(), before)
-      const text = await (await fetch(`${gateway.url}/metrics`)).text()
-      assert.match(text, /gateway_wallet_drift 0/)
-    })
-
-    it("between response and settlement: settled or released, never left open", async () => {
-      upstream.script = openAiScript
-      for (let round = 0; round < 3; round += 1) {
-        const first = Promise.withResolvers<void>()
-        const calls = Array.from({ length: 30 }, () =>
-          post().then(
-            () => first.resolve(),
-            () => {}
-          )
-        )
-        await first.promise
-        await gateway.kill("SIGKILL")
-        await Promise.all(calls)
-        await gateway.start()
-      }
-      await until(async () => (await wallet()).held_balance === "0.00", { what: "nothing is held" })
-      const text = await (await fetch(`${gateway.url}/metrics`)).text()
-      assert.match(text, /gateway_wallet_drift 0/)
-    })
+    return (await answer.json()) as Wallet
   }
-)
+
+  /** The wallet when nothing is held any more. */
+  const settled = (key: string) =>
+    until(
+      async () => {
+        const found = await wallet(key)
+        return found.held_balance === "0.00" && found
+      },
+      { what: "nothing is held", millis: 120_000 }
+    )
+
+  const callerOf = async (part: Part): Promise<Caller> => {
+    const { key } = await gateway.makeUser()
+    return { part, key, before: await wallet(key) }
+  }
+
+  const received = (part: Part) => upstream.seen.filter((it) => partOf(it) === part).length
+
+  /** Calls in every phase, and the death of their process at the response to one. */
+  const kill = async (): Promise<Killed> => {
+    const silent = await callerOf("silent")
+    const slices = await callerOf("slices")
+    const first = await callerOf("often")
+    const ending = await callerOf("ending")
+    const cost = Number((await post(first)).headers.get("x-service-cost"))
+    const often = { ...first, before: await settled(first.key) }
+    upstream.seen.length = 0
+
+    const open = [
+      ...Array.from({ length: 5 }, () => post(silent)),
+      ...Array.from({ length: 4 }, () => post(slices, true))
+    ].map((one) => one.then((answer) => answer.text()).catch(() => undefined))
+    await until(() => received("silent") === 5, { what: "all are upstream" })
+    assert.notEqual((await wallet(silent.key)).held_balance, "0.00")
+    // Each holds three slices
+    await until(async () => Number((await wallet(slices.key)).held_balance) > 4 * 12, {
+      what: "they hold further slices"
+    })
+    const service = { isAlive: true }
+    const client = async () => {
+      while (service.isAlive) {
+        await post(often).then(
+          (answer) => answer.arrayBuffer().catch(() => {}),
+          () => {}
+        )
+      }
+    }
+    const clients = Array.from({ length: 8 }, client)
+    await until(() => received("often") > 200, { what: "a reservation is drawn on" })
+    const answered = Promise.withResolvers<void>()
+    const ends = Array.from({ length: 30 }, () =>
+      post(ending).then(
+        () => answered.resolve(),
+        () => {}
+      )
+    )
+    await answered.promise
+    await gateway.kill()
+    service.isAlive = false
+    await Promise.all([...open, ...clients, ...ends])
+    const calls = received("often")
+    await gateway.start()
+    return { silent, often, slices, ending, cost, calls }
+  }
+
+  beforeAll(async () => {
+    upstream = await mockOpenAi()
+    upstream.script = script
+    const database =
+      store === "embedded"
+        ? {}
+        : {
+            databaseUrl: (await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))).href
+          }
+    gateway = await GatewayProcess.start({
+      ...database,
+      env: {
+        OPENAI_API_KEY: "sk-vendor",
+        OPENAI_BASE_URL: `${upstream.origin}/v1`,
+        EMBEDDED_DURABLE: "false"
+      }
+    })
+    for (let n = 0; n < kills; n += 1) killed.push(await kill())
+  }, tooLong)
+  afterAll(async () => {
+    await gateway.close()
+    await upstream.close()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+
+  it(
+    "before the response: the rescuer of the next process releases the hold, and nothing is charged",
+    async () => {
+      for (const { silent } of killed) assert.deepEqual(await settled(silent.key), silent.before)
+    },
+    tooLong
+  )
+
+  it(
+    "while a key calls often: nothing stays held, and at most the completed calls are charged",
+    async () => {
+      for (const { calls, cost, often } of killed) {
+        const { settled_balance: balance } = await settled(often.key)
+        const charged = Number(often.before.settled_balance) - Number(balance)
+        assert.isAbove(charged, cost * 100)
+        assert.isAtMost(charged, (cost + 0.01) * calls)
+      }
+    },
+    tooLong
+  )
+
+  it(
+    "between two slices of streams: nothing stays held, and nothing is charged",
+    async () => {
+      for (const { slices } of killed) assert.deepEqual(await settled(slices.key), slices.before)
+    },
+    tooLong
+  )
+
+  it(
+    "between response and settlement: settled or released, never left open",
+    async () => {
+      for (const { ending } of killed) await settled(ending.key)
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      assert.match(text, /gateway_wallet_drift 0/)
+    },
+    tooLong
+  )
+})

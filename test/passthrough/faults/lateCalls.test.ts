@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { callLeaseSeconds } from "../../../src/domain/limits/Limits.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
@@ -21,15 +21,18 @@ interface Answer {
   readonly text: string
 }
 
-/** Two gateways on one store, and a vendor that stops in the middle of every answer until it is told to go on. */
+/** Two gateways on one store, and a vendor that stops in the middle of answers until it is told to go on. */
 const start = async (databaseUrl: string) => {
   const upstream = await mockOpenAi()
   const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
   const first = await GatewayProcess.start({ databaseUrl, env })
   const second = await GatewayProcess.start({ databaseUrl, env })
-  const gate = Promise.withResolvers<void>()
+  let gate = Promise.withResolvers<void>()
   let waiting = 0
+  const answering = upstream.script
   const hold = () => {
+    gate = Promise.withResolvers<void>()
+    waiting = 0
     upstream.script = async (request, response) => {
       const body = JSON.parse(request.body)
       const events = chatEvents(["Hel", "lo", " there"], true)
@@ -70,7 +73,10 @@ const start = async (databaseUrl: string) => {
     chat,
     get,
     hold,
-    release: () => gate.resolve(),
+    release: () => {
+      upstream.script = answering
+      gate.resolve()
+    },
     isWaiting: (calls: number) =>
       until(() => waiting === calls, { what: `${calls} calls at the vendor` }),
     [Symbol.asyncDispose]: async () => {
@@ -99,8 +105,9 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
     }
     return { client, last: again() }
   })
-  await until(() => upstream.seen.length > 300, {
-    what: "300 calls",
+  const before = upstream.seen.length
+  await until(() => upstream.seen.length > before + 150, {
+    what: "150 calls",
     millis: 100_000
   })
   hold()
@@ -155,8 +162,7 @@ const settled = async ({ get, second }: Bench, key: string, charges: number) => 
   return { balance: Number(balance), receipts, late }
 }
 
-const released = async (databaseUrl: string) => {
-  await using bench = await start(databaseUrl)
+const released = async (bench: Bench) => {
   const { calls, often, own } = await openCalls(bench)
   const pid = bench.first.pid ?? 0
   process.kill(pid, "SIGSTOP")
@@ -200,8 +206,7 @@ const released = async (databaseUrl: string) => {
   }
 }
 
-const kept = async (databaseUrl: string) => {
-  await using bench = await start(databaseUrl)
+const kept = async (bench: Bench) => {
   const { calls, often, own } = await openCalls(bench)
   const pids = [bench.first.pid ?? 0, bench.second.pid ?? 0] as const
   for (const pid of pids) process.kill(pid, "SIGSTOP")
@@ -222,14 +227,21 @@ const kept = async (databaseUrl: string) => {
 }
 
 describe("a process that was stopped for longer than the lease of its calls", () => {
-  it.live(
+  const scope = Scope.makeUnsafe()
+  let bench: Bench
+  beforeAll(async () => {
+    const { href } = await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))
+    bench = await start(href)
+  })
+  afterAll(async () => {
+    await bench[Symbol.asyncDispose]()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+
+  it(
     "ends what another has released, and is charged once for what its clients have",
-    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => released(href))),
+    () => released(bench),
     400_000
   )
-  it.live(
-    "goes on with what nobody has released",
-    () => Effect.flatMap(processDatabaseUrl, ({ href }) => Effect.promise(() => kept(href))),
-    400_000
-  )
+  it("goes on with what nobody has released", () => kept(bench), 400_000)
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach } from "vitest"
+import { afterAll, beforeAll } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -34,13 +34,13 @@ describe("an account with two slots, when the process is killed at any moment", 
     gateway = await GatewayProcess.start({
       env: {
         CATALOG_FILE: join(folder, "catalog.json"),
+        EMBEDDED_DURABLE: "false",
         FAL_API_KEY: `${upstream.key};concurrent=2`,
         FAL_BASE_URL: upstream.url
       }
     })
     await gateway.key()
   }, tooLong)
-  beforeEach(() => upstream.reset())
   afterAll(async () => {
     await gateway.close()
     await rm(folder, { recursive: true })
@@ -70,46 +70,39 @@ describe("an account with two slots, when the process is killed at any moment", 
   const wallet = async () => (await gateway.call("GET", "/manage/v1/wallet")).json
 
   it(
-    "submits that hung at the kill fail with 3004, and their slots go to waiting tasks",
+    "a submit that hung at the kill fails with 3004, and its slot goes to a waiting task; a job that ran keeps its slot, and no other job runs beside the two",
     async () => {
-      upstream.submitFaults = ["hang", "hang"]
-      const lost = [await create("1"), await create("2")]
-      await until(() => upstream.seen.length === 2, { what: "submits" })
+      upstream.runningPolls = Number.POSITIVE_INFINITY
+      const running = await create("1")
+      const polls = () => [...upstream.jobs.values()].map((job) => job.polls)
+      await until(() => polls()[0]! > 0, { what: "a polled job" })
+      upstream.submitFaults = ["hang"]
+      const lost = await create("2")
+      await until(() => upstream.seen.some(({ json }) => json?.prompt === "2"), {
+        what: "a submit that hangs"
+      })
       const waiting = [await create("3"), await create("4"), await create("5")]
       for (const id of waiting) assert.strictEqual((await infoOf(id)).status, "pending")
       await gateway.restart()
-      for (const id of lost) assert.strictEqual((await ended(id)).error?.code, 3004)
-      for (const id of waiting) assert.strictEqual((await ended(id)).status, "completed")
-      assert.strictEqual(upstream.paidSubmits, 3)
-      assert.strictEqual((await wallet()).held_balance, "0.00")
-    },
-    tooLong
-  )
-
-  it(
-    "jobs that ran at the kill keep their slots, and no other job runs beside them",
-    async () => {
-      upstream.runningPolls = Number.POSITIVE_INFINITY
-      const running = [await create("1"), await create("2")]
-      const polled = () => [...upstream.jobs.values()].filter(({ polls }) => polls > 0).length
-      await until(() => polled() === 2, { what: "two polled jobs" })
-      const waiting = await create("3")
-      await gateway.restart()
-      const polls = [...upstream.jobs.values()].map((job) => job.polls)
-      await until(
-        async () =>
-          [...upstream.jobs.values()].every((job, at) => job.polls > polls[at]! + 1)
-            ? true
-            : undefined,
-        { millis: 60_000, what: "both jobs to be polled again, twice" }
-      )
+      assert.strictEqual((await ended(lost)).error?.code, 3004)
+      await until(() => upstream.paidSubmits === 2, { what: "the submit of a waiting task" })
+      const before = polls()
+      await until(() => polls().every((count, at) => count > before[at]! + 1), {
+        what: "both jobs to be polled again, twice"
+      })
       assert.strictEqual(upstream.paidSubmits, 2)
-      assert.strictEqual((await infoOf(waiting)).status, "pending")
+      const states = await Promise.all([running, ...waiting].map(infoOf))
+      assert.deepStrictEqual(states.map(({ status }) => status).toSorted(), [
+        "pending",
+        "pending",
+        "processing",
+        "processing"
+      ])
       upstream.runningPolls = 0
-      for (const id of [...running, waiting]) {
+      for (const id of [running, ...waiting]) {
         assert.strictEqual((await ended(id)).status, "completed")
       }
-      assert.strictEqual(upstream.paidSubmits, 3)
+      assert.strictEqual(upstream.paidSubmits, 4)
       assert.strictEqual((await wallet()).held_balance, "0.00")
     },
     tooLong

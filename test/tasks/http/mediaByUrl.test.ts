@@ -262,8 +262,8 @@ describe("inline media", () => {
           for (const [bytes, status] of bodies) {
             const body = JSON.stringify({ prompt: "a", images: [base64(bytes)] })
             const before = kept()
-            for (let n = 0; n < 8; n += 1) yield* ask(body, status)
-            // Not one of the eight images is kept
+            for (let n = 0; n < 4; n += 1) yield* ask(body, status)
+            // Not one of the four images is kept
             yield* keepsLessThan(8 * megabyte, before)
           }
         }),

@@ -10,7 +10,7 @@ import { call, json, Running, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
 
 const edit = "/vendors/alibaba/v1/image-edit/generation"
-const tasks = 12
+const tasks = 8
 const pictureBytes = 3 * megabyte
 const picture = base64(pngOfBytes(pictureBytes))
 

@@ -257,7 +257,7 @@ describeStores("a batch of creates or ends", (database, store) => {
       () =>
         Effect.gen(function* () {
           const samples = fc.sample(fc.array(round, { minLength: 1, maxLength: 3 }), {
-            numRuns: store === "embedded" ? 40 : 25
+            numRuns: store === "embedded" ? 20 : 12
           })
           for (const rounds of samples) yield* same(rounds)
         }),

@@ -87,7 +87,7 @@ describe("a running task over time", () => {
       const { get, wallet } = yield* create
       yield* eventually(get, () => steady.submits.length === 1)
       assert.strictEqual((yield* wallet).held_balance, "7.50")
-      yield* advance("13 seconds", "500 millis")
+      yield* advance("13 seconds")
       const done = yield* eventually(get, (it) => it.json.task_info.status === "completed")
       assert.match(done.json.images[0], /\/artifacts\/art_/u)
       assert.deepStrictEqual(steady.polls, [3, 6, 9, 12])
@@ -101,7 +101,7 @@ describe("a running task over time", () => {
     Effect.gen(function* () {
       const { get, wallet } = yield* create
       yield* eventually(get, () => endless.submits.length === 1)
-      yield* advance("598 seconds", "3 seconds")
+      yield* advance("598 seconds", "9 seconds")
       assert.strictEqual((yield* get).json.task_info.status, "processing")
       yield* advance("4 seconds")
       const failed = yield* get
@@ -282,7 +282,7 @@ describe("a running task over time", () => {
     Effect.gen(function* () {
       const { get } = yield* create
       yield* eventually(get, () => refusing.submits.length === 1)
-      yield* advance("60 seconds", "500 millis")
+      yield* advance("60 seconds")
       assert.deepStrictEqual(refusing.submits, [0, 1, 3, 7, 15, 31])
       assert.strictEqual((yield* get).json.task_info.error.code, 3002)
     }).pipe(Effect.provide(layerGateway({ vendor: refusing.account })))

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import {
   bodyOf,
   catalogOfFamilies,
@@ -15,6 +15,7 @@ import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pause, until } from "../../support/until.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
+import type { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const tooLong = 600_000
 const main = "test/support/pausingMain.ts"
@@ -70,7 +71,13 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
       isPaid: true,
       isCompleted: always
     },
-    { name: "finished", what: "after the task is finished", isPaid: true, isCompleted: always }
+    { name: "finished", what: "after the task is finished", isPaid: true, isCompleted: always },
+    {
+      name: "answered",
+      what: "after the response, before its handle is recorded",
+      isPaid: true,
+      isCompleted: isFound
+    }
   ],
   [
     {
@@ -86,14 +93,6 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
       isCompleted: always,
       concerns: isLinked
     }
-  ],
-  [
-    {
-      name: "answered",
-      what: "after the response, before its handle is recorded",
-      isPaid: true,
-      isCompleted: isFound
-    }
   ]
 ]
 
@@ -104,14 +103,7 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
         .map((it) => it.name)
     : []
 
-const ended = (gateway: GatewayProcess, path: string, id: string) =>
-  until(
-    async () => {
-      const task = await gateway.call("GET", `${path}/${id}`)
-      return /completed|failed/u.test(task.json.task_info.status) ? task : undefined
-    },
-    { millis: 240_000, what: `the end of ${id}` }
-  )
+const isPart = (name: string) => name.endsWith(".part")
 
 interface Order {
   readonly point: Point
@@ -122,45 +114,69 @@ interface Order {
 
 describe("a job is paid for once, by the service and by the client, when the process is killed at any moment", () => {
   let folder: string
+  let upstreams: Upstreams
+  let all: ReadonlyArray<Upstream>
+  let gateway: GatewayProcess
   beforeAll(async () => {
     folder = temporaryFolder("vendors")
     await writeFile(join(folder, "catalog.json"), JSON.stringify(catalogOfFamilies))
-  })
-  afterAll(() => rm(folder, { recursive: true }))
-
-  const startGateway = (upstreams: Upstreams, name: string) =>
-    GatewayProcess.start({
+    upstreams = await startUpstreams()
+    all = Object.values(upstreams)
+    gateway = await GatewayProcess.start({
       main,
       env: {
         CATALOG_FILE: join(folder, "catalog.json"),
-        PAUSE_LOG: join(folder, `${name}.log`),
+        PAUSE_LOG: join(folder, "paused.log"),
+        EMBEDDED_DURABLE: "false",
         ...vendorEnv(upstreams)
       }
     })
+    await gateway.key()
+  }, tooLong)
+  beforeEach(() => {
+    for (const upstream of all) upstream.reset()
+  })
+  afterAll(async () => {
+    await gateway.close()
+    for (const upstream of all) await upstream.close()
+    await rm(folder, { recursive: true })
+  })
 
-  const order = async (gateway: GatewayProcess, point: Point, family: Family): Promise<Order> => {
+  const walletNow = async () => (await gateway.call("GET", "/manage/v1/wallet")).json
+
+  const ended = (path: string, id: string) =>
+    until(
+      async () => {
+        const task = await gateway.call("GET", `${path}/${id}`)
+        return /completed|failed/u.test(task.json.task_info.status) ? task : undefined
+      },
+      { millis: 240_000, what: `the end of ${id}` }
+    )
+
+  const order = async (point: Point, family: Family): Promise<Order> => {
     const prompt = `${family.adapter} [[pause:${point.name}]]`
     const created = await gateway.call("POST", pathOf(family), bodyOf(family, prompt))
     assert.strictEqual(created.status, 202, created.text)
     return { point, family, prompt, id: created.json.task_info.id }
   }
 
-  /** Each task waits at its point. */
-  const standing = (gateway: GatewayProcess, upstreams: Upstreams, orders: ReadonlyArray<Order>) =>
+  const parts = () => filesIn(join(gateway.dataDir, "artifacts")).filter(isPart)
+
+  /** Each task waits at its point; `left` are the parts of files of an earlier kill. */
+  const standing = (orders: ReadonlyArray<Order>, left: ReadonlyArray<string>) =>
     until(
       async () => {
         const log = gateway.env["PAUSE_LOG"] ?? ""
         const paused = existsSync(log) ? readFileSync(log, "utf8") : ""
         const halves = orders.filter(({ point }) => point.name === "half").length
-        const files = filesIn(join(gateway.dataDir, "artifacts"))
-        const bytes = Object.values(upstreams).reduce((sum, it) => sum + it.mediaBytesSent, 0)
+        const news = parts().filter((it) => !left.includes(it)).length
+        const bytes = all.reduce((sum, it) => sum + it.mediaBytesSent, 0)
         return orders.every(({ family, id, point, prompt }) => {
           const { paidBodies, seen } = upstreams[family.upstream]
           if (point.name === "sent") return seen.some((it) => it.bytes.includes(prompt))
           if (point.name === "taken") return paidBodies.some((it) => it.includes(prompt))
           if (point.name !== "half") return paused.includes(id)
-          const parts = files.filter((it) => it.endsWith(".part")).length
-          return parts === halves && bytes === halves * halfBytes
+          return news === halves && bytes === halves * halfBytes
         })
           ? true
           : undefined
@@ -168,12 +184,8 @@ describe("a job is paid for once, by the service and by the client, when the pro
       { millis: 240_000, what: "every task at its point" }
     )
 
-  const check = async (
-    gateway: GatewayProcess,
-    upstreams: Upstreams,
-    { family, id, point, prompt }: Order
-  ) => {
-    const task = await ended(gateway, pathOf(family), id)
+  const check = async ({ family, id, point, prompt }: Order) => {
+    const task = await ended(pathOf(family), id)
     const what = `${prompt}: ${task.text}`
     const { paidBodies } = upstreams[family.upstream]
     const paid = paidBodies.filter((it) => it.includes(prompt)).length
@@ -193,43 +205,37 @@ describe("a job is paid for once, by the service and by the client, when the pro
     it(
       `killed ${points.map(({ what }) => what).join("; ")}`,
       async () => {
-        const upstreams = await startUpstreams()
-        const all = Object.values(upstreams)
-        try {
-          await using gateway = await startGateway(upstreams, points[0]!.name)
-          await gateway.key()
-          const breaks = points.some(({ name }) => name === "half")
-            ? { breaks: all.flatMap(() => [halfBytes, halfBytes]), isHanging: true }
-            : {}
-          for (const upstream of all) {
-            upstream.runningPolls = 0
-            upstream.heldBeforeTaken = "[[pause:sent]]"
-            upstream.heldAfterTaken = "[[pause:taken]]"
-            upstream.media = { head: png, size: resultBytes, ...breaks }
-          }
-          const orders = await Promise.all(
-            points.flatMap((point) =>
-              families
-                .filter((family) => point.concerns?.(family) ?? true)
-                .map((family) => order(gateway, point, family))
-            )
-          )
-          await standing(gateway, upstreams, orders)
-          await gateway.kill()
-          for (const upstream of all) {
-            upstream.heldBeforeTaken = undefined
-            upstream.heldAfterTaken = undefined
-            upstream.media = { head: png, size: resultBytes }
-          }
-          await gateway.start()
-          const prices = await Promise.all(orders.map((it) => check(gateway, upstreams, it)))
-          const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
-          assert.strictEqual(wallet.held_balance, "0.00")
-          const charged = prices.reduce((sum, price) => sum + price, 0)
-          assert.strictEqual(wallet.settled_balance, (1000 - charged).toFixed(2))
-        } finally {
-          for (const upstream of all) await upstream.close()
+        const before = Number((await walletNow()).settled_balance)
+        const left = parts()
+        const breaks = points.some(({ name }) => name === "half")
+          ? { breaks: all.flatMap(() => [halfBytes, halfBytes]), isHanging: true }
+          : {}
+        for (const upstream of all) {
+          upstream.runningPolls = 0
+          upstream.heldBeforeTaken = "[[pause:sent]]"
+          upstream.heldAfterTaken = "[[pause:taken]]"
+          upstream.media = { head: png, size: resultBytes, ...breaks }
         }
+        const orders = await Promise.all(
+          points.flatMap((point) =>
+            families
+              .filter((family) => point.concerns?.(family) ?? true)
+              .map((family) => order(point, family))
+          )
+        )
+        await standing(orders, left)
+        await gateway.kill()
+        for (const upstream of all) {
+          upstream.heldBeforeTaken = undefined
+          upstream.heldAfterTaken = undefined
+          upstream.media = { head: png, size: resultBytes }
+        }
+        await gateway.start()
+        const prices = await Promise.all(orders.map(check))
+        const wallet = await walletNow()
+        assert.strictEqual(wallet.held_balance, "0.00")
+        const charged = prices.reduce((sum, price) => sum + price, 0)
+        assert.strictEqual(wallet.settled_balance, (before - charged).toFixed(2))
       },
       tooLong
     )
@@ -238,32 +244,25 @@ describe("a job is paid for once, by the service and by the client, when the pro
   it(
     "two jobs of which one was lost are ambiguous: neither is submitted again",
     async () => {
-      const upstreams = await startUpstreams()
       const [family] = families as [Family]
       const upstream = upstreams[family.upstream]
-      try {
-        await using gateway = await startGateway(upstreams, "two")
-        await gateway.key()
-        upstream.delayMillis = 400
-        const path = pathOf(family)
-        const created = await Promise.all(
-          ["a", "b"].map((prompt) => gateway.call("POST", path, bodyOf(family, prompt)))
-        )
-        await until(() => upstream.requests >= 2)
-        await gateway.kill()
-        await pause(600)
-        await gateway.start()
-        for (const { json } of created) {
-          const task = await ended(gateway, path, json.task_info.id)
-          const { error, status } = task.json.task_info
-          assert.isTrue(status === "completed" || error.code === 3004, task.text)
-        }
-        assert.isAtMost(upstream.paidSubmits, 2)
-        const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
-        assert.strictEqual(wallet.held_balance, "0.00")
-      } finally {
-        for (const it of Object.values(upstreams)) await it.close()
+      const before = upstream.requests
+      upstream.delayMillis = 400
+      const path = pathOf(family)
+      const created = await Promise.all(
+        ["a", "b"].map((prompt) => gateway.call("POST", path, bodyOf(family, prompt)))
+      )
+      await until(() => upstream.requests >= before + 2)
+      await gateway.kill()
+      await pause(600)
+      await gateway.start()
+      for (const { json } of created) {
+        const task = await ended(path, json.task_info.id)
+        const { error, status } = task.json.task_info
+        assert.isTrue(status === "completed" || error.code === 3004, task.text)
       }
+      assert.isAtMost(upstream.paidSubmits, 2)
+      assert.strictEqual((await walletNow()).held_balance, "0.00")
     },
     tooLong
   )
