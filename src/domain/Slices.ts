@@ -6,6 +6,9 @@ export type Sliced<A> = Generator<void, A>
 /** Bytes or characters per slice: two milliseconds on a slow machine. */
 export const sliceBytes = 64 * 1024
 
+/** The event loop is left to other work for so many times as long as a piece of heavy work took. `hostile` */
+const restFactor = 2
+
 const waiting: Array<() => void> = []
 let isScheduled = false
 /** Time that heavy work took since the event loop was last left to other work, in milliseconds. */
@@ -24,13 +27,13 @@ const schedule = (): void => {
     setImmediate(runNext)
     return
   }
-  setTimeout(runNext, debtMillis)
+  setTimeout(runNext, restFactor * debtMillis)
   debtMillis = 0
 }
 
 /**
- * Runs one piece of heavy work in a turn of the event loop, oldest first, and then leaves the loop to other work for as
- * long as the piece took: however much of it there is, it takes at most half of the time. `hostile`
+ * Runs one piece of heavy work in a turn of the event loop, oldest first, and then leaves the loop to other work for
+ * twice as long as the piece took: however much of it there is, it takes at most a third of the time.
  */
 export const inHeavyTurn = (run: () => void): void => {
   waiting.push(run)

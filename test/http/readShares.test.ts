@@ -7,7 +7,7 @@ import { stores } from "../support/stores.ts"
 
 /** docs/reference/keys-and-limits.md#shares */
 describe("reads of the management API", () => {
-  it("of one user run two at a time, however many there are, and leave places for others", () => {
+  it("of one user run one at a time, however many there are, and leave places for others", () => {
     const shares = new FairShares(manageReads)
     const fill = (caller: string) => {
       let count = 0
@@ -15,8 +15,7 @@ describe("reads of the management API", () => {
       return count
     }
     const filled = ["first", "second", "third", "fourth"].map(fill)
-    assert.strictEqual(filled[0], 2)
-    assert.isTrue(filled.every((count) => count >= 1))
+    assert.deepStrictEqual(filled, [1, 1, 1, 1])
   })
 
   layer(layerGateway({ database: stores.embedded }), { timeout: "60 seconds" })((it) => {

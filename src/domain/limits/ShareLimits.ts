@@ -31,9 +31,9 @@ export const openResponsesShareMax = 0.25
 
 /**
  * Concurrent reads of the management API in a process: a page of 100 rows costs the store and the event loop several
- * milliseconds. A single user gets two; its others wait, at most as many as its rate allows. `hostile`
+ * milliseconds. A single user gets one; its others wait, at most as many as its rate allows. `hostile`
  */
-export const manageReads = { capacity: 8, aloneMax: 0.25, queueMax: Infinity }
+export const manageReads = { capacity: 8, aloneMax: 0.125, queueMax: Infinity }
 
 /** The share of a limit that one process gets when a command runs several on the same machine. At least 1. */
 export const ofProcess = (limit: number, processes: number): number =>

@@ -69,7 +69,9 @@ describe("retries", () => {
           assert.strictEqual(request.timestampSeconds, second)
           assert.strictEqual(request.secret, endpoint.json.secret)
         }
-      }).pipe(Effect.provide(layerGateway({ webhook: dead.webhook, heartbeatSeconds: longHeartbeat }))),
+      }).pipe(
+        Effect.provide(layerGateway({ webhook: dead.webhook, heartbeatSeconds: longHeartbeat }))
+      ),
     300_000
   )
 
