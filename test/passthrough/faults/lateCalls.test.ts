@@ -1,4 +1,5 @@
 import { Effect, Exit, Scope } from "effect"
+import { randomBytes } from "node:crypto"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { callLeaseSeconds } from "../../../src/domain/limits/Limits.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
@@ -11,6 +12,7 @@ const each = 4
 const messages = [{ role: "user", content: "a turtle ".repeat(500) }]
 
 interface Receipt {
+  readonly trace_id: string
   readonly outcome: string
   readonly charged_late: boolean
   readonly cost: string
@@ -49,9 +51,14 @@ const start = async (databaseUrl: string) => {
   /** The text of a stream grows as it comes. */
   const chat = (key: string, stream: boolean) => {
     const answer = { status: 0, text: "" }
+    const trace = randomBytes(16).toString("hex")
     const done = fetch(`${first.url}/v1/chat/completions`, {
       method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        traceparent: `00-${trace}-${trace.slice(16)}-01`
+      },
       body: JSON.stringify({ model: "gpt-4o", max_tokens: 1000, messages, stream })
     }).then(async (response) => {
       answer.status = response.status
@@ -59,7 +66,7 @@ const start = async (databaseUrl: string) => {
       for await (const chunk of response.body ?? []) answer.text += decoder.decode(chunk)
       return answer
     })
-    return { answer, done }
+    return { answer, done, trace }
   }
   const get = async (key: string, path: string): Promise<Record<string, never>> => {
     const headers = { authorization: `Bearer ${key}` }
@@ -119,10 +126,11 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
   state.isBusy = false
   const calls = [
     ...single,
-    ...clients.map(({ client: { answer, isStream, key }, last }) => ({
+    ...clients.map(({ client: { answer, isStream, key, trace }, last }) => ({
       answer,
       isStream,
       key,
+      trace,
       done: last
     }))
   ]
@@ -133,15 +141,24 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
   return { own, often, calls }
 }
 
-/** A wallet whose calls are charged and that holds nothing, after an audit that found no drift. */
-const settled = async ({ get, second }: Bench, key: string, charges: number) => {
+/**
+ * A wallet that holds nothing and was charged for so many of the calls that the vendor held back, after an audit that
+ * found no drift.
+ */
+const settled = async (
+  { get, second }: Bench,
+  key: string,
+  calls: ReadonlyArray<{ readonly trace: string }>,
+  charges: number
+) => {
+  const traces = new Set(calls.map(({ trace }) => trace))
   const receipts = await until(
     async () => {
       const { held_balance: held } = await get(key, "/wallet")
       const { data } = await get(key, "/calls?limit=100")
-      const latest: ReadonlyArray<Receipt> = (data ?? []).slice(0, 2 * each)
-      const charged = latest.filter(({ cost }) => Number(cost) > 0)
-      return held === "0.00" && charged.length >= charges ? latest : undefined
+      const all: ReadonlyArray<Receipt> = data ?? []
+      const charged = all.filter((it) => traces.has(it.trace_id) && Number(it.cost) > 0)
+      return held === "0.00" && charged.length >= charges ? all : undefined
     },
     { what: `${charges} calls are charged and nothing is held`, millis: 60_000 }
   )
@@ -159,7 +176,8 @@ const settled = async ({ get, second }: Bench, key: string, charges: number) => 
   const { data } = await get(key, "/wallet/entries?kind=late_charge&limit=100")
   const late: ReadonlyArray<{ readonly amount: string }> = data ?? []
   const { settled_balance: balance } = await get(key, "/wallet")
-  return { balance: Number(balance), receipts, late }
+  const charged = receipts.filter((it) => traces.has(it.trace_id) && Number(it.cost) > 0)
+  return { balance: Number(balance), charged, receipts, late }
 }
 
 const released = async (bench: Bench) => {
@@ -194,10 +212,10 @@ const released = async (bench: Bench) => {
   for (const key of [own, often]) {
     const isOwn = key === own
     const answered = ended.filter((it) => it.key === key && it.status === 200)
-    const { balance, late, receipts } = await settled(bench, key, answered.length)
-    const charged = receipts.filter(({ cost }) => Number(cost) > 0)
+    const { balance, charged, late, receipts } = await settled(bench, key, calls, answered.length)
     assert.strictEqual(charged.length, answered.length)
     assert.isTrue(charged.every(({ outcome }) => outcome === "settled"))
+    // Also calls that had ended, and were not settled when their process was stopped
     assert.strictEqual(receipts.filter((it) => it.charged_late).length, late.length)
     if (!isOwn) continue
     assert.strictEqual(late.length, each)
@@ -220,9 +238,9 @@ const kept = async (bench: Bench) => {
     if (calls[n]?.isStream === true) assert.match(text, / there[^]+\[DONE\]\n\n$/u)
   }
   for (const key of [own, often]) {
-    const { late, receipts } = await settled(bench, key, 2 * each)
+    const { charged, late } = await settled(bench, key, calls, 2 * each)
     assert.isEmpty(late)
-    assert.isTrue(receipts.every(({ outcome }) => outcome === "settled"))
+    assert.isTrue(charged.every(({ outcome }) => outcome === "settled"))
   }
 }
 
