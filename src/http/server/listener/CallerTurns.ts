@@ -1,10 +1,13 @@
 import type { ServerResponse } from "node:http"
 
+/** With more requests of a caller in one turn of the event loop, the rest is a burst. */
+const startsMax = 32
+
 /**
- * Most requests of one caller that start in a turn of the event loop while others are served too. All that have
- * arrived would make the turn as long as their caller wants. `hostile`, event streams
+ * Requests of a burst that start in a turn: all that have arrived would make it as long as their caller wants.
+ * `hostile`, event streams
  */
-const startsMax = 2
+const burstStarts = 2
 
 /** A caller is alone when this many milliseconds have passed without a request of another one. */
 const aloneMillis = 1000
@@ -20,17 +23,20 @@ export class CallerTurns {
   readonly #waiting = new Map<string, Array<() => void>>()
   #isScheduled = false
   #latest = ""
-  /** Until then the latest caller is not alone, in milliseconds of `performance.now()`. */
-  #sharedUntil = 0
+  /** When the latest caller followed another one, in milliseconds of `performance.now()`. */
+  #sharedAt = 0
 
   /** Starts the request in this turn or a later one, unless its client has left by then. */
   run(caller: string, response: ServerResponse, start: () => void): void {
+    if (caller !== this.#latest) {
+      this.#latest = caller
+      this.#sharedAt = performance.now()
+    }
     const started = this.#started.get(caller) ?? 0
     const waiting = this.#waiting.get(caller)
-    const isAlone = this.#isAlone(caller)
-    if (waiting === undefined && (isAlone || started < startsMax)) {
-      this.#schedule()
+    if (waiting === undefined && (started < startsMax || this.#isAlone())) {
       this.#started.set(caller, started + 1)
+      this.#schedule()
       return start()
     }
     const later = () => {
@@ -40,13 +46,8 @@ export class CallerTurns {
     else waiting.push(later)
   }
 
-  #isAlone(caller: string): boolean {
-    const now = performance.now()
-    if (caller !== this.#latest) {
-      this.#latest = caller
-      this.#sharedUntil = now + aloneMillis
-    }
-    return now > this.#sharedUntil
+  #isAlone(): boolean {
+    return performance.now() > this.#sharedAt + aloneMillis
   }
 
   #schedule(): void {
@@ -61,7 +62,7 @@ export class CallerTurns {
     if (this.#waiting.size === 0) return
     this.#schedule()
     for (const [caller, waiting] of this.#waiting) {
-      const next = waiting.splice(0, startsMax)
+      const next = waiting.splice(0, this.#isAlone() ? waiting.length : burstStarts)
       if (waiting.length === 0) this.#waiting.delete(caller)
       this.#started.set(caller, next.length)
       for (const start of next) start()
