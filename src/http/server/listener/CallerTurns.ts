@@ -1,11 +1,12 @@
 import type { ServerResponse } from "node:http"
 
-/** With more requests of a caller in one turn of the event loop, the rest is a burst. */
+/** With more requests of a caller within `windowMillis`, the rest is a burst. */
 const startsMax = 32
+const windowMillis = 5
 
 /**
- * Requests of a burst that start in a turn: all that have arrived would make it as long as their caller wants.
- * `hostile`, event streams
+ * Requests of a burst that start in a turn of the event loop: all that have arrived would make it as long as their
+ * caller wants. `hostile`, event streams
  */
 const burstStarts = 2
 
@@ -14,29 +15,26 @@ const aloneMillis = 1000
 
 /**
  * Spreads a burst of one caller over turns of the event loop, so that the requests that others send in the meantime
- * start before the rest of it. docs/reference/keys-and-limits.md#shares
+ * start before the rest of it. Every request passes here, so one that is not of a burst costs no look at the clock.
+ * docs/reference/keys-and-limits.md#shares
  */
 export class CallerTurns {
-  /** Requests started in this turn, by caller. */
-  readonly #started = new Map<string, number>()
   /** Requests to start in later turns, oldest first, by caller. Connections bound them. */
   readonly #waiting = new Map<string, Array<() => void>>()
   #isScheduled = false
   #latest = ""
   /** When the latest caller followed another one, in milliseconds of `performance.now()`. */
   #sharedAt = 0
+  /** Requests of the latest caller that started since `#windowAt`. */
+  #started = 0
+  #windowAt = 0
 
-  /** Starts the request in this turn or a later one, unless its client has left by then. */
+  /** Starts the request now or in a later turn, unless its client has left by then. */
   run(caller: string, response: ServerResponse, start: () => void): void {
-    if (caller !== this.#latest) {
-      this.#latest = caller
-      this.#sharedAt = performance.now()
-    }
-    const started = this.#started.get(caller) ?? 0
-    const waiting = this.#waiting.get(caller)
-    if (waiting === undefined && (started < startsMax || this.#isAlone())) {
-      this.#started.set(caller, started + 1)
-      this.#schedule()
+    if (caller !== this.#latest) this.#follow(caller)
+    const waiting = this.#waiting.size === 0 ? undefined : this.#waiting.get(caller)
+    if (waiting === undefined && this.#mayStart()) {
+      this.#started += 1
       return start()
     }
     const later = () => {
@@ -44,10 +42,23 @@ export class CallerTurns {
     }
     if (waiting === undefined) this.#waiting.set(caller, [later])
     else waiting.push(later)
+    this.#schedule()
   }
 
-  #isAlone(): boolean {
-    return performance.now() > this.#sharedAt + aloneMillis
+  #follow(caller: string): void {
+    this.#latest = caller
+    this.#sharedAt = performance.now()
+    this.#windowAt = this.#sharedAt
+    this.#started = 0
+  }
+
+  #mayStart(): boolean {
+    if (this.#started < startsMax) return true
+    const now = performance.now()
+    if (now <= this.#windowAt + windowMillis && now <= this.#sharedAt + aloneMillis) return false
+    this.#windowAt = now
+    this.#started = 0
+    return true
   }
 
   #schedule(): void {
@@ -58,14 +69,11 @@ export class CallerTurns {
 
   readonly #nextTurn = (): void => {
     this.#isScheduled = false
-    this.#started.clear()
-    if (this.#waiting.size === 0) return
-    this.#schedule()
     for (const [caller, waiting] of this.#waiting) {
-      const next = waiting.splice(0, this.#isAlone() ? waiting.length : burstStarts)
+      const next = waiting.splice(0, burstStarts)
       if (waiting.length === 0) this.#waiting.delete(caller)
-      this.#started.set(caller, next.length)
       for (const start of next) start()
     }
+    if (this.#waiting.size > 0) this.#schedule()
   }
 }
