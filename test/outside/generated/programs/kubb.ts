@@ -9,13 +9,13 @@ import { body, pause } from "./outcome.ts"
 import type { Gateway, Outcome } from "./outcome.ts"
 
 export const createAndPoll = async ({ key, url }: Gateway): Promise<Outcome> => {
-  setConfig({ baseURL: url, headers: { authorization: `Bearer ${key}` } })
   // It sends no type of the body by itself
-  const headers = { "Content-Type": "application/json" } as const
-  const priced = await create({ data: body, headers, params: { dry_run: true } })
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+  setConfig({ baseURL: url, headers })
+  const priced = await create({ data: body, params: { dry_run: true } })
   if ("task_info" in priced) throw new Error("no quote")
   const quote: string = priced.quote.amount
-  const created = createdSchema.parse(await create({ data: body, headers }))
+  const created = createdSchema.parse(await create({ data: body }))
   if (!("task_info" in created)) throw new Error("no task")
   const { id } = created.task_info
   for (;;) {
