@@ -181,7 +181,7 @@ describe("a process that does not keep up", () => {
       anonymous.push(...(await Promise.all(flood)))
       assert.deepStrictEqual(await Promise.all(created), [202, 202], `round ${round}`)
     }
-    assert.includeMembers([401, 503], anonymous)
+    assert.deepStrictEqual([...new Set(anonymous)].toSorted(), [401, 503])
   })
 
   it("refuses no create of one user while another one floods it without credits", async () => {
@@ -202,6 +202,6 @@ describe("a process that does not keep up", () => {
       refused.push(...(await Promise.all(flood)))
       assert.deepStrictEqual(await Promise.all(created), [202, 202], `round ${round}`)
     }
-    assert.includeMembers([402, 503], refused)
+    assert.deepStrictEqual([...new Set(refused)].toSorted(), [402, 503])
   })
 })
