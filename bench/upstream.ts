@@ -21,6 +21,7 @@ const event = (content: string) =>
   `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null })}\n\n`
 const usage = `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [], usage: { prompt_tokens: 20, completion_tokens: 200, total_tokens: 220 } })}\n\n`
 const word = Buffer.from(event("word "))
+const splitAt = word.length >> 1
 
 createServer((request, response) => {
   let text = ""
@@ -40,13 +41,17 @@ createServer((request, response) => {
     response.write(word)
     if (isHeld) return
     let sent = 1
+    // Bursts of ten events; the last event of a burst is split and continues in the next one
     const next = () => {
-      for (let i = 0; i < 10 && sent < 200; i += 1, sent += 1) response.write(word)
-      if (sent < 200) {
-        setImmediate(next)
+      if (sent > 1) response.write(word.subarray(splitAt))
+      for (let i = 0; i < 9; i += 1) response.write(word)
+      sent += 10
+      if (sent > 200) {
+        response.end(`${usage}data: [DONE]\n\n`)
         return
       }
-      response.end(`${usage}data: [DONE]\n\n`)
+      response.write(word.subarray(0, splitAt))
+      setImmediate(next)
     }
     setImmediate(next)
   })

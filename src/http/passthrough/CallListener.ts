@@ -2,7 +2,6 @@ import { Cause, Effect, Exit, Layer, Option, Tracer } from "effect"
 import { Cookies, HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import type { ServerResponse } from "node:http"
-import { pipeline } from "node:stream"
 import { Readable } from "node:stream"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { dialectOfProvider } from "../../catalog/UpstreamCatalog.ts"
@@ -189,7 +188,14 @@ const sendStream = (
   response.writeHead(status, headers)
   return Effect.interruptible(
     Effect.callback((resume) => {
-      pipeline(body, response, () => resume(Effect.void))
+      // `pipeline` of Node creates an exception for every stream, even for one that ends well. `passthrough`
+      body.pipe(response)
+      body.once("close", () => body.readableEnded || response.destroy())
+      response.on("error", () => {})
+      response.once("close", () => {
+        body.destroy()
+        resume(Effect.void)
+      })
       return Effect.sync(() => body.destroy())
     })
   )

@@ -95,6 +95,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   readonly #mask: SecretMask
   #stream: StreamRelay | undefined
   #masked: MaskedStream | undefined
+  /** Of a body that is read whole, or of a stream the chunks that arrived in this turn. */
   #chunks: Array<Buffer> = []
   #bytes = 0
   #connections: UpstreamConnections | undefined
@@ -145,11 +146,15 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#stream !== undefined && this.#masked !== undefined) {
-      if (!this.#stream.receive(this.#masked.push(chunk))) controller.pause()
+    this.#chunks.push(chunk)
+    if (this.#stream !== undefined) {
+      // undici reports every event of a read as a chunk: they are relayed together. `passthrough`
+      if (this.#chunks.length > 1) return
+      queueMicrotask(() => {
+        if (!this.#relayArrived()) controller.pause()
+      })
       return
     }
-    this.#chunks.push(chunk)
     this.#bytes += chunk.length
     if (this.#bytes > wholeBytesMax) controller.abort(new Error("the response is too large"))
   }
@@ -157,6 +162,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#stream === undefined) this.#respondWhole()
     else {
+      this.#relayArrived()
       if (this.#masked !== undefined) this.#stream.receive(this.#masked.flush())
       this.#stream.finish()
     }
@@ -165,18 +171,26 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#stream === undefined) this.#failed(error)
-    else this.#stream.breakOff(error)
+    else {
+      this.#relayArrived()
+      this.#stream.breakOff(error)
+    }
     this.#giveBack()
   }
 
+  /** Returns `false` if the upstream must pause. */
+  #relayArrived(): boolean {
+    const chunk = oneOf(this.#chunks)
+    this.#chunks = []
+    if (chunk.length === 0 || this.#stream === undefined || this.#masked === undefined) return true
+    return this.#stream.receive(this.#masked.push(chunk))
+  }
+
   #respondWhole(): void {
-    const first = this.#chunks[0]
     if (this.#status < 300 && isPage(this.#headers["content-type"])) {
       return this.#failed(new Error("a page"), "page")
     }
-    const body = this.#mask.bytes(
-      first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
-    )
+    const body = this.#mask.bytes(oneOf(this.#chunks))
     if (this.#status >= 300) this.#watch?.refused()
     this.#handlers.onResponse({ status: this.#status, headers: this.#headers, body })
   }
@@ -199,6 +213,11 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#connections?.giveBack(this.#client)
     this.#client = undefined
   }
+}
+
+const oneOf = (chunks: ReadonlyArray<Buffer>): Buffer => {
+  const first = chunks[0]
+  return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
 }
 
 /** A type that a browser shows as a page. */
