@@ -1,6 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, DateTime, Effect, Layer, Option, Schema, String } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
+import { Batcher } from "../db/Batcher.ts"
+import { groupCommit, outcomes } from "../db/BatchWrites.ts"
 import { rowOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskView } from "../db/TaskRow.ts"
@@ -61,7 +63,7 @@ export interface Admission {
   readonly task: Option.Option<TaskView>
 }
 
-/** Admission of an inference request: key, request rate and task in one statement. ADR 0165. */
+/** Admission of an inference request: key, request rate and task in one statement. */
 export class AdmissionStore extends Context.Service<
   AdmissionStore,
   {
@@ -82,21 +84,29 @@ export class AdmissionStore extends Context.Service<
 >()("gateway/users/AdmissionStore") {
   static readonly layer = Layer.effect(
     AdmissionStore,
-    Effect.map(PgClient.PgClient, (client) => {
+    Effect.gen(function* () {
+      const client = yield* PgClient.PgClient
       const sql = client.withoutTransforms()
+      const counted = (request: AdmissionRequest) =>
+        Effect.map(countedStatement(sql, request), ([row]) => admissionOf(row)).pipe(storeFailures)
+      // Requests that arrive together share a statement, which begins after they arrived. `tasks --get`
+      const uncounted = yield* Batcher.make({
+        ...groupCommit,
+        run: (requests: ReadonlyArray<AdmissionRequest>) =>
+          Effect.map(uncountedStatement(sql, requests), (rows) =>
+            outcomes(requests, rows, admissionOf)
+          ).pipe(storeFailures)
+      })
       return AdmissionStore.of({
         admit: (request) =>
-          Effect.flatMap(statementOf(sql, request, isCounted(request)), ([row]) => {
-            // The function has also searched for rotated secrets
-            if (row === undefined && isCounted(request)) return Effect.succeedNone
-            const admission = row && admissionOf(row)
-            return admission !== undefined && (isCounted(request) || !hasRate(admission.key))
-              ? Effect.succeedSome(admission)
-              : // The key has its own limit, or was found by another secret
-                Effect.map(statementOf(sql, request, true), ([row]) =>
-                  row === undefined ? Option.none() : Option.some(admissionOf(row))
-                )
-          }).pipe(storeFailures),
+          isCounted(request)
+            ? counted(request)
+            : Effect.flatMap(uncounted.call(request), (admission) =>
+                // Otherwise the key has its own limit, or an older secret
+                Option.exists(admission, ({ key }) => !hasRate(key))
+                  ? Effect.succeed(admission)
+                  : counted(request)
+              ),
         take: (bucket, capacity, seconds, now) =>
           client`
             SELECT admitted, remaining, reset_seconds FROM bucket_take(
@@ -164,11 +174,16 @@ const namedTaskColumns = taskColumns.replaceAll(
   (column, name: string) => `${column} AS "${String.snakeToCamel(name)}"`
 )
 
-/** One statement for each case. `$1` is the hash of the key. */
-const ofKey = `SELECT ${keyColumns} FROM api_keys k WHERE k.key_hash = $1`
-const ofKeyAndTask = `SELECT ${keyColumns}, ${namedTaskColumns} FROM api_keys k
-  LEFT JOIN tasks t ON t.id = $2 AND t.user_id = k.user_id
-  WHERE k.key_hash = $1`
+/** `$1` are the hashes of the keys. The index look-ups do not depend on statistics. */
+const ofKeys = `SELECT (r.n - 1)::int AS n, ${keyColumns}
+  FROM unnest($1::bytea[]) WITH ORDINALITY r (hash, n)
+  CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE key_hash = r.hash OFFSET 0) k`
+const ofKeysAndTasks = `SELECT (r.n - 1)::int AS n, ${keyColumns}, ${namedTaskColumns}
+  FROM unnest($1::bytea[], $2::uuid[]) WITH ORDINALITY r (hash, task, n)
+  CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE key_hash = r.hash OFFSET 0) k
+  LEFT JOIN LATERAL (SELECT * FROM tasks WHERE id = r.task AND user_id = k.user_id OFFSET 0) t ON true`
+
+/** `$1` is the hash of the key. */
 const admittedBy = `FROM (
     SELECT (a.k).*, a.limited, a.of_user, a.admitted, a.remaining, a.reset_seconds
     FROM inference_admit($1, $2::int, $3::int, $4) a) k`
@@ -183,13 +198,20 @@ export const hasRate = ({ rateLimitPerMinute, userRateLimitPerMinute }: Admitted
 const isCounted = ({ perMinute, userPerMinute }: AdmissionRequest): boolean =>
   perMinute > 0 || userPerMinute > 0
 
-function statementOf(sql: SqlClient, request: AdmissionRequest, counted: boolean) {
+type Row = Readonly<Record<string, unknown>>
+/** With the index of its request. */
+type IndexedRow = Row & { readonly n: number }
+
+const uncountedStatement = (sql: SqlClient, requests: ReadonlyArray<AdmissionRequest>) => {
+  const hashes = requests.map(({ keyHash }) => keyHash)
+  const tasks = requests.map(({ taskId }) => Option.getOrNull(taskId))
+  return tasks.every((id) => id === null)
+    ? sql.unsafe<IndexedRow>(ofKeys, [hashes])
+    : sql.unsafe<IndexedRow>(ofKeysAndTasks, [hashes, tasks])
+}
+
+const countedStatement = (sql: SqlClient, request: AdmissionRequest) => {
   const { keyHash, now, perMinute, taskId, userPerMinute } = request
-  if (!counted) {
-    return Option.isNone(taskId)
-      ? sql.unsafe<Row>(ofKey, [keyHash])
-      : sql.unsafe<Row>(ofKeyAndTask, [keyHash, taskId.value])
-  }
   const limits = [keyHash, perMinute, userPerMinute, toDate(now)]
   return Option.isNone(taskId)
     ? sql.unsafe<Row>(countedKey, limits)
@@ -199,11 +221,10 @@ function statementOf(sql: SqlClient, request: AdmissionRequest, counted: boolean
 const utc = (date: Date): DateTime.Utc => DateTime.fromDateUnsafe(date)
 const utcOrNull = (date: Date | null): DateTime.Utc | null => (date === null ? null : utc(date))
 
-type Row = Readonly<Record<string, unknown>>
-
-const admissionOf = (row: Row): Admission => {
+const admissionOf = (row: Row | undefined): Option.Option<Admission> => {
+  if (row === undefined) return Option.none()
   const key = decodeKey(row)
-  return {
+  return Option.some({
     key: {
       id: key.keyId,
       userId: key.keyUserId,
@@ -221,7 +242,7 @@ const admissionOf = (row: Row): Admission => {
     },
     rate: (row["limited"] ?? null) === null ? Option.none() : Option.some(rateOf(decodeRate(row))),
     task: (row["id"] ?? null) === null ? Option.none() : Option.some(viewOf(decodeTask(row)))
-  }
+  })
 }
 
 const rateOf = ({ limited, ofUser, ...taken }: typeof RateRow.Type): Rate => ({
