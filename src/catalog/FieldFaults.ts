@@ -16,7 +16,7 @@ export const bodyParseOptions = {
 /** Quoted values and names are truncated to this many UTF-16 units. */
 const quotedUnitsMax = 60
 
-const truncate = (text: string): string =>
+export const truncate = (text: string): string =>
   text.length <= quotedUnitsMax
     ? text.toWellFormed()
     : `${text.slice(0, quotedUnitsMax).toWellFormed()}…`

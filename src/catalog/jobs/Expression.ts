@@ -50,16 +50,17 @@ const divide = (a: bigint, b: bigint, isUp: boolean): bigint => {
   return isExact || isNegative === isUp ? quotient : quotient + (isUp ? 1n : -1n)
 }
 
-const decimal = /^(-?)(\d{1,18})(?:\.(\d{1,12}))?$/u
+/** A decimal number as JSON writes it, up to 10^18: a `double` of a vendor has up to 17 digits and an exponent. */
+export const decimal = /^(-?)(\d{1,18})(?:\.(\d{1,30}))?(?:[eE]-(\d{1,3}))?$/u
 
 /** A decimal number times an integer, exactly, and rounded once. */
 const times = (value: unknown, by: bigint, isUp: boolean): bigint => {
   const match = decimal.exec(String(value))
   if (match === null)
     throw new EvaluationError(`Not a decimal number: ${String(value).slice(0, 40)}`)
-  const [, sign, whole = "0", fraction = ""] = match
+  const [, sign, whole = "0", fraction = "", exponent = "0"] = match
   const scaled = BigInt(`${sign}${whole}${fraction}`)
-  return divide(scaled * by, 10n ** BigInt(fraction.length), isUp)
+  return divide(scaled * by, 10n ** BigInt(fraction.length + Number(exponent)), isUp)
 }
 
 const environmentOf = (purpose: Purpose): Environment => {

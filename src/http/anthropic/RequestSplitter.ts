@@ -5,6 +5,7 @@ const quote = 0x22
 const backslash = 0x5c
 const lineFeed = 0x0a
 const space = 0x20
+const byteOrderMark = [0xef, 0xbb, 0xbf]
 
 const opening = new Set([0x7b, 0x5b])
 const closing = new Set([0x7d, 0x5d])
@@ -27,6 +28,8 @@ export class RequestSplitter {
   /** Before the next request. */
   #isComma = false
   #isEmpty = true
+  /** Bytes of a byte order mark. */
+  #marked = 0
   #depth = 0
   /** Within a text of a request: the next byte follows a backslash. */
   #text: "none" | "open" | "escaped" = "none"
@@ -113,6 +116,11 @@ export class RequestSplitter {
   #readStructure(bytes: Buffer, at: number): number | Fault {
     const byte = bytes[at] ?? space
     if (this.#isNameOpen) return this.#readName(bytes, at)
+    if (this.#isEmpty && byte === byteOrderMark[this.#marked]) {
+      this.#marked += 1
+      return at + 1
+    }
+    if (this.#isEmpty && this.#marked % byteOrderMark.length > 0) return notJson
     if (byte === space || (byte >= 0x09 && byte <= 0x0d)) return at + 1
     this.#isEmpty = false
     const char = String.fromCharCode(byte)

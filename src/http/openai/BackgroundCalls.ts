@@ -8,6 +8,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { taskTimeMillis } from "../../domain/Ids.ts"
 import { withoutMember } from "../../domain/json/JsonBytes.ts"
 import { documentOf, valueWithTexts } from "../../domain/json/JsonDocument.ts"
+import { LongText } from "../../domain/json/LongText.ts"
 import { responseSettingsBytesMax } from "../../domain/limits/Limits.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
@@ -167,7 +168,14 @@ const readRequest = Effect.fnUntraced(function* (bytes: Uint8Array) {
 /** The vendor repeats these members in the response, which would be too large to keep. */
 const settingsFaults = (value: Readonly<Record<string, unknown>>): ReadonlyArray<FieldFault> => {
   const { input: _, ...settings } = value
-  const size = JSON.stringify(settings).length
+  let longBytes = 0
+  const short = JSON.stringify(settings, function (this: Record<string, unknown>, name, shown) {
+    // A long text is shown as something short
+    const member = this[name]
+    if (member instanceof LongText) longBytes += member.rawBytes
+    return shown
+  })
+  const size = short.length + longBytes
   const detail = `Expected at most ${responseSettingsBytesMax} characters beside the input of a response in the background, got ${size}`
   return size > responseSettingsBytesMax ? [{ pointer: "#", detail }] : []
 }

@@ -16,6 +16,7 @@ import {
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
+import { isCompressed } from "../server/bodies/JsonBody.ts"
 import { UploadParser } from "./UploadParser.ts"
 
 /** Stores the file of a form as it arrives: it is never in memory as a whole. docs/reference/files.md */
@@ -29,7 +30,8 @@ export const makeUpload = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { headers } = request
     const contentType = headers["content-type"] ?? ""
-    if (!/^multipart\/form-data\s*;/iu.test(contentType)) return yield* notForm
+    if (!/^multipart\/form-data\s*;/iu.test(contentType) || isCompressed(headers))
+      return yield* notForm
     const boundary = boundaryOf(contentType)
     if (boundary === undefined) return yield* problem(2002, notAForm)
     const announced = Number(headers["content-length"] ?? 0)
@@ -61,7 +63,7 @@ export const makeUpload = Effect.gen(function* () {
     )
 })
 
-const notForm = problem(2003, "Send the file as multipart/form-data")
+const notForm = problem(2003, "Send the file as plain multipart/form-data")
 const tooLarge = problem(2004, `The file is larger than ${fileBytesMax} bytes`)
 
 const tooManyUploads = new Problem({

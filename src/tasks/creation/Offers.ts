@@ -3,6 +3,7 @@ import type { TaskAlias } from "../../catalog/AliasTargets.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { modelPath } from "../../catalog/CatalogContent.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
+import { truncate } from "../../catalog/FieldFaults.ts"
 import { priceAt } from "../../catalog/PriceRow.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
@@ -77,8 +78,11 @@ export class Offers extends Context.Service<
   )
 }
 
-export const noModel = (path: ModelPath): Problem =>
-  problem(2006, `There is no model at ${modelPath(path)}`)
+export const noModel = ({ action, model, vendor }: ModelPath): Problem =>
+  problem(
+    2006,
+    `There is no model at ${modelPath({ vendor: truncate(vendor), model: truncate(model), action })}`
+  )
 
 const noPrice = (path: ModelPath): Problem =>
   problem(2006, `The model at ${modelPath(path)} has no price on this day`)

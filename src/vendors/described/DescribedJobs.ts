@@ -1,4 +1,5 @@
 import { Clock, Duration, Effect, Schema } from "effect"
+import { decimal } from "../../catalog/jobs/Expression.ts"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProtocol.ts"
 import { textAt } from "../../catalog/jobs/JsonPath.ts"
@@ -209,11 +210,11 @@ const doneWith = Effect.fnUntraced(function* (
   }
 })
 
-const figure = /^\d{1,18}(?:\.\d{1,12})?$/u
-
 /** The numbers of a handle: a vendor may name the cost of a job in the response of its submit only. */
 const figuresIn = ({ id: _id, model: _model, submittedAtMillis: _at, ...values }: Job) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => figure.test(String(value))))
+  Object.fromEntries(Object.entries(values).filter(([, value]) => isFigure(String(value))))
+
+const isFigure = (text: string): boolean => decimal.test(text) && !text.startsWith("-")
 
 const resultsOf = Effect.fnUntraced(function* (
   protocol: JobProtocol,

@@ -29,6 +29,16 @@ describe("a body with requests", () => {
     }
   })
 
+  it("may begin with a byte order mark", () => {
+    const body = `\uFEFF${JSON.stringify({ requests })}`
+    const lines = requests.map((it) => `${JSON.stringify(it)}\n`).join("")
+    for (const length of [1, 2, 3, 4, 1000]) {
+      assert.deepStrictEqual(read(body, length), { fault: undefined, text: lines })
+    }
+    const cut = new RequestSplitter()
+    assert.isString(cut.push(Buffer.from([0xef, 0x7b])))
+  })
+
   it("has a line for each request, also if they are written over several lines", () => {
     const { fault, text = "" } = read(JSON.stringify({ requests }, null, 2), 7)
     assert.isUndefined(fault)

@@ -196,6 +196,7 @@ describe("responses in the background, in the sandbox", () => {
         const faults = [
           { metadata: { a: "b".repeat(513) } },
           { instructions: "a".repeat(1024 * 1024 + 1) },
+          { instructions: "a".repeat(5 * 1024 * 1024) },
           { conversation: "conv_1" },
           { service_tier: "priority" as const }
         ]

@@ -198,6 +198,15 @@ describe("files and batches, in the sandbox", () => {
         assert.deepInclude(empty, { status: 400, code: "2001" })
         const json = yield* call("/v1/files", { method: "POST", body: "{}" })
         assert.strictEqual(json.status, 415)
+        const compressed = yield* call("/v1/files", {
+          method: "POST",
+          headers: {
+            "content-encoding": "gzip",
+            "content-type": "multipart/form-data; boundary=a"
+          },
+          body: "--a--"
+        })
+        assert.strictEqual(compressed.status, 415)
         const kept = yield* promised(() => openai.files.list({ purpose: "batch", limit: 100 }))
         assert.notInclude(
           kept.data.map(({ filename }) => filename),

@@ -182,7 +182,7 @@ describeStores("task batches", (database) => {
         const tasks = [
           image(),
           { ...image(), body: { prompt: "", colour: "red" } },
-          { ...image(), model: "no-such-model" },
+          { ...image(), model: "no-such-model".repeat(1000) },
           { ...image(), body: { prompt: "a", metadata: { key: 1 } } }
         ]
         const refused = yield* user.call("POST", path, { tasks })
@@ -196,6 +196,7 @@ describeStores("task batches", (database) => {
             "#/tasks/3/body/metadata/key"
           ]
         )
+        assert.isBelow(refused.text.length, 2000, "what was sent is quoted in part only")
         const shapes = [
           [{ tasks: [] }, "#/tasks"],
           [{ tasks: Array.from({ length: 1001 }, () => image()) }, "#/tasks"],

@@ -21,8 +21,11 @@ const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 
 /** The headers declare the body as JSON and not compressed. ADR 0110. */
 export const isPlainJson = (headers: HeaderValues): boolean =>
-  jsonType.test(headerText(headers, "content-type") ?? "") &&
-  (headerText(headers, "content-encoding") ?? "identity") === "identity"
+  jsonType.test(headerText(headers, "content-type") ?? "") && !isCompressed(headers)
+
+/** No compressed body is read. */
+export const isCompressed = (headers: HeaderValues): boolean =>
+  (headerText(headers, "content-encoding") ?? "identity") !== "identity"
 
 /**
  * For routes of `HttpApi`, which accepts only `application/json`: replaces other JSON types with it and removes the
