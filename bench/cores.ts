@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,7 +13,7 @@ import { Client } from "pg"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
-import { cpuMicros, postgresCpuMicros } from "./processes.ts"
+import { cpuMicros, postgresCpuMicros, treeCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
 const processes = Number(process.argv[2] ?? 2)
@@ -27,9 +27,6 @@ const folder = mkdtempSync(join(tmpdir(), "gateway-cores-"))
 // Postgres runs as a user of its own
 chmodSync(folder, 0o755)
 const children: Array<ChildProcess> = []
-
-const childrenOf = (pid: number): ReadonlyArray<number> =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number)
 
 interface Subject {
   readonly name: string
@@ -95,8 +92,7 @@ const start = async (count: number, admin: URL, ports: { upstream: number; silen
     })
   )
   const pid = child.pid!
-  const micros = () =>
-    [pid, ...childrenOf(pid)].reduce((sum, process) => sum + cpuMicros(process), 0)
+  const micros = () => treeCpuMicros(pid)
   const stop = async () => {
     const ended = new Promise((resolve) => child.once("exit", resolve))
     child.kill("SIGTERM")

@@ -1,6 +1,7 @@
 /**
  * The upstream of the life-cycle benchmark: fal's queue protocol. A job is done at once, or it runs on while
- * its prompt says `wait`. By IPC it says its port, and on request how late the polls of waiting jobs came.
+ * its prompt says `wait`; the response to a submit is late if the prompt says `slow`. By IPC it says its port, and
+ * on request how many jobs it has and how late the polls of those that wait came.
  */
 import { createServer } from "node:http"
 import type { ServerResponse } from "node:http"
@@ -62,18 +63,21 @@ const server = createServer((request, response) => {
     const now = performance.now()
     if (body.includes('"wait')) waiting.set(request_id, { since: now, last: now })
     const base = `${origin}/fal-ai/bench/requests/${request_id}`
-    send(response, {
-      request_id,
-      response_url: base,
-      status_url: `${base}/status`,
-      cancel_url: `${base}/cancel`
-    })
+    const answer = () =>
+      send(response, {
+        request_id,
+        response_url: base,
+        status_url: `${base}/status`,
+        cancel_url: `${base}/cancel`
+      })
+    if (body.includes('"slow')) setTimeout(answer, 400)
+    else answer()
   })
 })
 
 process.on("message", (message) => {
   if (message === "finish") waiting.clear()
-  process.send?.({ lateness, polls })
+  process.send?.({ jobs, lateness, polls })
   lateness = []
   polls = 0
 })

@@ -27,6 +27,31 @@ export const cpuMicros = (pid: number): number => {
   return nanos / 1000
 }
 
+/** A process with its descendants. */
+const treeOf = (pid: number): ReadonlyArray<number> => [
+  pid,
+  ...threadsOf(pid)
+    .flatMap((thread) => numbers(`/proc/${pid}/task/${thread}/children`))
+    .filter((child) => child > 0)
+    .flatMap(treeOf)
+]
+
+/** CPU time of a process and its descendants, in microseconds. */
+export const treeCpuMicros = (pid: number): number =>
+  treeOf(pid).reduce((sum, it) => sum + cpuMicros(it), 0)
+
+const residentOf = (pid: number): number => {
+  try {
+    return Number(/VmRSS:\s+(\d+)/u.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0)
+  } catch {
+    return 0
+  }
+}
+
+/** Resident memory of a process and its descendants. */
+export const residentMiB = (pid: number): number =>
+  treeOf(pid).reduce((sum, it) => sum + residentOf(it), 0) / 1024
+
 const postmasterOf = (folder: string): number =>
   Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n", 1)[0])
 

@@ -1,4 +1,4 @@
-/** The upstream of the benchmark: a small chat response, or a stream of 200 events. */
+/** The upstream of the benchmark: a small chat response, or a stream of 200 events; slow if the prompt asks for it. */
 import { createServer } from "node:http"
 
 const body = Buffer.from(
@@ -28,11 +28,15 @@ createServer((request, response) => {
   request.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
   request.on("end", () => {
     if (!text.includes('"stream":true')) {
-      response.writeHead(200, {
-        "content-type": "application/json",
-        "content-length": body.length
-      })
-      response.end(body)
+      const answer = () => {
+        response.writeHead(200, {
+          "content-type": "application/json",
+          "content-length": body.length
+        })
+        response.end(body)
+      }
+      if (text.includes("take your time")) setTimeout(answer, 300)
+      else answer()
       return
     }
     response.writeHead(200, { "content-type": "text/event-stream" })

@@ -1,0 +1,58 @@
+/** Installs each peer by its own package manager into its own folder, which no part of the project depends on. */
+import { spawnSync } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+
+const place = (...names: ReadonlyArray<string>) => join(import.meta.dirname, ...names)
+
+/** Runs a program to its end; the last line that it printed is the reason of a failure. */
+const run = (folder: string, program: string, ...words: ReadonlyArray<string>): string => {
+  const { error, status, stderr, stdout } = spawnSync(program, words, {
+    cwd: place(folder),
+    encoding: "utf8"
+  })
+  if (status === 0) return stdout.trim()
+  const reason = error?.message ?? `${stdout}\n${stderr}`.trim().split("\n").at(-1)
+  throw new Error(`${program} ${words[0]} in bench/peers/${folder}: ${reason}`)
+}
+
+/** A program that was installed, with its version. */
+export interface Installed {
+  readonly version: string
+  /** The words that start it. */
+  readonly words: ReadonlyArray<string>
+}
+
+const npm = (folder: string, name: string, program: string): Installed => {
+  run(folder, "npm", "install", "--no-audit", "--no-fund")
+  const { version } = JSON.parse(
+    readFileSync(place(folder, "node_modules", name, "package.json"), "utf8")
+  ) as { readonly version: string }
+  return { version, words: [process.execPath, place(folder, program)] }
+}
+
+export const installers = {
+  portkey: () => {
+    const name = "@portkey-ai/gateway"
+    return npm("portkey", name, `node_modules/${name}/build/start-server.js`)
+  },
+  "graphile-worker": () => npm("graphile-worker", "graphile-worker", "main.mjs"),
+  "pg-boss": () => npm("pg-boss", "pg-boss", "main.mjs"),
+  river: () => {
+    run("river", "go", "build", "-o", "bin/river", ".")
+    const module = "github.com/riverqueue/river"
+    const version = run("river", "go", "list", "-m", "-f", "{{.Version}}", module)
+    return { version, words: [place("river", "bin", "river")] }
+  },
+  litellm: () => {
+    const bin = (name: string) => place("litellm", ".venv", "bin", name)
+    if (!existsSync(bin("litellm"))) {
+      run("litellm", "python3", "-m", "venv", ".venv")
+      run("litellm", bin("pip"), "install", "--quiet", "--requirement", "requirements.txt")
+    }
+    const version = run("litellm", bin("pip"), "show", "litellm").split("\n")[1] ?? ""
+    return { version: version.replace("Version: ", ""), words: [bin("litellm")] }
+  }
+} satisfies Record<string, () => Installed>
+
+export type Peer = keyof typeof installers
