@@ -62,14 +62,14 @@ export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTER
   clearTimeout(late)
 }
 
-/** Runs a benchmark and removes what it started and wrote, also after an error or an interrupt. */
+/** Runs a benchmark beside a Postgres, and removes what was started and written, also after an error or an interrupt. */
 export const bench = async (main: () => Promise<void>) => {
   let code = 0
   const interrupted = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve())
   }).then(() => (code = 130))
   process.once("exit", () => children.forEach((child) => kill(child, "SIGKILL")))
-  await Promise.race([main(), interrupted]).catch((error: unknown) => {
+  await Promise.race([serverUrl(folder).then(main), interrupted]).catch((error: unknown) => {
     console.error(error)
     code = 1
   })

@@ -1,4 +1,4 @@
-/** Installs each peer by its own package manager into its own folder, which no part of the project depends on. */
+/** Installs each peer by its own package manager into its own `node_modules`, which no part of the project uses. */
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ export interface Installed {
 }
 
 const npm = (folder: string, name: string, program: string): Installed => {
-  run(folder, "npm", "install", "--no-audit", "--no-fund")
+  run(folder, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
   const { version } = JSON.parse(
     readFileSync(place(folder, "node_modules", name, "package.json"), "utf8")
   ) as { readonly version: string }
@@ -39,15 +39,15 @@ export const installers = {
   "graphile-worker": () => npm("graphile-worker", "graphile-worker", "main.mjs"),
   "pg-boss": () => npm("pg-boss", "pg-boss", "main.mjs"),
   river: () => {
-    run("river", "go", "build", "-o", "bin/river", ".")
+    run("river", "go", "build", "-o", "node_modules/river", ".")
     const module = "github.com/riverqueue/river"
     const version = run("river", "go", "list", "-m", "-f", "{{.Version}}", module)
-    return { version, words: [place("river", "bin", "river")] }
+    return { version, words: [place("river", "node_modules", "river")] }
   },
   litellm: () => {
-    const bin = (name: string) => place("litellm", ".venv", "bin", name)
+    const bin = (name: string) => place("litellm", "node_modules", ".python", "bin", name)
     if (!existsSync(bin("litellm"))) {
-      run("litellm", "python3", "-m", "venv", ".venv")
+      run("litellm", "python3", "-m", "venv", "node_modules/.python")
       run("litellm", bin("pip"), "install", "--quiet", "--requirement", "requirements.txt")
     }
     const version = run("litellm", bin("pip"), "show", "litellm").split("\n")[1] ?? ""
