@@ -9,7 +9,8 @@ import type { CatalogContent, HashedContent } from "./CatalogContent.ts"
 import { CatalogFile } from "./CatalogEntry.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
-import { jobFaults } from "./jobs/JobFaults.ts"
+import { jobFaults, mediaFaults } from "./jobs/JobFaults.ts"
+import { mediaModelOf } from "./jobs/MediaModel.ts"
 import { unitsFor } from "./ModelPrice.ts"
 import { builtInRoutes, dialectRoute, dialectRoutes } from "./OpenRoutes.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
@@ -62,7 +63,12 @@ const contentOf = (file: CatalogFile): CatalogContent => {
   )
   const { aliases = [] } = file
   return {
-    models: [...kept, ...added, ...openedBy(vendors).flatMap(jobModelsOf)],
+    models: [
+      ...kept,
+      ...added,
+      ...openedBy(vendors).flatMap(jobModelsOf),
+      ...(file.mediaModels ?? []).map(mediaModelOf)
+    ],
     ...withBuiltIn({ ...file, vendors }),
     ...(aliases.length === 0 ? {} : { aliases })
   }
@@ -81,6 +87,7 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
     ...Object.entries(file.change ?? {}).map(([label, row]) => [`change/${label}`, row] as const),
     ...(file.add ?? []).map((row, index) => [`add/${index}`, row] as const),
     ...(file.tokenModels ?? []).map((row, index) => [`tokenModels/${index}`, row] as const),
+    ...(file.mediaModels ?? []).map((row, index) => [`mediaModels/${index}`, row] as const),
     ...vendors.flatMap(({ models = [] }, at) =>
       models.map((row, index) => [`vendors/${at}/models/${index}`, row] as const)
     ),
@@ -105,6 +112,12 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
     ...(model === undefined
       ? []
       : [{ pointer: "#/tokenModels", detail: `Two rows have the model ${model}` }]),
+    ...(file.mediaModels ?? []).flatMap((model, index) =>
+      mediaFaults(model).map(([at, detail]) => ({
+        pointer: pointerOf(["mediaModels", index, ...at]),
+        detail
+      }))
+    ),
     ...vendors.flatMap((vendor, index) => vendorFaults(vendor, ["vendors", index], vendors)),
     ...(file.routes ?? []).flatMap(({ provider }, index) =>
       upstream.provider(provider) === undefined

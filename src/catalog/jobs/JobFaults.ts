@@ -55,19 +55,28 @@ const submitFaults = ({ models, submit }: Jobs): ReadonlyArray<Fault> => [
   )
 ]
 
+/** Of one model with a body of its own. */
+export const mediaFaults = ({
+  body,
+  media = {}
+}: Pick<Jobs["models"][number], "body" | "media">): ReadonlyArray<Fault> => {
+  const { properties } = body
+  const fields = typeof properties === "object" && properties !== null ? properties : {}
+  return Object.keys(media)
+    .filter((field) => !Object.hasOwn(fields, field))
+    .map((field): Fault => [["media", field], "The body has no such field"])
+}
+
 const modelFaults = ({ models }: Jobs): ReadonlyArray<Fault> =>
-  models.flatMap(({ action, body, media = {}, model }, index): ReadonlyArray<Fault> => {
-    const { properties } = body
-    const fields = typeof properties === "object" && properties !== null ? properties : {}
+  models.flatMap((row, index): ReadonlyArray<Fault> => {
+    const { action, model } = row
     const same = models.findIndex((it) => it.model === model && it.action === action)
-    return [
-      ...(same === index
-        ? []
-        : [[["models", index, "model"], `Two models have the name ${model}`] as const]),
-      ...Object.keys(media)
-        .filter((field) => !Object.hasOwn(fields, field))
-        .map((field): Fault => [["models", index, "media", field], "The body has no such field"])
-    ]
+    const ofName: ReadonlyArray<Fault> =
+      same === index ? [] : [[["model"], `Two models have the name ${model}`]]
+    return [...ofName, ...mediaFaults(row)].map(([at, detail]) => [
+      ["models", index, ...at],
+      detail
+    ])
   })
 
 const stateFaults = ({ state }: Jobs): ReadonlyArray<Fault> =>
