@@ -119,6 +119,24 @@ const placeFaults = (
     : []
 }
 
+/** The vendor has to get the address of its callbacks. */
+const callbackFaults = ({ callbacks, models, poll, submit }: Jobs): ReadonlyArray<Fault> => {
+  if (callbacks === undefined) return []
+  const { parameter, proof } = callbacks
+  const templates = JSON.stringify([submit, models.map((model) => model.submit)])
+  return [
+    ...(poll === undefined
+      ? [[["poll"], "Required, because a callback is never trusted"] as const]
+      : []),
+    ...(parameter === undefined && !templates.includes('"$.callback"')
+      ? [[["callbacks", "parameter"], "Expected a parameter, or $.callback in a template"] as const]
+      : []),
+    ...(proof.scheme === "standard-webhooks"
+      ? pathFaults(proof.secret.path, [], ["callbacks", "proof", "secret", "path"])
+      : [])
+  ]
+}
+
 /** Rules of a description that its schema cannot express, each at its place. */
 export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const { cancel, failures, list, poll, results, submit } = jobs
@@ -138,6 +156,7 @@ export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
     ...pathFaults(results?.path, known, ["results", "path"]),
     ...pathFaults(list?.path, [], ["list", "path"]),
     ...placeFaults(["results"], results),
+    ...callbackFaults(jobs),
     ...stateFaults(jobs),
     ...failures.flatMap(({ codes, status, when }, index): ReadonlyArray<Fault> =>
       codes === undefined && status === undefined && when === undefined

@@ -40,10 +40,16 @@ const textOf =
 const decodeBody = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
 /** What templates read, without media. */
-export const plainScope = ({ body, taskId, upstreamModel }: SubmitRequest): TemplateScope => ({
+export const plainScope = ({
+  body,
+  callbackUrl,
+  taskId,
+  upstreamModel
+}: SubmitRequest): TemplateScope => ({
   body: Option.getOrElse(decodeBody(body), () => ({})),
   model: upstreamModel,
-  task: taskId
+  task: taskId,
+  ...(callbackUrl === undefined ? {} : { callback: callbackUrl })
 })
 
 /** What templates read, with media as their fields say; `inline` writes those that have no public URL. */
