@@ -258,8 +258,35 @@ const decoded = Effect.fnUntraced(function* (path: string) {
   const value = yield* Effect.mapError(decodeJson(text), () =>
     fail([{ pointer: "#", detail: "Expected valid JSON" }])
   )
+  const deep = tooDeep(value)
+  if (deep !== undefined) {
+    const detail = `Expected at most ${depthMax} levels`
+    return yield* fail([{ pointer: pointerOf(deep), detail }])
+  }
   return yield* Effect.mapError(decodeFile(value), (error) => fail(faultsOf(error.issue)))
 })
+
+/** Deeper values would exhaust the stack of what reads them. */
+const depthMax = 64
+
+/** The beginning of the path to the first value that is too deep. */
+const tooDeep = (root: unknown): ReadonlyArray<string> | undefined => {
+  let level: ReadonlyArray<readonly [unknown, ReadonlyArray<string>]> = [[root, []]]
+  for (let depth = 0; depth <= depthMax && level.length > 0; depth += 1) {
+    level = level.flatMap(([value, path]) =>
+      typeof value === "object" && value !== null
+        ? Object.entries(value).map(
+            ([name, member]) =>
+              [member, path.length < shownKeysMax ? [...path, name] : path] as const
+          )
+        : []
+    )
+  }
+  return level[0]?.[1]
+}
+
+/** Of a path that is too long to be shown. */
+const shownKeysMax = 8
 
 /** The entry of a vendor in a file, or a shipped one that it opens, as a file has it. */
 export const vendorOf = (path: string, name: string) =>

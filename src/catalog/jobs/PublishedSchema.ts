@@ -1,4 +1,5 @@
 import type { Schema } from "effect"
+import { isInherited } from "./SchemaFaults.ts"
 
 /** A JSON object of a published document. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -129,9 +130,9 @@ export class PublishedSchemas {
   }
 }
 
-/** Any other name is that of no vendor's field, and `__proto__` is none of an object. */
+/** Any other name is that of no vendor's field. */
 export const isFieldName = (name: string): boolean =>
-  /^[A-Za-z_][\w.-]{0,63}$/u.test(name) && name !== "__proto__"
+  /^[A-Za-z_][\w.-]{0,63}$/u.test(name) && !isInherited(name)
 
 const distinct = (all: ReadonlyArray<Written>): ReadonlyArray<Written> => [
   ...new Map(all.map((it) => [JSON.stringify(it), it])).values()

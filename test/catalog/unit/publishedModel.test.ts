@@ -207,11 +207,10 @@ describe("a hostile schema", () => {
     }}`)
     const { body, notes } = made(ofInput(input))
     assert.deepStrictEqual(body["properties"], {
-      constructor: { type: "string" },
       size: { type: "number", exclusiveMinimum: 1 },
       odd: {}
-    } as never)
-    assert.lengthOf(notes, 2)
+    })
+    assert.lengthOf(notes, 3)
     assert.isUndefined(({} as Record<string, unknown>)["type"])
   })
 })
