@@ -5,6 +5,7 @@ import { Alias } from "./Alias.ts"
 import { Label } from "./bodies/Bodies.ts"
 import type { BodyLabel } from "./bodies/Bodies.ts"
 import { Described } from "./jobs/JobModel.ts"
+import { MediaModel, OutputFields } from "./jobs/MediaModel.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { Action, PathSegment } from "./PathSegment.ts"
 import { PriceRule } from "./Price.ts"
@@ -40,11 +41,6 @@ const OwnLabel = Schema.TemplateLiteral([Schema.String, "/", Schema.String])
 /** Results are copied to the artifact store, or clients get the vendor's own URLs. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
 
-/** Names of fields, each of which may hold results: `image`, or a path such as `result.video`. */
-const OutputFields = Schema.Array(Schema.NonEmptyString).check(
-  Schema.isMinLength(1, { message: "Expected at least one" })
-)
-
 /** One model of the gateway. */
 export const CatalogEntry = Schema.Struct({
   /** Path segment after `/vendors/`. */
@@ -66,7 +62,7 @@ export const CatalogEntry = Schema.Struct({
   input: Schema.optionalKey(UpstreamInput),
   /** For `fal-queue` and `replicate`: the fields of the upstream's output that hold the results. */
   output: Schema.optionalKey(OutputFields),
-  /** Of a job vendor: its body and its request. */
+  /** Of a model with a body of its own: the body and, of a job vendor, its request. */
   described: Schema.optionalKey(Described)
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
@@ -126,6 +122,8 @@ export const CatalogFile = Schema.Struct({
   add: Schema.optionalKey(
     Schema.Array(Schema.Struct({ label: Label, ...change, model: PathSegment }))
   ),
+  /** Models of fal and Replicate with bodies of their own. docs/catalog.md#models-with-a-body-of-their-own */
+  mediaModels: Schema.optionalKey(Schema.Array(MediaModel)),
   /** Names for several models, which are tried in turn. docs/catalog.md#aliases */
   aliases: Schema.optionalKey(Schema.Array(Alias))
 })

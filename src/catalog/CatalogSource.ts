@@ -9,7 +9,8 @@ import type { CatalogContent, HashedContent } from "./CatalogContent.ts"
 import { CatalogFile } from "./CatalogEntry.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
-import { jobFaults } from "./jobs/JobFaults.ts"
+import { jobFaults, mediaFaults } from "./jobs/JobFaults.ts"
+import { mediaModelOf } from "./jobs/MediaModel.ts"
 import { unitsFor } from "./ModelPrice.ts"
 import { builtInRoutes, dialectRoute, dialectRoutes } from "./OpenRoutes.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
@@ -62,7 +63,12 @@ const contentOf = (file: CatalogFile): CatalogContent => {
   )
   const { aliases = [] } = file
   return {
-    models: [...kept, ...added, ...openedBy(vendors).flatMap(jobModelsOf)],
+    models: [
+      ...kept,
+      ...added,
+      ...openedBy(vendors).flatMap(jobModelsOf),
+      ...(file.mediaModels ?? []).map(mediaModelOf)
+    ],
     ...withBuiltIn({ ...file, vendors }),
     ...(aliases.length === 0 ? {} : { aliases })
   }
@@ -81,6 +87,7 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
     ...Object.entries(file.change ?? {}).map(([label, row]) => [`change/${label}`, row] as const),
     ...(file.add ?? []).map((row, index) => [`add/${index}`, row] as const),
     ...(file.tokenModels ?? []).map((row, index) => [`tokenModels/${index}`, row] as const),
+    ...(file.mediaModels ?? []).map((row, index) => [`mediaModels/${index}`, row] as const),
     ...vendors.flatMap(({ models = [] }, at) =>
       models.map((row, index) => [`vendors/${at}/models/${index}`, row] as const)
     ),
@@ -105,6 +112,12 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
     ...(model === undefined
       ? []
       : [{ pointer: "#/tokenModels", detail: `Two rows have the model ${model}` }]),
+    ...(file.mediaModels ?? []).flatMap((model, index) =>
+      mediaFaults(model).map(([at, detail]) => ({
+        pointer: pointerOf(["mediaModels", index, ...at]),
+        detail
+      }))
+    ),
     ...vendors.flatMap((vendor, index) => vendorFaults(vendor, ["vendors", index], vendors)),
     ...(file.routes ?? []).flatMap(({ provider }, index) =>
       upstream.provider(provider) === undefined
@@ -245,8 +258,35 @@ const decoded = Effect.fnUntraced(function* (path: string) {
   const value = yield* Effect.mapError(decodeJson(text), () =>
     fail([{ pointer: "#", detail: "Expected valid JSON" }])
   )
+  const deep = tooDeep(value)
+  if (deep !== undefined) {
+    const detail = `Expected at most ${depthMax} levels`
+    return yield* fail([{ pointer: pointerOf(deep), detail }])
+  }
   return yield* Effect.mapError(decodeFile(value), (error) => fail(faultsOf(error.issue)))
 })
+
+/** Deeper values would exhaust the stack of what reads them. */
+const depthMax = 64
+
+/** The beginning of the path to the first value that is too deep. */
+const tooDeep = (root: unknown): ReadonlyArray<string> | undefined => {
+  let level: ReadonlyArray<readonly [unknown, ReadonlyArray<string>]> = [[root, []]]
+  for (let depth = 0; depth <= depthMax && level.length > 0; depth += 1) {
+    level = level.flatMap(([value, path]) =>
+      typeof value === "object" && value !== null
+        ? Object.entries(value).map(
+            ([name, member]) =>
+              [member, path.length < shownKeysMax ? [...path, name] : path] as const
+          )
+        : []
+    )
+  }
+  return level[0]?.[1]
+}
+
+/** Of a path that is too long to be shown. */
+const shownKeysMax = 8
 
 /** The entry of a vendor in a file, or a shipped one that it opens, as a file has it. */
 export const vendorOf = (path: string, name: string) =>

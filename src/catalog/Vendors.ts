@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
 import { dialects, jobsDialect, keySchemes } from "../domain/Provider.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
-import { JobModel } from "./jobs/JobModel.ts"
+import { entryOf, JobModel } from "./jobs/JobModel.ts"
 import { JobProtocol } from "./jobs/JobProtocol.ts"
 import { dialectRoute, TokenModel } from "./OpenRoutes.ts"
 import type { OpenRoute } from "./OpenRoutes.ts"
@@ -101,29 +101,9 @@ export const routesOf = ({ dialect, name, routes = [] }: Vendor): ReadonlyArray<
     return route === undefined ? [] : [{ ...route, vendor: name, provider: name, path }]
   })
 
-const jobModelOf = (
-  name: string,
-  { action, artifacts, body, count, media, model, submit, upstreamModel, ...row }: JobModel
-): CatalogEntry => ({
-  ...row,
-  vendor: name,
-  model,
-  label: `${name}/${model}`,
-  action: action ?? "generation",
-  adapter: `jobs/${name}`,
-  upstreamModel: upstreamModel ?? model,
-  artifacts: artifacts ?? "copy",
-  described: {
-    body,
-    ...(media === undefined ? {} : { media }),
-    ...(count === undefined ? {} : { count }),
-    ...(submit === undefined ? {} : { submit })
-  }
-})
-
 /** The models of its jobs, each with the body of its entry. */
 export const jobModelsOf = ({ jobs, name }: Vendor): ReadonlyArray<CatalogEntry> =>
-  (jobs?.models ?? []).map((model) => jobModelOf(name, model))
+  (jobs?.models ?? []).map((model) => entryOf({ vendor: name, adapter: `jobs/${name}` }, model))
 
 export const tokenModelsOf = ({ models = [], name }: Vendor): ReadonlyArray<TokenModel> =>
   models.map((model) => ({ ...model, vendor: name }))

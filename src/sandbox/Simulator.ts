@@ -15,6 +15,7 @@ import { renderPng } from "./media/PngRenderer.ts"
 import { renderTone } from "./media/Tone.ts"
 import * as Unifont from "./media/Unifont.ts"
 import { Plan, planOf, RenderedFields } from "./Plan.ts"
+import { renderedBody } from "./RenderedBody.ts"
 import { eventsOf, readResponseRequest, responseJobIn, resultOf } from "./ResponseJobs.ts"
 import type { ResponseJob } from "./ResponseJobs.ts"
 import { Ending, parse } from "./Script.ts"
@@ -286,7 +287,7 @@ export const make = Effect.fnUntraced(function* (
     const ordered = request.result === "responses" ? yield* readResponse(request) : undefined
     const fields =
       ordered === undefined
-        ? yield* decodeFields(request.body).pipe(
+        ? yield* decodeFields(renderedBody(request)).pipe(
             Effect.mapError(() => failure(taskId, "unreadable"))
           )
         : { prompt: ordered.prompt }

@@ -13,8 +13,12 @@ export interface CallbackSignature {
 
 /** How a vendor's callbacks are verified. ADR 0107. */
 export interface CallbackScheme {
-  /** Published at a URL, or fetched with the credentials of the account. */
+  /**
+   * Published at a URL, or fetched with the credentials of the account. `None`: the vendor signs nothing, and only its
+   * address, which nobody else can know, proves a callback.
+   */
   readonly keys:
+    | { readonly _tag: "None" }
     | {
         readonly _tag: "Published"
         readonly url: string
@@ -27,6 +31,13 @@ export interface CallbackScheme {
   /** `undefined` when the callback has no signature of this scheme. */
   readonly readSignature: (callback: InboundCallback) => CallbackSignature | undefined
   readonly verify: (signature: CallbackSignature, key: string) => boolean
+}
+
+/** Of a vendor that does not sign its callbacks. docs/vendors-as-files.md#callbacks */
+export const unsigned: CallbackScheme = {
+  keys: { _tag: "None" },
+  readSignature: () => undefined,
+  verify: () => false
 }
 
 /** Unix seconds as the vendors write them. */

@@ -2,37 +2,42 @@ import { Effect, Schema } from "effect"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { isMapped, upstreamInput } from "../catalog/UpstreamInput.ts"
 import { bodyFields } from "./BodyFields.ts"
+import { withMedia } from "./described/JobBody.ts"
 import { dataUri, mediaTexts, publicUrlOr } from "./MediaTexts.ts"
 import type { MediumText } from "./MediaTexts.ts"
 import type { SubmitRequest } from "./VendorClient.ts"
+import type { VendorError } from "./VendorError.ts"
 
 const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
 /**
- * The body with its fields renamed by the catalog. Media sent by https URL keep their URL; others are written by
- * `inline`.
+ * The body with its fields renamed by the catalog, or that of a described model as it is. Media sent by https URL keep
+ * their URL; others are written by `inline`.
  */
 export const flatInput = Effect.fnUntraced(function* (
   request: SubmitRequest,
   inline: MediumText = dataUri
-) {
+): Effect.fn.Return<Readonly<Record<string, unknown>>, VendorError> {
+  const { described } = request
+  if (described !== undefined) return (yield* withMedia(request, described, inline)).body
   const fields = yield* fieldsOf(request)
   const at = yield* mediaTexts(request, publicUrlOr(inline))
-  const withMedia = Object.entries(fields).map(([field, value]): [string, unknown] => [
+  const entries = Object.entries(fields).map(([field, value]): [string, unknown] => [
     field,
     Array.isArray(value)
       ? value.map((item: unknown, index) => at(`#/${field}/${index}`) ?? item)
       : (at(`#/${field}`) ?? value)
   ])
-  return upstreamInput(request.model, Object.fromEntries(withMedia), request.input)
+  return upstreamInput(request.model, Object.fromEntries(entries), request.input)
 })
 
 /** The texts, numbers and switches of that input, without its media. */
 export const plainInput = (request: SubmitRequest): Readonly<Record<string, unknown>> => {
-  const { body, input, model } = request
+  const { body, described, input, model } = request
   const fields = typeof body === "object" && body !== null ? { ...body } : {}
+  const sent = described === undefined ? upstreamInput(model, fields, input) : fields
   return Object.fromEntries(
-    Object.entries(upstreamInput(model, fields, input)).filter(([, value]) =>
+    Object.entries(sent).filter(([, value]) =>
       typeof value === "string"
         ? !/^(?:artifact:|data:|https?:)/iu.test(value)
         : typeof value === "number" || typeof value === "boolean"
@@ -40,6 +45,6 @@ export const plainInput = (request: SubmitRequest): Readonly<Record<string, unkn
   )
 }
 
-/** Whether the catalog maps the field to the upstream model. ADR 0143. */
-export const takes = ({ input, label }: CatalogEntry, field: string): boolean =>
-  isMapped(label, field, input)
+/** Whether the upstream model has the field: its own body does, or the catalog maps it. ADR 0143. */
+export const takes = ({ described, input, label }: CatalogEntry, field: string): boolean =>
+  described !== undefined || isMapped(label, field, input)

@@ -1,6 +1,7 @@
+import { Schema } from "effect"
 import { mimeOfExtension } from "../catalog/media/Formats.ts"
 import type { ResultKind } from "../domain/task/Task.ts"
-import type { UrlItem } from "./VendorClient.ts"
+import type { ResultItem, SubmitRequest, UrlItem } from "./VendorClient.ts"
 
 const mimeOf = (url: string): string =>
   mimeOfExtension(/\.([a-z0-9]+)$/iu.exec(URL.parse(url)?.pathname ?? "")?.[1] ?? "") ??
@@ -55,3 +56,36 @@ export const filesAt = (
   }
   return []
 }
+
+/** Members of a handle that say how the output of its job is read. */
+export const resultForm = {
+  /** Absent: the results are files. */
+  result: Schema.optionalKey(Schema.Literal("documents")),
+  /** The body is described, so that its count and price may read any field of it. */
+  isDescribed: Schema.optionalKey(Schema.Literal(true))
+}
+
+export const resultFormOf = ({ described, result }: SubmitRequest) => ({
+  ...(result === "documents" ? { result } : {}),
+  ...(described === undefined ? {} : { isDescribed: true })
+})
+
+/** With figures, even without any, the whole body is read when the task ends. */
+export const figuresOf = ({ isDescribed }: { readonly isDescribed?: true }) =>
+  isDescribed === true ? { usage: {} } : {}
+
+/** A value as a document. */
+export const documentOf = (value: unknown): ResultItem => ({
+  _tag: "Bytes",
+  bytes: Buffer.from(JSON.stringify(value)),
+  mime: "application/json"
+})
+
+/** The values of the named fields, each a document; without names the whole output. */
+export const documentsAt = (
+  output: unknown,
+  fields: ReadonlyArray<string>
+): ReadonlyArray<ResultItem> =>
+  (fields.length === 0 ? [output] : fields.map((field) => valueAt(output, field)))
+    .filter((value) => value !== undefined && value !== null)
+    .map(documentOf)

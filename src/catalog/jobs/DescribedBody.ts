@@ -5,6 +5,8 @@ import { metadataJsonSchema } from "../../domain/task/Metadata.ts"
 import { webhookJsonSchema } from "../../domain/task/TaskWebhook.ts"
 import { storableFault } from "../bodies/Fields.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "../FieldFaults.ts"
+import { schemaFaults } from "./SchemaFaults.ts"
+import type { SchemaIssue } from "./SchemaFaults.ts"
 
 /** A decoded body of a described model, with the defaults of its schema. */
 export type DescribedBody = Readonly<Record<string, unknown>>
@@ -17,8 +19,19 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 /** Attached by the gateway to each body. */
 const reserved: ReadonlySet<string> = new Set(["metadata", "webhook"])
 
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message.replaceAll(/\s+/gu, " ") : "It is not a JSON Schema"
+/** The place that the message of the import names, such as `at ["schema"]["properties"]["f"]`. */
+const place = /\n\s*at ((?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])+)$/u
+
+const issueOfImport = (error: unknown): SchemaIssue => {
+  const text = error instanceof Error ? error.message : "It is not a JSON Schema"
+  const keys = place.exec(text)?.[1]?.slice(1, -1).split("][") ?? []
+  const path = keys
+    .map((key) => String(decodeKey(key)))
+    .filter((key, at) => at > 0 || key !== "schema")
+  return { path, issue: text.replace(place, "").replaceAll(/\s+/gu, " ") }
+}
+
+const decodeKey = Schema.decodeSync(Schema.fromJsonString(Schema.Json))
 
 /**
  * The keywords of draft 2020-12 that Effect can check, without patterns and without references: a schema that refers to
@@ -49,12 +62,26 @@ const issueOf = (schema: Readonly<Record<string, Schema.Json>>) => {
   if (schema["additionalProperties"] !== false) {
     return { path: ["additionalProperties"], issue: "Expected false: unknown fields are refused" }
   }
+  const faults = schemaFaults(schema)
+  if (faults.length > 0) return faults
   try {
     imported(schema)
-    return undefined
+    return Object.entries(properties).flatMap(([name, property]) => defaultFaults(name, property))
   } catch (error) {
-    return messageOf(error)
+    return issueOfImport(error)
   }
+}
+
+/** A default is sent as it is. */
+const defaultFaults = (name: string, property: unknown): ReadonlyArray<SchemaIssue> => {
+  if (!isObject(property) || !Object.hasOwn(property, "default")) return []
+  const decoded = Schema.decodeUnknownResult(
+    imported(property),
+    bodyParseOptions
+  )(property["default"])
+  if (Result.isSuccess(decoded)) return []
+  const [{ detail }] = faultsOf(decoded.failure.issue)
+  return [{ path: ["properties", name, "default"], issue: detail }]
 }
 
 /** The body of a model as JSON Schema, draft 2020-12. docs/vendors-as-files.md#bodies */

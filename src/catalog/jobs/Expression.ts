@@ -11,7 +11,7 @@ const variables: Readonly<Record<Purpose, ReadonlyArray<string>>> = {
   /** Of a vendor's response. */
   condition: ["status", "code", "message", "response"],
   /** `item`: of a list that a template repeats. */
-  value: ["body", "model", "task", "item"],
+  value: ["body", "model", "task", "callback", "item"],
   /** `usage` and `results` exist when a task has ended. */
   price: ["body", "usage", "results"]
 }

@@ -55,19 +55,28 @@ const submitFaults = ({ models, submit }: Jobs): ReadonlyArray<Fault> => [
   )
 ]
 
+/** Of one model with a body of its own. */
+export const mediaFaults = ({
+  body,
+  media = {}
+}: Pick<Jobs["models"][number], "body" | "media">): ReadonlyArray<Fault> => {
+  const { properties } = body
+  const fields = typeof properties === "object" && properties !== null ? properties : {}
+  return Object.keys(media)
+    .filter((field) => !Object.hasOwn(fields, field))
+    .map((field): Fault => [["media", field], "The body has no such field"])
+}
+
 const modelFaults = ({ models }: Jobs): ReadonlyArray<Fault> =>
-  models.flatMap(({ action, body, media = {}, model }, index): ReadonlyArray<Fault> => {
-    const { properties } = body
-    const fields = typeof properties === "object" && properties !== null ? properties : {}
+  models.flatMap((row, index): ReadonlyArray<Fault> => {
+    const { action, model } = row
     const same = models.findIndex((it) => it.model === model && it.action === action)
-    return [
-      ...(same === index
-        ? []
-        : [[["models", index, "model"], `Two models have the name ${model}`] as const]),
-      ...Object.keys(media)
-        .filter((field) => !Object.hasOwn(fields, field))
-        .map((field): Fault => [["models", index, "media", field], "The body has no such field"])
-    ]
+    const ofName: ReadonlyArray<Fault> =
+      same === index ? [] : [[["model"], `Two models have the name ${model}`]]
+    return [...ofName, ...mediaFaults(row)].map(([at, detail]) => [
+      ["models", index, ...at],
+      detail
+    ])
   })
 
 const stateFaults = ({ state }: Jobs): ReadonlyArray<Fault> =>
@@ -110,6 +119,24 @@ const placeFaults = (
     : []
 }
 
+/** The vendor has to get the address of its callbacks. */
+const callbackFaults = ({ callbacks, models, poll, submit }: Jobs): ReadonlyArray<Fault> => {
+  if (callbacks === undefined) return []
+  const { parameter, proof } = callbacks
+  const templates = JSON.stringify([submit, models.map((model) => model.submit)])
+  return [
+    ...(poll === undefined
+      ? [[["poll"], "Required, because a callback is never trusted"] as const]
+      : []),
+    ...(parameter === undefined && !templates.includes('"$.callback"')
+      ? [[["callbacks", "parameter"], "Expected a parameter, or $.callback in a template"] as const]
+      : []),
+    ...(proof.scheme === "standard-webhooks"
+      ? pathFaults(proof.secret.path, [], ["callbacks", "proof", "secret", "path"])
+      : [])
+  ]
+}
+
 /** Rules of a description that its schema cannot express, each at its place. */
 export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const { cancel, failures, list, poll, results, submit } = jobs
@@ -129,6 +156,7 @@ export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
     ...pathFaults(results?.path, known, ["results", "path"]),
     ...pathFaults(list?.path, [], ["list", "path"]),
     ...placeFaults(["results"], results),
+    ...callbackFaults(jobs),
     ...stateFaults(jobs),
     ...failures.flatMap(({ codes, status, when }, index): ReadonlyArray<Fault> =>
       codes === undefined && status === undefined && when === undefined

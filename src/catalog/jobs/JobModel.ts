@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { imageBytesMax, videoBytesMax, audioBytesMax } from "../../domain/limits/Limits.ts"
 import { MediaKind } from "../../domain/task/Task.ts"
+import type { CatalogEntry } from "../CatalogEntry.ts"
 import type { MediaRules } from "../media/MediaRules.ts"
 import { Action, PathSegment } from "../PathSegment.ts"
 import { CallPrice, ExpressionPrice } from "../Price.ts"
@@ -83,6 +84,27 @@ export const JobModel = Schema.Struct({
   artifacts: Schema.optionalKey(Schema.Literals(["copy", "vendor-url"]))
 })
 export type JobModel = typeof JobModel.Type
+
+/** A model as the catalog has it, at the vendor and the adapter that run it. */
+export const entryOf = (
+  { adapter, vendor }: Pick<CatalogEntry, "adapter" | "vendor">,
+  { action, artifacts, body, count, media, model, submit, upstreamModel, ...row }: JobModel
+): CatalogEntry => ({
+  ...row,
+  vendor,
+  model,
+  label: `${vendor}/${model}`,
+  action: action ?? "generation",
+  adapter,
+  upstreamModel: upstreamModel ?? model,
+  artifacts: artifacts ?? "copy",
+  described: {
+    body,
+    ...(media === undefined ? {} : { media }),
+    ...(count === undefined ? {} : { count }),
+    ...(submit === undefined ? {} : { submit })
+  }
+})
 
 /** The rules by which a medium of a field is checked. */
 export const rulesOf = (field: MediaField): MediaRules => {

@@ -172,6 +172,10 @@ const State = Schema.Struct({
   failed: Words
 })
 
+const ParameterName = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,31}$/u, { expected: "the name of a parameter" })
+)
+
 /** The vendor's list of jobs, newest first, to find a job whose submit has no outcome. */
 const List = Schema.Struct({
   path: RequestPath,
@@ -186,12 +190,34 @@ const List = Schema.Struct({
   next: Schema.optionalKey(
     Schema.Struct({
       at: SingularPath,
-      parameter: Schema.String.check(
-        Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,31}$/u, { expected: "the name of a parameter" })
-      )
+      parameter: ParameterName
     })
-  )
+  ),
+  /** The callback address of a listed job, which names its task. */
+  callback: Schema.optionalKey(SingularPath)
 })
+
+/**
+ * How a callback proves that the vendor sent it: by the address, which only the vendor knows; by the signature of
+ * Standard Webhooks, with a secret that the vendor shows with the key; or by fal's signature, with the keys that fal
+ * publishes.
+ */
+const CallbackProof = Schema.Union([
+  Schema.Struct({ scheme: Schema.Literal("url") }),
+  Schema.Struct({
+    scheme: Schema.Literal("standard-webhooks"),
+    secret: Schema.Struct({ path: RequestPath, at: SingularPath })
+  }),
+  Schema.Struct({ scheme: Schema.Literal("fal") })
+])
+
+/** The vendor calls when a job has ended. docs/vendors-as-files.md#callbacks */
+const Callbacks = Schema.Struct({
+  /** The parameter of the submit with the address; absent: its template has it as `$.callback`. */
+  parameter: Schema.optionalKey(ParameterName),
+  proof: CallbackProof
+})
+export type Callbacks = typeof Callbacks.Type
 
 /** The protocol of asynchronous jobs of a vendor. docs/vendors-as-files.md#job-vendors, ADR 0298 */
 export const JobProtocol = Schema.Struct({
@@ -213,6 +239,7 @@ export const JobProtocol = Schema.Struct({
     })
   ),
   list: Schema.optionalKey(List),
+  callbacks: Schema.optionalKey(Callbacks),
   /** An error in a response. */
   error: Report,
   /** Why a job has failed, in its poll; absent: as `error`. */

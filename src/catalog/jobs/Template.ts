@@ -18,6 +18,8 @@ export interface TemplateScope {
   readonly model: string
   /** The id of the task. */
   readonly task: string
+  /** The address for the vendor's callback; absent without `PUBLIC_URL`. */
+  readonly callback?: string | undefined
   readonly item?: unknown
 }
 

@@ -10,6 +10,9 @@ import { failed } from "../terminal/Fault.ts"
 
 const taskId = "00000000-0000-7000-8000-000000000000"
 
+/** The vendors of `mediaModels`, which need no description. */
+const publishers = ["fal", "replicate"] as const
+
 export const decodeBody = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
 /** The model in the file, and a body for it that passes its rules. */
@@ -45,7 +48,10 @@ export const check = Command.make(
   { name, file, body },
   Effect.fnUntraced(function* ({ body, file, name }) {
     const read = yield* readModel(file, name, body)
-    const vendor = yield* vendorOf(file, read.entry.vendor)
+    const described = yield* vendorOf(file, read.entry.vendor)
+    const vendor = Option.orElse(described, () =>
+      Option.fromUndefinedOr(publishers.find((it) => it === read.entry.vendor))
+    )
     if (Option.isNone(vendor)) return yield* failed(`${file} describes no vendor of ${name}`)
     const server = yield* Effect.acquireRelease(
       Effect.promise(() => startVendorServer(vendor.value)),
@@ -53,7 +59,7 @@ export const check = Command.make(
     )
     const account = {
       id: `${read.entry.vendor}:check`,
-      provider: read.entry.vendor,
+      provider: read.adapter.provider,
       key: Redacted.make(server.key),
       baseUrl: server.url,
       weight: 1

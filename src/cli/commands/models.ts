@@ -6,6 +6,7 @@ import { failed } from "../terminal/Fault.ts"
 import { print } from "../terminal/Output.ts"
 import { details, table } from "../terminal/Table.ts"
 import { check } from "./checkModel.ts"
+import { importModel } from "./importModel.ts"
 import { readList } from "./Lists.ts"
 
 /** A model at the price of one period. */
@@ -129,6 +130,7 @@ export const models = Command.make("models").pipe(
   Command.withSubcommands([
     Command.provide(list, Management.layer),
     Command.provide(show, Management.layer),
-    check
+    check,
+    importModel
   ])
 )

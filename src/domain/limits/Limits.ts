@@ -314,6 +314,8 @@ export const stepsPerQueueMax = 500
  */
 export const callbackBytesMax = 8 * 1024 * 1024
 export const callbackSeconds = 10
+/** Callbacks that no signature proves cause at most one poll of a task in this time. */
+export const unsignedCallbackSeconds = 2
 export const callbackKeysHours = 24
 export const callbackKeysRetrySeconds = 60
 export const callbackKeysBytesMax = 64 * 1024

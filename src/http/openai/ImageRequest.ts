@@ -8,6 +8,7 @@ import { describeValue } from "../../catalog/FieldFaults.ts"
 import { shapedImagesMax } from "../../domain/limits/ShapeLimits.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Router } from "../../tasks/creation/Router.ts"
+import { countField, needsPicture, pictureField, sizeFields } from "./DescribedFields.ts"
 import { findModel, isNamed, refuseWishes } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
@@ -48,7 +49,7 @@ export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
     )
     const sized = sizeFor(entry, size, own, (fields) => takes(entry, fields))
     const counted = countOf(n)
-    const pictures = kind === "edits" ? { images: picturesOf(images ?? image) } : {}
+    const pictures = kind === "edits" ? withPictures(entry, picturesOf(images ?? image)) : {}
     return {
       model: found,
       isStandIn: !isNamed(found, fields["model"]),
@@ -58,14 +59,14 @@ export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
         ...(kind === "generations" && image !== undefined ? { image } : {}),
         ...(kind === "generations" && images !== undefined ? { images } : {}),
         ...sized.fields,
-        ...(fieldNames(entry).all.has("n") ? { n: 1 } : {})
+        ...oneOf(entry)
       },
       count: counted.count,
       format: isFormat(response_format) ? response_format : undefined,
       size: sized.name,
       ignored: [...ignoredIn(rest), ...(sized.isIgnored ? ["size"] : [])],
       faults: [
-        ...kindFaults(kind, takesImages(found)),
+        ...kindFaults(kind, needsPicture(entry)),
         ...refuseWishes(fields, refused),
         ...sized.faults,
         ...counted.faults,
@@ -76,7 +77,20 @@ export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
     } satisfies ImageRequest
   })
 
-const takesImages = ({ entry }: ShapedModel): boolean => fieldNames(entry).all.has("images")
+/** Each task makes one image. */
+const oneOf = (entry: CatalogEntry) => {
+  const name = entry.described === undefined ? "n" : (countField(entry.described) ?? "n")
+  return fieldNames(entry).all.has(name) ? { [name]: 1 } : {}
+}
+
+const withPictures = (
+  { described }: CatalogEntry,
+  pictures: ReadonlyArray<unknown> | undefined
+) => {
+  if (described === undefined) return { images: pictures }
+  const { isList = true, name = "image" } = pictureField(described) ?? {}
+  return { [name]: isList || pictures?.length !== 1 ? pictures : pictures[0] }
+}
 
 const findImageModel = (models: ReadonlyArray<ShapedModel>, kind: ImageKind, name: unknown) => {
   const all = models.filter(({ entry }) => entry.result === "images")
@@ -115,17 +129,15 @@ const ignoredIn = (fields: Readonly<Record<string, unknown>>): ReadonlyArray<str
     (name) => fields[name] !== undefined && ignored[name]?.includes(fields[name]) !== true
   )
 
-const kindFaults = (kind: ImageKind, takesImages: boolean): ReadonlyArray<FieldFault> =>
-  takesImages === (kind === "edits")
-    ? []
-    : [
-        {
-          pointer: "#/model",
-          detail: takesImages
-            ? "This model edits images: call /v1/images/edits"
-            : "This model makes images of words: call /v1/images/generations"
-        }
-      ]
+/** A model whose pictures are optional makes images of words, too. */
+const kindFaults = (kind: ImageKind, needs: boolean | undefined): ReadonlyArray<FieldFault> => {
+  if (kind === "edits" ? needs !== undefined : needs !== true) return []
+  const detail =
+    kind === "edits"
+      ? "This model makes images of words: call /v1/images/generations"
+      : "This model edits images: call /v1/images/edits"
+  return [{ pointer: "#/model", detail }]
+}
 
 interface Sized {
   readonly fields?: ImageSize["fields"]
@@ -144,7 +156,10 @@ const sizeFor = (
   if (size === undefined) return { faults: [] }
   const isAuto = size === "auto"
   if (described !== undefined && typeof size === "string") {
-    return isAuto ? { faults: [] } : { fields: { size }, name: size, faults: [] }
+    const fields = isAuto ? undefined : sizeFields(described, size)
+    return fields === undefined
+      ? { isIgnored: !isAuto, faults: [] }
+      : { fields, name: size, faults: [] }
   }
   const asked = typeof size === "string" ? pixelsOf(size) : undefined
   if (!isAuto && asked === undefined) {
@@ -167,7 +182,7 @@ const countOf = (n: unknown) => {
 }
 
 /** Files, URLs or Base64; in JSON also `{ image_url }`, as OpenAI has them. */
-const picturesOf = (given: unknown): unknown => {
+const picturesOf = (given: unknown): ReadonlyArray<unknown> | undefined => {
   if (given === undefined) return undefined
   return [given].flat().map((it: unknown) => {
     const isObject = typeof it === "object" && it !== null && "image_url" in it

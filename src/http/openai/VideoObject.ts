@@ -5,9 +5,13 @@ import type { TaskStatus } from "../../domain/task/Task.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
 import { sizeOfTier } from "./VideoRequest.ts"
 
+/** Of a described body it may be a text. */
+const Length = Schema.Union([Schema.Finite, Schema.String])
+
 const Fields = Schema.Struct({
   prompt: Schema.optionalKey(Schema.String),
-  duration: Schema.optionalKey(Schema.Finite),
+  duration: Schema.optionalKey(Length),
+  seconds: Schema.optionalKey(Length),
   size: Schema.optionalKey(Schema.NullOr(Schema.String)),
   resolution: Schema.optionalKey(Schema.String)
 })
@@ -34,7 +38,7 @@ export const videoOf = (task: Video): typeof VideoView.Encoded => {
     model: task.model,
     ...states[task.status],
     prompt: body.prompt ?? null,
-    seconds: String(body.duration ?? videoShortSeconds),
+    seconds: String(body.duration ?? body.seconds ?? videoShortSeconds),
     size: pixels === null ? null : pixels.replace("*", "x"),
     created_at: seconds(task.createdAt),
     completed_at: isDone ? seconds(task.updatedAt) : null,

@@ -1,6 +1,8 @@
 import { Effect } from "effect"
 import { fieldNames } from "../../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
+import { pictureField, secondsFields, sizeFields } from "./DescribedFields.ts"
 import { findModel } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
@@ -20,17 +22,16 @@ export const videoRequestOf = Effect.fnUntraced(function* (
     models.filter(({ entry }) => entry.result === "videos"),
     fields["model"]
   )
-  const names = fieldNames(found.entry).all
   const { input_reference, model: _, seconds, size, ...rest } = fields
-  const sized = sizeOf(names, size)
-  const pictured = pictureOf(names, input_reference)
+  const sized = sizeOf(found.entry, size)
+  const pictured = pictureOf(found.entry, input_reference)
   return {
     model: found,
     body: {
       ...rest,
       ...sized.fields,
       ...pictured.fields,
-      ...(seconds === undefined ? {} : { duration: numberOf(seconds) })
+      ...(seconds === undefined ? {} : lengthOf(found.entry, seconds))
     },
     faults: [...sized.faults, ...pictured.faults]
   } satisfies VideoRequest
@@ -40,6 +41,9 @@ interface Part {
   readonly fields: Readonly<Record<string, unknown>>
   readonly faults: ReadonlyArray<FieldFault>
 }
+
+const lengthOf = ({ described }: CatalogEntry, seconds: unknown) =>
+  described === undefined ? { duration: numberOf(seconds) } : secondsFields(described, seconds)
 
 /** OpenAI writes seconds as a text. */
 const numberOf = (seconds: unknown): unknown =>
@@ -66,8 +70,15 @@ const pixelsOf = (size: string): string =>
     (_, width: string, height: string) => `${width}*${height}`
   )
 
-const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
+const sizeOf = (entry: CatalogEntry, size: unknown): Part => {
   if (size === undefined) return { fields: {}, faults: [] }
+  const { described } = entry
+  if (described !== undefined) {
+    const fields = typeof size === "string" ? sizeFields(described, size) : undefined
+    const faults = [{ pointer: "#/size", detail: "This model has no such size in pixels" }]
+    return fields === undefined ? { fields: {}, faults } : { fields, faults: [] }
+  }
+  const names = fieldNames(entry).all
   const pixels = typeof size === "string" ? pixelsOf(size) : size
   if (names.has("size")) return { fields: { size: pixels }, faults: [] }
   const resolution = typeof pixels === "string" ? tiers.get(pixels) : undefined
@@ -77,12 +88,15 @@ const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
 }
 
 /** A file, a URL, Base64, or `{ image_url }`, as OpenAI has it. */
-const pictureOf = (names: ReadonlySet<string>, reference: unknown): Part => {
+const pictureOf = (entry: CatalogEntry, reference: unknown): Part => {
   if (reference === undefined) return { fields: {}, faults: [] }
   const detail = "This model has no first picture"
-  if (!names.has("image")) {
+  const { isList = false, name = "image" } =
+    (entry.described && pictureField(entry.described)) ?? {}
+  if (!fieldNames(entry).all.has(name)) {
     return { fields: {}, faults: [{ pointer: "#/input_reference", detail }] }
   }
   const isObject = typeof reference === "object" && reference !== null && "image_url" in reference
-  return { fields: { image: isObject ? reference.image_url : reference }, faults: [] }
+  const picture: unknown = isObject ? reference.image_url : reference
+  return { fields: { [name]: isList ? [picture] : picture }, faults: [] }
 }

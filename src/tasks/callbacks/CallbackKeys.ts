@@ -44,8 +44,10 @@ export class CallbackKeys extends Context.Service<
         ReadonlyArray<string>,
         MediaFetchFailed | ShareExhausted | VendorError
       > =>
-        keys._tag === "OfAccount"
-          ? keys.fetch
+        keys._tag !== "Published"
+          ? keys._tag === "OfAccount"
+            ? keys.fetch
+            : Effect.succeed([])
           : Effect.map(
               media.fetch({
                 url: keys.url,
@@ -72,7 +74,7 @@ export class CallbackKeys extends Context.Service<
       return CallbackKeys.of({
         isSigned: Effect.fn("CallbackKeys.isSigned")(function* (account, seal) {
           const scheme = account.callbacks
-          if (scheme === undefined) return false
+          if (scheme === undefined || scheme.keys._tag === "None") return false
           const name = scheme.keys._tag === "Published" ? scheme.keys.url : account.accountId
           const source = sources.get(name) ?? newSource()
           sources.set(name, source)

@@ -6,9 +6,9 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A callback with a valid signature. */
+/** A genuine callback. */
 export interface VerifiedCallback {
-  /** SHA-256 of the signed message. */
+  /** SHA-256 of the signed message, or of the task and the interval. */
   readonly digest: Uint8Array
   /** After this time its timestamp is too old to be accepted. */
   readonly expiresAt: DateTime.Utc
@@ -16,6 +16,8 @@ export interface VerifiedCallback {
   /** The account of its job. */
   readonly accountId: string
   readonly now: DateTime.Utc
+  /** When the task is polled. */
+  readonly dueAt: DateTime.Utc
 }
 
 /** Accepted callbacks of vendors. ADR 0107. */
@@ -23,7 +25,7 @@ export class CallbackStore extends Context.Service<
   CallbackStore,
   {
     /**
-     * Makes the task due; a task in hand becomes due when its step has ended. `Repeated`: the callback was already
+     * Makes the task due at `dueAt`; a task in hand becomes due when its step has ended. `Repeated`: the callback was already
      * accepted; nothing was changed. Records that the vendor sends callbacks for the account.
      */
     readonly accept: (
@@ -36,13 +38,13 @@ export class CallbackStore extends Context.Service<
     CallbackStore,
     Effect.map(PgClient.PgClient, (sql) =>
       CallbackStore.of({
-        accept: ({ accountId, digest, expiresAt, now, taskId }) =>
+        accept: ({ accountId, digest, dueAt, expiresAt, now, taskId }) =>
           sql`
             WITH accepted AS (
               INSERT INTO vendor_callbacks (digest, expires_at) VALUES (${digest}, ${toDate(expiresAt)})
               ON CONFLICT (digest) DO NOTHING RETURNING digest
             ), notified AS (
-              UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(now)})
+              UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(dueAt)})
               WHERE task_id = ${taskId} AND EXISTS (SELECT FROM accepted)
               RETURNING owner
             ), called AS (

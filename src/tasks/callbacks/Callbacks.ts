@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { AppConfig } from "../../config/Config.ts"
 import type { InboundCallback } from "../../domain/Callback.ts"
 import { TaskId } from "../../domain/Ids.ts"
-import { signatureSkewSecondsMax } from "../../domain/limits/Limits.ts"
+import { signatureSkewSecondsMax, unsignedCallbackSeconds } from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { AccountKeys } from "../../process/accounts/AccountKeys.ts"
@@ -58,8 +58,9 @@ export class Callbacks extends Context.Service<
       const accounts = yield* AccountKeys
       const process = yield* Process
 
-      const accept = Effect.fnUntraced(function* (
-        { account, taskId }: CallbackTarget,
+      /** What a signature proves: fails for one that is wrong, old or missing. */
+      const readSealed = Effect.fnUntraced(function* (
+        account: VendorAccount,
         callback: InboundCallback
       ) {
         const seal = account.callbacks?.readSignature(callback)
@@ -67,14 +68,27 @@ export class Callbacks extends Context.Service<
         const age = Math.abs(Math.floor(process.databaseMillis() / 1000) - seal.signedAtSeconds)
         if (age > signatureSkewSecondsMax) return yield* refused
         if (!(yield* keys.isSigned(account, seal))) return yield* refused
-        const accepted = yield* store.accept({
+        return {
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
-          taskId,
-          accountId: account.accountId,
-          now: yield* DateTime.now
-        })
-        if (accepted === "Repeated") return yield* refused
+          dueAt: yield* DateTime.now
+        }
+      })
+
+      const accept = Effect.fnUntraced(function* (
+        { account, taskId }: CallbackTarget,
+        callback: InboundCallback
+      ) {
+        const now = yield* DateTime.now
+        const isUnsigned = account.callbacks?.keys._tag === "None"
+        const proved = isUnsigned ? addressed(taskId, now) : yield* readSealed(account, callback)
+        const { accountId } = account
+        const accepted = yield* store.accept({ ...proved, taskId, accountId, now })
+        if (accepted === "Repeated") {
+          // The first one of its interval made the task due at the end of it, after this one
+          if (isUnsigned) return
+          return yield* refused
+        }
         // A draining process claims nothing
         if (drain.isDraining()) return yield* notifier.offerTask(taskId)
         yield* notifier.notifyDue(accepted === "Due" ? "now" : "after its step")
@@ -129,6 +143,21 @@ const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
  * processes may differ by as much.
  */
 const recordSeconds = 3 * signatureSkewSecondsMax
+
+/**
+ * A callback that only its address proves. Anyone who learns the address could repeat it, so that a task is due once
+ * for all callbacks of an interval, at its end.
+ */
+const addressed = (taskId: TaskId, now: DateTime.Utc) => {
+  const millis = unsignedCallbackSeconds * 1000
+  const interval = Math.floor(DateTime.toEpochMillis(now) / millis)
+  const dueAt = DateTime.makeUnsafe((interval + 1) * millis)
+  return {
+    digest: createHash("sha256").update(`unsigned\n${taskId}\n${interval}`).digest(),
+    expiresAt: DateTime.add(dueAt, { seconds: recordSeconds }),
+    dueAt
+  }
+}
 
 /** One text for every reason, so that a forger learns nothing. */
 const refused = problem(2012, "The callback is not genuine, is too old, or was already received")

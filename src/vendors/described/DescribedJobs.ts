@@ -21,12 +21,13 @@ import { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { credentialOf } from "./JobAuth.ts"
 import { contentOf } from "./JobBody.ts"
+import { callbackScheme } from "./JobCallbacks.ts"
 import { hasReason, jobFailure, queryFailure, resultFailure, submitFailure } from "./JobFailures.ts"
 import { makeList } from "./JobListing.ts"
 import { isOk, jsonIn, makeSend } from "./JobRequests.ts"
 import type { JobSend } from "./JobRequests.ts"
 import { itemsIn, itemsOf, usageIn } from "./JobResults.ts"
-import { urlOf } from "./JobUrl.ts"
+import { urlOf, withParameter } from "./JobUrl.ts"
 
 /** A handle, with the values of the description beside these. */
 const Job = Schema.StructWithRest(
@@ -67,7 +68,7 @@ const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => 
   const { account, accountId } = context
   const base = account.baseUrl
   const send = makeSend(protocol, context)
-  const { cancel, concurrent, list, submits } = protocol
+  const { callbacks, cancel, concurrent, list, submits } = protocol
   const polled = polledOf(protocol)
   return {
     accountId,
@@ -78,6 +79,7 @@ const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => 
         ? () => Effect.succeed("Unsupported")
         : cancelWith(protocol, cancel, base, send),
     ...(list === undefined ? {} : { list: makeList(protocol, list, base, send) }),
+    ...(callbacks === undefined ? {} : { callbacks: callbackScheme(callbacks, account, send) }),
     ...(concurrent === undefined ? {} : { slotsOf: () => ({ line: account.id, max: concurrent }) }),
     ...(submits === undefined
       ? {}
@@ -107,8 +109,13 @@ const submitWith = (
   return Effect.fn("DescribedJobs.submit")(function* (
     request: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
-    const { described, taskId, upstreamModel: model } = request
-    const url = urlOf(base, described?.submit?.path ?? commonPath, { model })
+    const { callbackUrl, described, taskId, upstreamModel: model } = request
+    const address = urlOf(base, described?.submit?.path ?? commonPath, { model })
+    const parameter = protocol.callbacks?.parameter
+    const url =
+      address === undefined || callbackUrl === undefined || parameter === undefined
+        ? address
+        : withParameter(address, parameter, callbackUrl)
     if (described === undefined || url === undefined) return yield* unsupportedModel(request)
     const own = described.submit?.results ?? protocol.submit.results
     const response = yield* send({

@@ -18,7 +18,6 @@ export type SubmitContent =
   | { readonly raw: { readonly contentType: string; readonly body: Uint8Array } }
 
 const forms: Readonly<Record<string, MediumText>> = {
-  auto: publicUrlOr(dataUri),
   "data-uri": dataUri,
   base64: ({ bytes }) => Effect.map(bytes, base64),
   url: ({ artifactUrl, sourceUrl }) =>
@@ -32,24 +31,35 @@ const fieldOf = ({ pointer }: SubmitMedium): string =>
     .replaceAll("~0", "~")
 
 const textOf =
-  ({ media = {} }: Described): MediumText =>
+  ({ media = {} }: Described, inline: MediumText): MediumText =>
   (medium) => {
     const { sentAs = "auto" } = media[fieldOf(medium)] ?? {}
-    return (forms[sentAs] ?? dataUri)(medium)
+    return (forms[sentAs] ?? publicUrlOr(inline))(medium)
   }
 
 const decodeBody = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
 /** What templates read, without media. */
-export const plainScope = ({ body, taskId, upstreamModel }: SubmitRequest): TemplateScope => ({
+export const plainScope = ({
+  body,
+  callbackUrl,
+  taskId,
+  upstreamModel
+}: SubmitRequest): TemplateScope => ({
   body: Option.getOrElse(decodeBody(body), () => ({})),
   model: upstreamModel,
-  task: taskId
+  task: taskId,
+  ...(callbackUrl === undefined ? {} : { callback: callbackUrl })
 })
 
-const withMedia = Effect.fnUntraced(function* (request: SubmitRequest, described: Described) {
+/** What templates read, with media as their fields say; `inline` writes those that have no public URL. */
+export const withMedia = Effect.fnUntraced(function* (
+  request: SubmitRequest,
+  described: Described,
+  inline: MediumText = dataUri
+) {
   const scope = plainScope(request)
-  const at = yield* mediaTexts(request, textOf(described))
+  const at = yield* mediaTexts(request, textOf(described, inline))
   const fields = Object.entries(Object(scope.body)).map(([field, value]): [string, unknown] => [
     field,
     Array.isArray(value)

@@ -59,8 +59,10 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
       })
       for (const { at, job, jobId } of jobs) {
         if (at < from - graceMillis || at > until) continue
+        const callbackUrl = list.callback === undefined ? undefined : textAt([list.callback], job)
         found.push({
           jobId,
+          ...(callbackUrl === undefined ? {} : { callbackUrl }),
           createdAtMillis: at,
           compare: (request) => likeness(list, request, job),
           handle: ({ upstreamModel: model }) => ({ id: jobId, model, submittedAtMillis: at })

@@ -1,7 +1,7 @@
 import type { JobProtocol, OwnResults } from "../../catalog/jobs/JobProtocol.ts"
 import { select, textAt } from "../../catalog/jobs/JsonPath.ts"
 import { mimeOf, sniff } from "../../catalog/media/Formats.ts"
-import { filesIn } from "../OutputMedia.ts"
+import { documentOf, filesIn } from "../OutputMedia.ts"
 import type { ResultItem, UrlItem } from "../VendorClient.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 
@@ -30,12 +30,6 @@ const encodedBytes = (node: unknown, mime: string | undefined): ReadonlyArray<Re
 const withMime = (item: UrlItem, mime = unknownMime): UrlItem =>
   item.mime === unknownMime ? { ...item, mime } : item
 
-const document = (node: unknown): ResultItem => ({
-  _tag: "Bytes",
-  bytes: Buffer.from(JSON.stringify(node)),
-  mime: "application/json"
-})
-
 /** The results in the JSON of a response, in their order. */
 export const itemsIn = (
   { base64, json: documents, mime, shortLived = false, urls, withKey = false }: OwnResults,
@@ -46,7 +40,7 @@ export const itemsIn = (
     return files.map((item) => withMime({ ...item, needsAuth: withKey }, mime))
   }
   const inline = nodesAt(base64 ?? [], json).flatMap((node) => encodedBytes(node, mime))
-  return inline.length > 0 ? inline : nodesAt(documents ?? [], json).map(document)
+  return inline.length > 0 ? inline : nodesAt(documents ?? [], json).map(documentOf)
 }
 
 /** The results in the response of a call that returns them at once. */

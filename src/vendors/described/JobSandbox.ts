@@ -1,7 +1,6 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
-import { countOf } from "../../catalog/Price.ts"
 import type { Adapter } from "../Adapter.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { base64 } from "../MediaTexts.ts"
@@ -67,28 +66,6 @@ const lost = new VendorError({
   message: "The handle was not made by this simulator"
 })
 
-const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
-const whole = (value: unknown): number | undefined =>
-  typeof value === "number" ? Math.round(value) : undefined
-
-const pixels = /^\d{2,4}[:x*]\d{2,4}$/u
-
-/** What the simulator renders of a described body, whose fields may have any names and types. */
-const renderedBody = ({ body, described }: SubmitRequest) => {
-  const fields: Record<string, unknown> = { ...Object(body) }
-  const sizes = [fields["size"], fields["ratio"], fields["resolution"]].map(text)
-  const size = sizes.find((it) => it !== undefined && pixels.test(it))?.replace(/[:x]/u, "*")
-  const all = {
-    prompt: text(fields["prompt"]) ?? text(fields["text"]),
-    size,
-    n: countOf(described?.count, body) ?? 1,
-    duration: whole(fields["duration"]),
-    seed: whole(fields["seed"])
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
-}
-
 /**
  * The account of a described vendor without a key: the simulator decides what becomes of a job and renders it, and the
  * vendor's own description carries every request and response between, so that it is tried without a key.
@@ -117,9 +94,7 @@ export const sandboxAccount = (
   })
 
   const submit: VendorAccount["submit"] = Effect.fn("JobSandbox.submit")(function* (request) {
-    const simulated = yield* Effect.result(
-      simulator.submit({ ...request, body: renderedBody(request) })
-    )
+    const simulated = yield* Effect.result(simulator.submit(request))
     if (Result.isSuccess(simulated)) {
       const made = simulated.success
       if (made._tag === "Done") return made

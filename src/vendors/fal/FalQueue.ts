@@ -4,7 +4,14 @@ import { emptyResult, jobFailed, readAs, unreadableError } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
 import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
-import { filesAt, usualFields } from "../OutputMedia.ts"
+import {
+  documentsAt,
+  figuresOf,
+  filesAt,
+  resultForm,
+  resultFormOf,
+  usualFields
+} from "../OutputMedia.ts"
 import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../upstream/SameOrigin.ts"
 import { callVendor, failResponse, send } from "../VendorCall.ts"
@@ -13,6 +20,7 @@ import type {
   CancelOutcome,
   Handle,
   Progress,
+  ResultItem,
   SubmitRequest,
   Submitted,
   VendorAccount
@@ -40,7 +48,8 @@ const Job = Schema.Struct({
   responseUrl: Schema.String,
   cancelUrl: Schema.String,
   submittedAtMillis: Schema.Finite,
-  output: Schema.optionalKey(Schema.Array(Schema.String))
+  output: Schema.optionalKey(Schema.Array(Schema.String)),
+  ...resultForm
 })
 type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
@@ -112,6 +121,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       const handle = {
         ...urlsOf(base, request.upstreamModel, created),
         output: request.output ?? usualFields[request.result],
+        ...resultFormOf(request),
         submittedAtMillis
       }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
@@ -184,14 +194,18 @@ const flagsIn = (output: unknown): ((index: number) => boolean) => {
 }
 
 /** docs/reference/vendors.md#fal-errors */
-const resultOf = (
-  output: unknown,
-  { output: fields = Object.values(usualFields).flat(), requestId }: Job
-): Effect.Effect<Progress, VendorError> => {
+const resultOf = (output: unknown, job: Job): Effect.Effect<Progress, VendorError> => {
+  const { output: fields = Object.values(usualFields).flat(), requestId, result } = job
+  const done = (items: ReadonlyArray<ResultItem>) =>
+    Effect.succeed({ _tag: "Done", result: { items, ...figuresOf(job) } } as const)
+  if (result === "documents") {
+    const documents = documentsAt(output, fields)
+    return documents.length > 0 ? done(documents) : Effect.fail(emptyResult({ requestId }))
+  }
   const isFlagged = flagsIn(output)
   const files = filesAt(output, fields, false)
   const items = files.filter((_, index) => !isFlagged(index))
-  if (items.length > 0) return Effect.succeed({ _tag: "Done", result: { items } })
+  if (items.length > 0) return done(items)
   const flagged = { code: flaggedCode, message: "The result was flagged as unsafe", requestId }
   return Effect.fail(isFlagged(0) ? jobFailed(rules, flagged) : emptyResult({ requestId }))
 }

@@ -5,7 +5,14 @@ import { emptyResult, jobFailed, readAs } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
 import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
-import { filesAt, filesIn } from "../OutputMedia.ts"
+import {
+  documentsAt,
+  figuresOf,
+  filesAt,
+  filesIn,
+  resultForm,
+  resultFormOf
+} from "../OutputMedia.ts"
 import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../upstream/SameOrigin.ts"
 import { callVendor } from "../VendorCall.ts"
@@ -16,6 +23,7 @@ import type {
   ListedJob,
   ListQuery,
   Progress,
+  ResultItem,
   SubmitRequest,
   Submitted,
   VendorAccount
@@ -63,7 +71,8 @@ const Job = Schema.Struct({
   getUrl: Schema.String,
   cancelUrl: Schema.String,
   submittedAtMillis: Schema.Finite,
-  output: Schema.optionalKey(Schema.Array(Schema.String))
+  output: Schema.optionalKey(Schema.Array(Schema.String)),
+  ...resultForm
 })
 type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, getUrl }) => [getUrl, cancelUrl])
@@ -153,7 +162,15 @@ const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => 
 }
 
 /** The output of most models is the result itself; for the others the catalog names the fields. */
-const outputOf = ({ output }: SubmitRequest) => (output === undefined ? {} : { output })
+const outputOf = (request: SubmitRequest) => ({
+  ...(request.output === undefined ? {} : { output: request.output }),
+  ...resultFormOf(request)
+})
+
+const itemsIn = (output: unknown, job: Job): ReadonlyArray<ResultItem> => {
+  if (job.result === "documents") return documentsAt(output, job.output ?? [])
+  return job.output === undefined ? filesIn(output, true) : filesAt(output, job.output, true)
+}
 
 const isCanceled = (status: string): boolean => status === "canceled" || status === "aborted"
 
@@ -163,10 +180,9 @@ const progressOf = (
   nowMillis: number
 ): Effect.Effect<Progress, VendorError> => {
   if (status === "succeeded") {
-    const items =
-      job.output === undefined ? filesIn(output, true) : filesAt(output, job.output, true)
+    const items = itemsIn(output, job)
     return items.length > 0
-      ? Effect.succeed({ _tag: "Done", result: { items } })
+      ? Effect.succeed({ _tag: "Done", result: { items, ...figuresOf(job) } })
       : Effect.fail(emptyResult({ requestId }))
   }
   if (status === "failed" || isCanceled(status)) {

@@ -7,18 +7,18 @@ import { secondsIn } from "../CallbackScheme.ts"
 import type { CallbackScheme, CallbackSignature } from "../CallbackScheme.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
+import type { VendorError } from "../VendorError.ts"
 
 const Secret = Schema.Struct({ key: Schema.String.check(Schema.isPattern(/^whsec_/u)) })
 
-/** HMAC-SHA256 with a secret of the account. docs/reference/vendors.md#replicate-callbacks */
-export const scheme = (api: VendorApi, base: string): CallbackScheme => ({
-  keys: {
-    _tag: "OfAccount",
-    fetch: Effect.map(
-      callVendor(api, { purpose: "query", url: `${base}/webhooks/default/secret`, schema: Secret }),
-      ({ key }) => [key]
-    )
-  },
+/** A secret of Standard Webhooks, as they are written. */
+export const isSecret = (text: string): boolean => /^whsec_[A-Za-z0-9+/=_-]{16,200}$/u.test(text)
+
+/** The signature of Standard Webhooks: HMAC-SHA256 with a secret that the account can read. */
+export const standardScheme = (
+  secrets: Effect.Effect<ReadonlyArray<string>, VendorError>
+): CallbackScheme => ({
+  keys: { _tag: "OfAccount", fetch: secrets },
   readSignature,
   verify: ({ message, signatures }, key) => {
     const secret = Buffer.from(key.slice("whsec_".length), "base64")
@@ -26,6 +26,15 @@ export const scheme = (api: VendorApi, base: string): CallbackScheme => ({
     return signatures.some((it) => isSameBytes(it, own))
   }
 })
+
+/** docs/reference/vendors.md#replicate-callbacks */
+export const scheme = (api: VendorApi, base: string): CallbackScheme =>
+  standardScheme(
+    Effect.map(
+      callVendor(api, { purpose: "query", url: `${base}/webhooks/default/secret`, schema: Secret }),
+      ({ key }) => [key]
+    )
+  )
 
 /** A vendor that replaces its secret sends two; this bounds the work for a forged header. */
 const signaturesMax = 8

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema, Struct } from "effect"
 import { jobFaults } from "../../../src/catalog/jobs/JobFaults.ts"
 import { Vendor } from "../../../src/catalog/Vendors.ts"
+import { callingReplicate } from "../../support/upstreams/describedCallbacks.ts"
 import { describedKinds } from "../../support/upstreams/describedKinds.ts"
 
 /** docs/vendors-as-files.md: rules of a description that its schema cannot express. */
@@ -31,5 +32,30 @@ describe("results of a description", () => {
     const nowhere = { ...sound!, submit: { ...sound!.submit, results: { mime: "audio/mpeg" } } }
     const given = { ...jobs!, results: { shortLived: true }, models: [nowhere] as const }
     assert.sameMembers(faultsOf(given), ["results/urls", "models/0/submit/results/urls"])
+  })
+})
+
+describe("callbacks of a description", () => {
+  const { callbacks } = Schema.decodeSync(Vendor)(callingReplicate).jobs!
+
+  it("have an address that the vendor gets, and jobs that are polled", () => {
+    assert.deepStrictEqual(faultsOf(Schema.decodeSync(Vendor)(callingReplicate).jobs!), [])
+    const unsent = { ...jobs!, callbacks: callbacks! }
+    assert.deepStrictEqual(faultsOf(unsent), ["callbacks/parameter"])
+    assert.deepStrictEqual(
+      faultsOf({ ...unsent, callbacks: { parameter: "hook", proof: { scheme: "url" } } }),
+      []
+    )
+    const { submit, ...rest } = Struct.omit(jobs!, ["poll", "state", "results"])
+    const atOnce = { ...rest, submit: Struct.omit(submit, ["handle"]), models: [sound!] as const }
+    assert.include(
+      faultsOf({ ...atOnce, callbacks: { parameter: "hook", proof: { scheme: "url" } } }),
+      "poll"
+    )
+    const secret = { path: "/v1/{id}/secret", at: "$.key" }
+    const proof = { scheme: "standard-webhooks", secret } as const
+    assert.deepStrictEqual(faultsOf({ ...unsent, callbacks: { parameter: "hook", proof } }), [
+      "callbacks/proof/secret/path"
+    ])
   })
 })

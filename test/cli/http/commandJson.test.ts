@@ -32,6 +32,7 @@ const own = new Set([
   "store mark-restored",
   "catalog check",
   "models check",
+  "models import",
   "vendors test",
   "keys revoke",
   "listen"

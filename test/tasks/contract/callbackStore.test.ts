@@ -15,7 +15,8 @@ const callback = (n: number, byte: number) => ({
   expiresAt: at(15),
   taskId: idOf(n),
   accountId: "fal-queue@fal:a",
-  now: at(5)
+  now: at(5),
+  dueAt: at(5)
 })
 
 describeStores("callbacks that were taken", (database) => {
@@ -63,6 +64,16 @@ describeStores("callbacks that were taken", (database) => {
         assert.strictEqual(yield* callbacks.accept(callback(0, 3)), "InHand")
         assert.deepEqual(yield* due, [5, "none"])
       }).pipe(Effect.provide(store))
+  )
+
+  it.effect("one that only its address proves makes its task due at the end of its interval", () =>
+    Effect.gen(function* () {
+      const { callbacks, due } = yield* withRuns
+      assert.strictEqual(yield* callbacks.accept({ ...callback(1, 1), dueAt: at(6) }), "Due")
+      assert.deepEqual(yield* due, ["none", 6])
+      assert.strictEqual(yield* callbacks.accept({ ...callback(1, 2), dueAt: at(12) }), "Due")
+      assert.deepEqual(yield* due, ["none", 6])
+    }).pipe(Effect.provide(store))
   )
 
   it.effect("a replay changes nothing", () =>

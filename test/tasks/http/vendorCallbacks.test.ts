@@ -28,6 +28,7 @@ import {
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { startedDatabase } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { callingFal, callingReplicate } from "../../support/upstreams/describedCallbacks.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol } from "../../support/upstreams/Upstream.ts"
 
@@ -36,10 +37,9 @@ const publicUrl = "https://gateway.example.com/edge"
 type User = Effect.Success<ReturnType<typeof makeUser>>
 
 interface Vendor {
-  readonly name: "fal" | "replicate"
+  readonly name: string
   readonly protocol: Protocol
-  readonly upstreamModel: string
-  readonly count: string
+  readonly catalog: object
   readonly env: (upstream: Upstream) => Record<string, string>
   readonly headers: (options: SignOptions) => Record<string, string>
   /** The callback URL of the last submit. */
@@ -47,12 +47,24 @@ interface Vendor {
   readonly askedForKeys: RegExp
 }
 
+const coded = (vendor: string, adapter: string, upstreamModel: string, count: string) => ({
+  add: [
+    {
+      label: "text-to-image-preview",
+      vendor,
+      model: "flux",
+      adapter,
+      upstreamModel,
+      input: { fields: { n: count } }
+    }
+  ]
+})
+
 const vendors: ReadonlyArray<Vendor> = [
   {
     name: "fal",
     protocol: fal,
-    upstreamModel: "fal-ai/flux/dev",
-    count: "num_images",
+    catalog: coded("fal", "fal-queue", "fal-ai/flux/dev", "num_images"),
     env: ({ key, url }) => ({
       FAL_API_KEY: `${key};jwks=${url}/.well-known/jwks.json`,
       FAL_BASE_URL: url
@@ -64,9 +76,29 @@ const vendors: ReadonlyArray<Vendor> = [
   {
     name: "replicate",
     protocol: replicate,
-    upstreamModel: "black-forest-labs/flux-schnell",
-    count: "num_outputs",
+    catalog: coded("replicate", "replicate", "black-forest-labs/flux-schnell", "num_outputs"),
     env: ({ key, url }) => ({ REPLICATE_API_KEY: key, REPLICATE_BASE_URL: `${url}/v1` }),
+    headers: replicateHeaders,
+    addressIn: (upstream) => upstream.lastSubmit.json.webhook,
+    askedForKeys: /secret/u
+  },
+  {
+    name: "calling-fal",
+    protocol: fal,
+    catalog: { vendors: [callingFal] },
+    env: ({ key, url }) => ({
+      CALLING_FAL_API_KEY: `${key};jwks=${url}/.well-known/jwks.json`,
+      CALLING_FAL_BASE_URL: url
+    }),
+    headers: falHeaders,
+    addressIn: (upstream) => upstream.lastSubmit.query.get("fal_webhook") ?? undefined,
+    askedForKeys: /jwks/u
+  },
+  {
+    name: "calling-replicate",
+    protocol: replicate,
+    catalog: { vendors: [callingReplicate] },
+    env: ({ key, url }) => ({ CALLING_REPLICATE_API_KEY: key, CALLING_REPLICATE_BASE_URL: url }),
     headers: replicateHeaders,
     addressIn: (upstream) => upstream.lastSubmit.json.webhook,
     askedForKeys: /secret/u
@@ -81,15 +113,7 @@ for (const vendor of vendors) {
     beforeAll(async () => {
       upstream = await Upstream.start(vendor.protocol)
       folder = temporaryFolder("callbacks")
-      const entry = {
-        label: "text-to-image-preview",
-        vendor: vendor.name,
-        model: "flux",
-        adapter: vendor.name === "fal" ? "fal-queue" : "replicate",
-        upstreamModel: vendor.upstreamModel,
-        input: { fields: { n: vendor.count } }
-      }
-      await writeFile(join(folder, "catalog.json"), JSON.stringify({ add: [entry] }))
+      await writeFile(join(folder, "catalog.json"), JSON.stringify(vendor.catalog))
     })
     beforeEach(() => {
       upstream.reset()

@@ -228,7 +228,7 @@ describe("a vendor of jobs that a file describes", () => {
           errors.map(({ pointer }) => pointer),
           [
             "#/vendors/0/jobs/failures/0/when",
-            "#/vendors/0/jobs/models/0/body",
+            "#/vendors/0/jobs/models/0/body/properties/prompt/pattern",
             "#/vendors/0/jobs/models/0/price/hold"
           ]
         )

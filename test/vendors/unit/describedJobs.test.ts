@@ -278,6 +278,40 @@ describe("a described account", () => {
     })
   )
 
+  it.effect("has the address of its callback in a submit, and of others' in the list", () =>
+    Effect.gen(function* () {
+      const callbackUrl = "https://gateway.example/callbacks?token=a&b"
+      const list = {
+        path: "/jobs",
+        jobs: "$.items[*]",
+        id: "$.id",
+        createdAt: "$.at",
+        shows: [{ listed: "$.prompt", sent: "$.body.prompt" }],
+        callback: "$.hook"
+      } as const
+      const submit = { ...jobs.submit, json: { hook: { $: "$.callback" } } }
+      const proof = { scheme: "url" } as const
+      const made = accountOf({ submit, list, callbacks: { parameter: "hook", proof } }, [
+        { json: { id: "j1" } },
+        { json: { id: "j2" } },
+        { json: { items: [{ id: "j1", at: 1_700_000_000, hook: callbackUrl }] } }
+      ])
+      yield* made.account.submit({ ...order({ prompt: "p" }), callbackUrl })
+      yield* made.account.submit(order({ prompt: "p" }))
+      assert.deepStrictEqual(
+        made.sent.map(({ body, url }) => [new URL(url).searchParams.get("hook"), body]),
+        [
+          [callbackUrl, JSON.stringify({ hook: callbackUrl })],
+          [null, "{}"]
+        ]
+      )
+      const window = { requests: [], from: 1_700_000_000_000, until: 1_700_000_000_000 }
+      const [found] = yield* made.account.list!(window)
+      assert.strictEqual(found?.callbackUrl, callbackUrl)
+      assert.strictEqual(made.account.callbacks?.keys._tag, "None")
+    })
+  )
+
   it.effect("has the limits of its description", () =>
     Effect.gen(function* () {
       const limits = { concurrent: 3, submits: { calls: 60, seconds: 30 } }

@@ -1,0 +1,217 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { readFile } from "../../../src/catalog/CatalogSource.ts"
+import { decodeDescribed } from "../../../src/catalog/jobs/DescribedBody.ts"
+import type { BodySchema } from "../../../src/catalog/jobs/DescribedBody.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { describedKinds } from "../../support/upstreams/describedKinds.ts"
+
+/** docs/vendors-as-files.md: a file may come from a third party. Every fault of it has its place, and none is a defect. */
+
+const closed = (properties: object, more: object = {}): BodySchema => ({
+  type: "object",
+  properties: { ...properties },
+  required: [],
+  additionalProperties: false,
+  ...more
+})
+
+const withBody = (body: unknown) =>
+  JSON.stringify({
+    mediaModels: [
+      {
+        vendor: "fal",
+        model: "m",
+        upstreamModel: "a/b",
+        result: "images",
+        body,
+        price: { per: "call", amount: "1.00" }
+      }
+    ]
+  })
+
+const nested = (levels: number, open: string, close: string) =>
+  `${open.repeat(levels)}1${close.repeat(levels)}`
+
+/** The places of the faults of a file, without its beginning. */
+const placesOf = Effect.fnUntraced(function* (text: string, start: string) {
+  const folder = temporaryFolder("hostile")
+  const path = join(folder, "catalog.json")
+  writeFileSync(path, text)
+  const read = yield* Effect.result(readFile(path))
+  rmSync(folder, { recursive: true })
+  return Result.isSuccess(read)
+    ? []
+    : read.failure.errors.map(({ pointer }) => pointer.replace(start, ""))
+}, Effect.provide(NodeServices.layer))
+
+const inBody = (body: unknown) => placesOf(withBody(body), "#/mediaModels/0/body")
+const inField = (field: unknown) =>
+  placesOf(withBody(closed({ f: field })), "#/mediaModels/0/body/properties/f")
+
+const { jobs } = describedKinds
+const inJobs = (change: object) =>
+  placesOf(
+    JSON.stringify({ vendors: [{ ...describedKinds, jobs: { ...jobs, ...change } }] }),
+    "#/vendors/0/jobs"
+  )
+
+describe("a hostile body", () => {
+  it.effect("has no patterns, references and conditions, each at its place", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* inField({ type: "string" }), [])
+      for (const [name, value] of Object.entries({
+        pattern: "(a+)+$",
+        patternProperties: { "(a+)+$": {} },
+        propertyNames: { pattern: "(a+)+$" },
+        $ref: "#/properties/f",
+        $dynamicRef: "#x",
+        if: {},
+        not: {},
+        contains: {},
+        unevaluatedProperties: false
+      })) {
+        assert.deepStrictEqual(yield* inField({ [name]: value }), [`/${encodeURIComponent(name)}`])
+      }
+      const self = { $defs: { a: { $ref: "#/$defs/a" } } }
+      assert.deepStrictEqual(yield* inBody(closed({ f: { $ref: "#/$defs/a" } }, self)), [
+        "/%24defs",
+        "/properties/f/%24ref"
+      ])
+      const deepPattern = { anyOf: [{ type: "array", items: { pattern: "a" } }] }
+      assert.deepStrictEqual(yield* inField(deepPattern), ["/anyOf/0/items/pattern"])
+    })
+  )
+
+  it.effect("has keywords of the right kind, and defaults that it accepts itself", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(
+        yield* inField({ type: "text", minLength: "1", enum: [{}], items: 1, multipleOf: 0 }),
+        ["/type", "/minLength", "/enum", "/items", "/multipleOf"]
+      )
+      assert.deepStrictEqual(yield* inField({ type: "integer", default: "abc" }), ["/default"])
+      assert.deepStrictEqual(yield* inField({ type: "integer", maximum: 5, default: 6 }), [
+        "/default"
+      ])
+      assert.deepStrictEqual(yield* inBody(closed({}, { required: ["constructor"] })), [
+        "/required/0"
+      ])
+      assert.deepStrictEqual(yield* inBody({ ...closed({}), additionalProperties: true }), [
+        "/additionalProperties"
+      ])
+      const objects = (...names: ReadonlyArray<string>) => ({
+        anyOf: names.map((name) => ({ type: "object", properties: { [name]: {} } }))
+      })
+      assert.deepStrictEqual(yield* inField({ allOf: [objects("a", "b"), objects("c", "d")] }), [
+        "/allOf/1"
+      ])
+    })
+  )
+
+  it.effect("is bounded in levels, alternatives and schemas", () =>
+    Effect.gen(function* () {
+      const items = (levels: number): object => (levels === 0 ? {} : { items: items(levels - 1) })
+      assert.deepStrictEqual(yield* inField(items(22)), [])
+      assert.deepStrictEqual(yield* inField(items(24)), ["/items".repeat(24)])
+      const choices = Array.from({ length: 65 }, (_, index) => ({ const: index }))
+      assert.deepStrictEqual(yield* inField({ anyOf: choices }), ["/anyOf"])
+      const wide = Object.fromEntries(Array.from({ length: 2001 }, (_, at) => [`f${at}`, {}]))
+      assert.deepStrictEqual(yield* inBody(closed(wide)), [""])
+      assert.deepStrictEqual(yield* inField({ description: "x".repeat(65_536) }), [
+        "#/mediaModels/0/body"
+      ])
+    })
+  )
+
+  it.effect("that is deep is a fault and no defect, however deep it is", () =>
+    Effect.gen(function* () {
+      for (const levels of [100, 5000, 200_000]) {
+        for (const [open, close] of [
+          ["[", "]"],
+          ['{"items":', "}"]
+        ] as const) {
+          const text = withBody(closed({ f: "HERE" })).replace(
+            '"HERE"',
+            nested(levels, open, close)
+          )
+          const [place = ""] = yield* placesOf(text, "#/mediaModels/0/body")
+          assert.isTrue(place.startsWith("/properties/f/"), place)
+        }
+      }
+    })
+  )
+
+  it.effect("has no fields that every object has, at any level", () =>
+    Effect.gen(function* () {
+      const fields: BodySchema = JSON.parse('{"__proto__":{},"constructor":{},"toString":{}}')
+      const names = ["__proto__", "constructor", "toString"]
+      assert.deepStrictEqual(
+        yield* inBody(closed({ f: { type: "object", properties: fields } })),
+        names.map((name) => `/properties/f/properties/${name}`)
+      )
+      const text = withBody(closed({})).replace('"properties":{}', '"properties":{"__proto__":{}}')
+      assert.deepStrictEqual(yield* placesOf(text, "#/mediaModels/0/body"), [
+        "/properties/__proto__"
+      ])
+    })
+  )
+
+  it("cannot be sent with them either", () => {
+    const of = (text: string) =>
+      Result.isSuccess(decodeDescribed(closed({ f: { type: "string" } }), JSON.parse(text)))
+    assert.deepStrictEqual(
+      ['{"f":"a"}', "{}", '{"__proto__":{"f":1}}', '{"constructor":1}'].map(of),
+      [true, true, false, false]
+    )
+  })
+})
+
+describe("a hostile protocol", () => {
+  it.effect("has each fault at its place", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* inJobs({}), [])
+      const at = (place: string, change: object) =>
+        Effect.map(inJobs(change), (places) => assert.deepStrictEqual(places, [place], place))
+      const fail = (rule: object) => ({ failures: [{ class: "CONTENT", ...rule }] })
+      yield* at("/failures/0/when", fail({ when: "true ||" }))
+      yield* at("/failures/0/when", fail({ when: 'message.matches("(a+)+$")' }))
+      yield* at("/failures/0/when", fail({ when: `${"(".repeat(900)}true${")".repeat(900)}` }))
+      yield* at("/failures/0/when", fail({ when: `${"!".repeat(1900)}true` }))
+      yield* at("/poll/path", { poll: { path: "/v1/../x" } })
+      yield* at("/poll/path", { poll: { path: "/v1/{other}" } })
+      yield* at("/state/at", { state: { ...jobs!.state, at: "$..state" } })
+      yield* at("/results/urls/0", { results: { urls: ["$[?@.a]"] } })
+      yield* at("/auth/name", { auth: { scheme: "header", name: "Host" } })
+      yield* at("/usage/a", { usage: { a: "b" } })
+      const { submit } = jobs!
+      yield* at("/submit/json/a/%24cel", { submit: { ...submit, json: { a: { $cel: "1 +" } } } })
+      yield* at("/submit/json/a/%24", { submit: { ...submit, json: { a: { $: "body" } } } })
+      yield* at("/submit/json/a", { submit: { ...submit, json: { a: { $: "$.body", b: 1 } } } })
+      yield* at("/callbacks/proof/secret/at", {
+        callbacks: {
+          parameter: "hook",
+          proof: { scheme: "standard-webhooks", secret: { path: "/s", at: "$.a[*]" } }
+        }
+      })
+      const [first] = jobs!.models
+      const priced = (price: object) => ({ models: [{ ...first, price }] })
+      yield* at("/models/0/price/hold", priced({ per: "expression", hold: "1.5" }))
+      yield* at("/models/0/price/hold", priced({ per: "expression", hold: "body.a / 2" }))
+    })
+  )
+
+  it.effect("of prototypes' names is refused, or has its own values", () =>
+    Effect.gen(function* () {
+      const text = JSON.stringify({ vendors: [describedKinds] }).replace(
+        '"handle":{"id"',
+        '"handle":{"__proto__":"$.x","id"'
+      )
+      assert.deepStrictEqual(yield* placesOf(text, "#/vendors/0/jobs"), [
+        "/submit/handle/__proto__"
+      ])
+    })
+  )
+})
