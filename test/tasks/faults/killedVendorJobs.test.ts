@@ -29,11 +29,14 @@ const linesOf = (round: number) =>
     })
   ).join("\n")
 
+/** The requests of a batch of messages name these in turn. */
+const messageModels = ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5"]
+
 const messagesOf = (round: number) =>
   Array.from({ length: linesMax }, (_, n) => ({
     custom_id: isFailing(n) ? `fails-${n}` : `${round}-${n}`,
     params: {
-      model: "claude-haiku-4-5",
+      model: messageModels[n % messageModels.length] ?? "",
       messages: [{ role: "user", content: `Say ${n}` }],
       max_tokens: 20 + (n % 7)
     }
