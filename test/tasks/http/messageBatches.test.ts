@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { readResult } from "../../support/gateway.ts"
+import { adminToken, readResult } from "../../support/gateway.ts"
 import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
 import { micro, taskIdOf } from "../../support/vendorBatches.ts"
 
@@ -164,6 +164,48 @@ describe("batches of messages, in the sandbox", () => {
         )
         assert.deepStrictEqual((yield* read("/manage/v1/wallet")).json, before)
         assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, files)
+      })
+    )
+
+    it.effect("need a key that allows every model that they name", () =>
+      Effect.gen(function* () {
+        const { url, userId } = yield* Running
+        const key = yield* promised(async () => {
+          const answer = await fetch(`${url}/manage/v1/users/${userId}/api-keys`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+            body: JSON.stringify({
+              name: "haiku",
+              scopes: ["inference"],
+              allowed_models: ["claude-haiku-4-5"]
+            })
+          })
+          return ((await answer.json()) as { key: string }).key
+        })
+        const limited = new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 })
+        const [haiku, sonnet] = [message("a"), message("b", { model: "claude-sonnet-4-5" })]
+        for (const requests of [
+          [haiku, sonnet],
+          [sonnet, haiku]
+        ]) {
+          const refused = yield* refusal(() => limited.messages.batches.create({ requests }))
+          assert.deepInclude<object>(refused, { status: 403, code: 1004 })
+        }
+        yield* ended(limited, (yield* create(limited, [haiku])).id)
+      })
+    )
+
+    it.effect("name at most 20 models", () =>
+      Effect.gen(function* () {
+        const requests = Array.from({ length: 21 }, (_, n) =>
+          message(`m${n}`, { model: `claude-haiku-4-5-202501${String(n + 1).padStart(2, "0")}` })
+        )
+        const { json, status } = yield* post(JSON.stringify({ requests }))
+        assert.strictEqual(status, 400)
+        assert.deepStrictEqual(
+          json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          ["#/requests/20/params/model"]
+        )
       })
     )
 
