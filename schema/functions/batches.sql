@@ -17,8 +17,9 @@ $$;
 -- task any more. The run is locked, so that a later owner sees every receipt of an earlier one, and none comes after the
 -- end of the task.
 create or replace function batch_receipts_add(
-  p_task uuid, p_epoch integer, p_user uuid, p_left bigint, p_ids text[], p_custom_ids text[], p_outcomes text[],
-  p_statuses integer[], p_costs bigint[], p_usages text[], p_requests text[], p_now timestamptz
+  p_task uuid, p_epoch integer, p_user uuid, p_left bigint, p_ids text[], p_custom_ids text[], p_models text[],
+  p_outcomes text[], p_statuses integer[], p_costs bigint[], p_usages text[], p_requests text[],
+  p_now timestamptz
 ) returns bigint language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare charged bigint;
 begin
@@ -28,15 +29,15 @@ begin
     select x.*, coalesce(sum(x.cost) over (order by x.n rows between unbounded preceding and 1 preceding), 0) as before
     from (
       select distinct on (u.id) u.* from unnest(
-        p_ids, p_custom_ids, p_outcomes, p_statuses, p_costs, p_usages, p_requests) with ordinality
-        as u (id, custom_id, outcome, status, cost, usage, request, n)
+        p_ids, p_custom_ids, p_models, p_outcomes, p_statuses, p_costs, p_usages, p_requests) with ordinality
+        as u (id, custom_id, model, outcome, status, cost, usage, request, n)
       order by u.id, u.n
     ) x
     where not exists (select from batch_receipts b where b.user_id = p_user and b.id = x.id)
   ), added as (
     insert into batch_receipts
-      (user_id, id, custom_id, outcome, http_status, captured, usage, request_id, created_at)
-    select p_user, g.id, g.custom_id, g.outcome, g.status, least(g.cost, greatest(0, p_left - g.before)),
+      (user_id, id, custom_id, model, outcome, http_status, captured, usage, request_id, created_at)
+    select p_user, g.id, g.custom_id, g.model, g.outcome, g.status, least(g.cost, greatest(0, p_left - g.before)),
       g.usage::jsonb, g.request, p_now
     from given g
     returning captured
@@ -45,18 +46,19 @@ begin
   return charged;
 end $$;
 
--- What the receipts of a task have together.
-create or replace function batch_receipts_sum(
-  p_user uuid, p_task uuid, out captured bigint, out settled integer, out released integer, out input float8,
-  out cached float8, out written float8, out output float8, out reasoning float8, out counted boolean
+-- What the receipts of a task have together, for each model.
+create or replace function batch_receipts_sum(p_user uuid, p_task uuid) returns table (
+  model text, captured bigint, settled integer, released integer, input float8, cached float8, written float8,
+  output float8, reasoning float8, counted boolean
 ) language sql stable as $$
-  select coalesce(sum(b.captured), 0)::bigint, (count(*) filter (where b.outcome = 'settled'))::integer,
+  select b.model, coalesce(sum(b.captured), 0)::bigint, (count(*) filter (where b.outcome = 'settled'))::integer,
     (count(*) filter (where b.outcome = 'released'))::integer,
     coalesce(sum((b.usage ->> 'inputTokens')::float8), 0), coalesce(sum((b.usage ->> 'cachedInputTokens')::float8), 0),
     coalesce(sum((b.usage ->> 'cacheWriteTokens')::float8), 0),
     coalesce(sum((b.usage ->> 'outputTokens')::float8), 0), coalesce(sum((b.usage ->> 'reasoningTokens')::float8), 0),
     coalesce(bool_or((b.usage ->> 'counted')::boolean), false)
   from batch_receipts b where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/'
+  group by b.model
 $$;
 
 -- Deletes the receipts of a batch.

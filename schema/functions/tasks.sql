@@ -451,15 +451,19 @@ begin
     update vendor_attempts v set state = 'ambiguous'
       where v.task_id = any (array(select task from called where epoch is null)) and v.state = 'submitting'
   ), used as (
+    -- A batch of several models is one request and task, of the first, and charged under each of them.
     select usage_add(array_agg((
-        c.user_id, c.now, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, c.is_counted::integer,
-        coalesce((u.usage ->> 'inputTokens')::float8, 0), coalesce((u.usage ->> 'cachedInputTokens')::float8, 0),
-        coalesce((u.usage ->> 'outputTokens')::float8, 0),
+        c.user_id, c.now, coalesce(c.api_key_id, ''), c.vendor, coalesce(m.share ->> 'model', c.model), c.sandbox,
+        (c.is_counted and m.is_first)::integer,
+        coalesce((m.share ->> 'inputTokens')::float8, 0), coalesce((m.share ->> 'cachedInputTokens')::float8, 0),
+        coalesce((m.share ->> 'outputTokens')::float8, 0),
         case c.result_kind when 'images' then c.made else 0 end, case c.result_kind when 'videos' then c.made else 0 end,
         case c.result_kind when 'audios' then c.made else 0 end,
-        case c.result_kind when 'videos' then c.made * c.seconds else 0 end, c.captured, c.is_counted::integer,
-        (c.status = 'failed')::integer, case when c.is_counted then durations_of(c.created_at, c.now) end)::usage_sum))
-    from c cross join lateral (select case when c.is_counted then c.usage end as usage) u
+        case c.result_kind when 'videos' then c.made * c.seconds else 0 end,
+        coalesce((m.share ->> 'captured')::bigint, c.captured), (c.is_counted and m.is_first)::integer,
+        (c.status = 'failed' and m.is_first)::integer,
+        case when c.is_counted and m.is_first then durations_of(c.created_at, c.now) end)::usage_sum))
+    from c cross join lateral usage_shares(case when c.is_counted then c.usage end) m
   )
   select c.n, c.user_id, c.alert, c.settled - c.held, c.threshold, e.endpoints, b.id
   from (

@@ -9,6 +9,13 @@ language sql immutable parallel safe as $$
     - 8184, 1]
 $$;
 
+-- The shares of the models in the usage of a task: of a batch of several models one for each, or else the usage itself.
+create or replace function usage_shares(p_usage jsonb) returns table (share jsonb, is_first boolean)
+language sql immutable parallel safe as $$
+  select coalesce(m.share, p_usage), coalesce(m.n, 1) = 1
+  from (select) o left join jsonb_array_elements(p_usage -> 'models') with ordinality as m (share, n) on true
+$$;
+
 -- Adds the charges that a transaction has settled to the rollups by day and by hour, one row of
 -- each for each key and model. The caller holds the wallets' locks, so that no other transaction
 -- writes rows of these users.
@@ -102,25 +109,28 @@ begin
       and e.seq < ledger_seq_at(p_user, w.entry_count, until + interval '1 hour')
   ), settled as (
     select e.at, t.api_key_id, coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
-      coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model, t.sandbox, t.captured,
-      t.status = 'completed' or t.captured > 0 as is_counted, t.status = 'failed' as is_error, t.created_at,
-      t.result_kind as kind, t.usage,
+      coalesce(m.share ->> 'model', t.candidates -> t.candidate ->> 'model', t.model) as model, t.sandbox,
+      coalesce((m.share ->> 'captured')::bigint, t.captured) as captured,
+      t.status = 'completed' or t.captured > 0 as is_counted, t.status = 'failed' as is_error, m.is_first, t.created_at,
+      t.result_kind as kind, m.share as usage,
       jsonb_array_length(coalesce(t.result, '[]')) as items,
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds,
       t.body = 'null' as is_erased
     from (select id, max(created_at) as at from ended group by id) e
     cross join lateral (select * from tasks o where o.id = e.id and o.status in ('completed', 'failed') offset 0) t
+    cross join lateral usage_shares(t.usage) m
     union all
     select c.ended_at, c.api_key_id, c.vendor, c.model, c.sandbox, c.captured, c.outcome = 'settled',
-      c.outcome <> 'settled', c.created_at, null, c.usage, 0, 0, false
+      c.outcome <> 'settled', true, c.created_at, null, c.usage, 0, 0, false
     from calls c
     where c.user_id = p_user and c.ended_at >= since and c.ended_at < until
       and c.created_at >= since - interval '25 hours' and c.created_at < until + interval '1 hour'
   ), summed as (
     select date_trunc('hour', at, 'UTC') as hour, coalesce(api_key_id, '') as key, vendor, coalesce(model, '') as model,
-      sandbox, count(*) filter (where is_counted) as requests, count(kind) filter (where is_counted) as tasks,
-      count(*) filter (where is_error) as errors,
-      durations_sum(durations_of(created_at, at)) filter (where is_counted) as durations,
+      sandbox, count(*) filter (where is_counted and is_first) as requests,
+      count(kind) filter (where is_counted and is_first) as tasks,
+      count(*) filter (where is_error and is_first) as errors,
+      durations_sum(durations_of(created_at, at)) filter (where is_counted and is_first) as durations,
       coalesce(sum((usage ->> 'inputTokens')::float8) filter (where is_counted), 0) as input,
       coalesce(sum((usage ->> 'cachedInputTokens')::float8) filter (where is_counted), 0) as cached,
       coalesce(sum((usage ->> 'outputTokens')::float8) filter (where is_counted), 0) as output,

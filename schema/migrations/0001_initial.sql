@@ -509,6 +509,8 @@ create table batch_receipts (
   id text collate "C" not null,
   -- The client's name of the request. Null: it was erased.
   custom_id text,
+  -- As the request names it.
+  model text not null,
   -- released: there was no successful response.
   outcome text not null check (outcome in ('settled', 'released')),
   http_status integer,

@@ -70,7 +70,10 @@ export class ArtifactBlobs extends Context.Service<
     ) => Effect.Effect<Option.Option<Stream.Stream<Uint8Array, StoreUnavailable>>, StoreUnavailable>
     /** Succeeds if there is no such medium. */
     readonly remove: (id: BlobId) => Effect.Effect<void, StoreUnavailable | RemovalRefused>
-    /** Removes remains of media, or of files, with older ids, such as half-written ones of a dead process. */
+    /**
+     * Removes remains of media, or of files, with older ids, and half-written ones of dead processes, whatever their
+     * ids, once nothing was written to them for an hour.
+     */
     readonly removeOlder: (
       than: DateTime.Utc,
       of?: "media" | "files"
@@ -121,9 +124,12 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
     removeOlder: Effect.fnUntraced(function* (than, of = "media") {
       const folder = of === "files" ? files : directory
       const names = yield* noneIfMissing(fs.readDirectory(folder))
-      const [, failures] = yield* Effect.partition(
-        Option.getOrElse(names, () => []).filter((name) => isOlder(name, than)),
-        (name) => fs.remove(path.join(folder, name), { recursive: true, force: true })
+      const subfolders = Option.getOrElse(names, () => []).filter((name) => isSubfolder(name))
+      const before = DateTime.subtract(yield* DateTime.now, silence)
+      const [, failures] = yield* Effect.partition(subfolders, (name) =>
+        isOlder(name, than)
+          ? fs.remove(path.join(folder, name), { recursive: true, force: true })
+          : removeUnfinished(fs, path.join(folder, name), before)
       )
       if (failures[0] !== undefined) return yield* failed(failures[0])
     })
@@ -165,9 +171,34 @@ const timeDigits = 7
 /** One subfolder spans 17.5 minutes. */
 const folderMillis = 2 ** 20
 
-const isOlder = (folder: string, than: DateTime.Utc): boolean =>
-  /^[\da-f]{7}$/u.test(folder) &&
-  (Number.parseInt(folder, 16) + 1) * folderMillis <= DateTime.toEpochMillis(than)
+const isSubfolder = (name: string): boolean => /^[\da-f]{7}$/u.test(name)
+
+const isOlder = (subfolder: string, than: DateTime.Utc): boolean =>
+  (Number.parseInt(subfolder, 16) + 1) * folderMillis <= DateTime.toEpochMillis(than)
+
+/** Bytes of an upload arrive every 30 seconds at least. */
+const silence = { hours: 1 } as const
+
+/** Removes the half-written media of a subfolder to which nothing was written since then. */
+const removeUnfinished = Effect.fnUntraced(function* (
+  fs: FileSystem.FileSystem,
+  subfolder: string,
+  before: DateTime.Utc
+) {
+  const names = yield* fs.readDirectory(subfolder)
+  for (const name of names.filter((it) => it.endsWith(unfinishedExtension))) {
+    const file = join(subfolder, name)
+    // Its process may end it meanwhile
+    const written = yield* Effect.catchIf(
+      Effect.map(fs.stat(file), ({ mtime }) => mtime),
+      isNotFound,
+      () => Effect.succeedNone
+    )
+    if (Option.exists(written, (at) => at.getTime() < DateTime.toEpochMillis(before))) {
+      yield* fs.remove(file, { force: true })
+    }
+  }
+})
 
 /**
  * Makes the entries of a folder durable. Files renamed while an fsync runs share the

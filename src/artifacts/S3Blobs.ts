@@ -7,7 +7,7 @@ import type { BlobId, ByteRange } from "./ArtifactBlobs.ts"
 import { BucketFault, faultOf, isTransient, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
 import type { Place } from "./S3Bucket.ts"
 import { probe } from "./S3Probe.ts"
-import { abortForgotten, upload } from "./S3Upload.ts"
+import { abortForgotten, forgottenAfter, upload } from "./S3Upload.ts"
 
 /**
  * Media in a bucket (ADR 0150). An object is one PUT, or parts that are joined at the end, so that
@@ -24,7 +24,7 @@ export const layer = (options: BucketAccess) =>
         Key: keyOf(options, id.startsWith("file-") ? `files/${id}` : id)
       })
       yield* probe(options, send)
-      yield* abortForgotten(send, options)
+      yield* abortForgotten(send, options, forgottenAfter.start)
       const read = (id: BlobId, range: { readonly Range?: string }) =>
         send((s3, init) => s3.getObject({ ...at(id), ...range }, init)).pipe(
           Effect.asSome,
@@ -52,8 +52,9 @@ export const layer = (options: BucketAccess) =>
             )
           )
         }),
-        // Unfinished uploads of dead processes are aborted at startup
-        removeOlder: () => Effect.void
+        // Removed objects leave no remains; the uploads below the prefix are those of media and of files
+        removeOlder: (_than, of = "media") =>
+          of === "media" ? abortForgotten(send, options, forgottenAfter.running) : Effect.void
       })
     })
   )

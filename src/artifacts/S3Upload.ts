@@ -94,18 +94,21 @@ const unreadable = Effect.suspend(() =>
 const abort = (send: Send, upload: Upload): Effect.Effect<void> =>
   Effect.ignore(send((s3, init) => s3.abortMultipartUpload(upload, init)))
 
-/** Younger ones may still be written by another process. */
-const forgottenMillis = 3_600_000
+/**
+ * Younger uploads may still be written by another process. A bucket does not say when the last part came, so that the
+ * hourly look waits longer than the one at the start.
+ */
+export const forgottenAfter = { start: 3_600_000, running: 24 * 3_600_000 } as const
 
 /**
  * Aborts unfinished uploads of dead processes below the prefix. Best effort: it needs the permission to
  * list uploads, and a rule of the bucket may do the same.
  */
 export const abortForgotten = Effect.fnUntraced(
-  function* (send: Send, options: BucketAccess) {
+  function* (send: Send, options: BucketAccess, millis: number) {
     const below = { Bucket: options.bucket, Prefix: keyOf(options, "") }
     const { Uploads } = yield* send((s3, init) => s3.listMultipartUploads(below, init))
-    const before = (yield* Clock.currentTimeMillis) - forgottenMillis
+    const before = (yield* Clock.currentTimeMillis) - millis
     for (const { Initiated, Key, UploadId } of Uploads ?? []) {
       if (Key === undefined || UploadId === undefined || Initiated === undefined) continue
       if (Initiated.getTime() < before) {

@@ -382,6 +382,7 @@ export interface MediaField {
 
 export interface BatchReceipt {
   readonly custom_id: string | null
+  readonly model: string
   readonly outcome: "settled" | "released"
   readonly http_status: number | null
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */

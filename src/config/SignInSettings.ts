@@ -1,7 +1,8 @@
-import { Config, Effect, Option } from "effect"
+import { Config, Effect, Option, Schema } from "effect"
 import type { Redacted } from "effect"
 import ipaddr from "ipaddr.js"
 import { foldAddress } from "../domain/EmailAddress.ts"
+import { Scope } from "../domain/Scope.ts"
 import { isLoopback } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 
@@ -13,6 +14,8 @@ export interface OidcSettings {
   readonly clientSecret: Option.Option<Redacted.Redacted>
   /** Verified e-mail addresses, lower case, that sign in as the operator. */
   readonly operators: ReadonlyArray<string>
+  /** Scopes that every access token has beside its own. */
+  readonly tokenScopes: ReadonlyArray<Scope>
 }
 
 /** An address and the length of its prefix in bits. */
@@ -33,16 +36,20 @@ const listOf = (value: Option.Option<string>): ReadonlyArray<string> =>
     .map((part) => part.trim())
     .filter((part) => part !== "")
 
+const isScope = Schema.is(Scope)
+const scopesRemedy = `set some of ${Scope.literals.join(", ")}, separated by commas`
+
 const oidc = Effect.gen(function* () {
   const remedy = "set the issuer's https URL, such as https://accounts.google.com"
   const issuer = yield* read("OIDC_ISSUER", Config.option(Config.URL("OIDC_ISSUER")), remedy)
   const clientId = yield* text("OIDC_CLIENT_ID", "set the id of the client at the issuer")
   const clientSecret = yield* readSecret("OIDC_CLIENT_SECRET", "set the secret of the client")
   const operators = yield* text("OIDC_OPERATORS", "set e-mail addresses, separated by commas")
+  const scopes = listOf(yield* text("OIDC_TOKEN_SCOPES", scopesRemedy))
   if (Option.isNone(issuer)) {
-    const lonely = Option.isSome(clientId) || Option.isSome(operators)
+    const lonely = Option.isSome(clientId) || Option.isSome(operators) || scopes.length > 0
     return lonely
-      ? yield* fault("OIDC_ISSUER", "is required with OIDC_CLIENT_ID and OIDC_OPERATORS", remedy)
+      ? yield* fault("OIDC_ISSUER", "is required with the other variables OIDC_…", remedy)
       : Option.none()
   }
   const { protocol } = issuer.value
@@ -53,11 +60,17 @@ const oidc = Effect.gen(function* () {
     const remedy = "set the id of the client at the issuer"
     return yield* fault("OIDC_CLIENT_ID", "is required with OIDC_ISSUER", remedy)
   }
+  const tokenScopes = yield* Effect.forEach(scopes, (it) =>
+    isScope(it)
+      ? Effect.succeed(it)
+      : fault("OIDC_TOKEN_SCOPES", `"${it}" is not a scope`, scopesRemedy)
+  )
   return Option.some({
     issuer: issuer.value,
     clientId: clientId.value,
     clientSecret,
-    operators: listOf(operators).map(foldAddress)
+    operators: listOf(operators).map(foldAddress),
+    tokenScopes
   })
 })
 

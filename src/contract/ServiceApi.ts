@@ -101,7 +101,8 @@ const ResourceMetadata = Schema.Struct({
   resource: Schema.String,
   resource_name: Schema.String,
   authorization_servers: Schema.Array(Schema.String),
-  scopes_supported: Schema.Array(Scope),
+  /** Absent if the provider grants scopes unasked. */
+  scopes_supported: Schema.optionalKey(Schema.Array(Scope)),
   bearer_methods_supported: Schema.Array(Schema.Literal("header"))
 }).annotate({ identifier: "ProtectedResourceMetadata" })
 

@@ -168,6 +168,8 @@ export const ReceiptKey = Schema.String.check(Schema.isPattern(/^[0-9a-f]{20}$/u
 export const BatchReceiptView = Schema.Struct({
   /** The client's name of the request; null: it was erased. */
   custom_id: Schema.NullOr(Schema.String),
+  /** As the request names it. */
+  model: Schema.String,
   outcome: Schema.Literals(["settled", "released"]),
   http_status: Schema.NullOr(Schema.Int),
   /** With all decimals. */

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { randomUUID } from "node:crypto"
 import { Catalog } from "../catalog/Catalog.ts"
 import { invalid, Problem, problem } from "../domain/Problem.ts"
@@ -69,9 +69,12 @@ export class UpstreamCalls extends Context.Service<
         reach: reachWith({ accounts, affinity, clock, simulate, upstream }),
         accountFor: Effect.fnUntraced(function* (call) {
           const { provider } = call.to.route
-          if (call.previous !== undefined) return call.previous.attemptAccount
-          if (!accounts.isConfigured(provider)) return undefined
+          if (!accounts.isConfigured(provider)) return call.previous?.attemptAccount
           const request = requestOf(call, call.body, "", undefined)
+          if (request.account !== undefined) {
+            yield* keeping(accounts, request.account)
+            return call.previous?.attemptAccount
+          }
           const among = yield* affinity.accountsFor(provider, request)
           return among?.[0] && `openai-responses@${among[0].id}`
         }),
@@ -127,10 +130,14 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
 
 const keeping = (accounts: Accounts["Service"], id: string) =>
   Effect.fromResult(
-    Option.match(accounts.find(id), {
-      onNone: () => Result.fail(accountLeft),
-      onSome: (account) => Result.succeed([account])
-    })
+    // One that has left is still known while its jobs are finished, but gets nothing new
+    Result.map(
+      Result.fromNullishOr(
+        accounts.configured().find((account) => account.id === id),
+        () => accountLeft
+      ),
+      (account) => [account]
+    )
   )
 
 const accountLeft = invalid([

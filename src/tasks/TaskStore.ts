@@ -105,6 +105,14 @@ export interface TaskUsage extends TokenUsage {
   readonly counted: boolean
   /** The model whose price was charged, if it is not the requested one. */
   readonly pricedAs?: string
+  /** Of a batch whose requests name several models: what each has of it, first that of the task. */
+  readonly models?: ReadonlyArray<ModelUsage>
+}
+
+export interface ModelUsage extends TokenUsage {
+  readonly model: string
+  /** Micro-credits in decimal digits. */
+  readonly captured: string
 }
 
 /** The end of a task. `epoch` is absent if something outside its run ends it (cancel). */

@@ -35,6 +35,8 @@ export interface TokenHolder {
 
 /** Access tokens of `OIDC_ISSUER` for one resource of this gateway. */
 export interface TokenAccess {
+  /** The scopes for which a client asks the issuer; `undefined`: it grants them unasked. */
+  readonly asked: ReadonlyArray<Scope> | undefined
   /** The issuer as it names itself. Fails with 5002. */
   readonly issuer: Effect.Effect<string, Problem>
   /** Fails with 1002 (not valid here), 1003 (expired, revoked, user disabled), 1004 (no such user) or 5002. */
@@ -66,7 +68,12 @@ export class AccessTokens extends Context.Service<AccessTokens, Option.Option<To
         if (ids.some(({ length }) => length > accessTokenIdCharactersMax)) return yield* tooLong
         const { apiKeyId, keyHash, userId } = yield* standing(claims)
         return {
-          principal: { userId, apiKeyId, scopes: scopesOf(claims.scope), rotation: 0 },
+          principal: {
+            userId,
+            apiKeyId,
+            scopes: scopesOf(claims.scope, settings.tokenScopes),
+            rotation: 0
+          },
           keyHash,
           mayStill: Effect.asVoid(standing(claims)),
           subject: claims.sub,
@@ -76,6 +83,7 @@ export class AccessTokens extends Context.Service<AccessTokens, Option.Option<To
       })
 
       return Option.some({
+        asked: settings.tokenScopes.length > 0 ? undefined : Scope.literals,
         issuer: Effect.map(issuerOf(undefined), ({ server }) => server.issuer),
         authenticate
       })
@@ -90,7 +98,8 @@ type Claims = oauth.JWTAccessTokenClaims
 
 const isScope = Schema.is(Scope)
 
-const scopesOf = (text = ""): ReadonlyArray<Scope> => [...new Set(text.split(" "))].filter(isScope)
+const scopesOf = (text = "", more: ReadonlyArray<Scope>): ReadonlyArray<Scope> =>
+  [...new Set([...text.split(" "), ...more])].filter(isScope)
 
 const Header = Schema.fromJsonString(Schema.Struct({ kid: Schema.optionalKey(Schema.String) }))
 const decodeHeader = Schema.decodeUnknownOption(Header)

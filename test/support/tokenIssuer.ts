@@ -52,7 +52,7 @@ interface State {
   reads: number
 }
 
-const startTokenIssuer = async () => {
+export const startTokenIssuer = async () => {
   const state: State = { keys: [makeKey("first")], isDown: false, answer: undefined, reads: 0 }
   const server = createServer((request, response) => {
     if (state.isDown) {

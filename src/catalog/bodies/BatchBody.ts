@@ -10,6 +10,8 @@ export const BatchBody = Schema.Struct({
   /** The path of every request, such as `/v1/chat/completions`. */
   endpoint: Schema.String,
   requests: Schema.Int,
+  /** The models that the requests name, if there are several; the first is that of the task. */
+  models: Schema.optionalKey(Schema.NonEmptyArray(Schema.String)),
   /** Every `custom_id` has room for the mark by which Anthropic's adapter finds a lost batch. */
   marked: Schema.optionalKey(Schema.Boolean),
   /** The client's `anthropic-beta`. */

@@ -4,6 +4,9 @@
 export const batchLinesMax = 100_000
 export const fileBytesMax = 256 * 1024 * 1024
 
+/** Models that the requests of one batch of messages name. */
+export const batchModelsMax = 20
+
 /** What a form has beside the file: fields, headers, boundaries. */
 export const uploadFieldsBytesMax = 64 * 1024
 

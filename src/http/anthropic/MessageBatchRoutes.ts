@@ -15,8 +15,9 @@ import type { DeletedMessageBatch, MessageBatchList } from "../../contract/Messa
 import { messageBatchIdOf, taskOfBatch } from "../../domain/Ids.ts"
 import { memberOf } from "../../domain/json/JsonBytes.ts"
 import {
-  batchMarkCharacters,
   batchLineBytesMax,
+  batchMarkCharacters,
+  batchModelsMax,
   messageIdCharactersMax
 } from "../../domain/limits/FileLimits.ts"
 import { pageSizeDefault } from "../../domain/limits/Limits.ts"
@@ -85,6 +86,7 @@ const shape = {
   body: "params",
   fixed: {},
   at: "#/requests",
+  modelsMax: batchModelsMax,
   customId: {
     test: (text: string) => customIdPattern.test(text),
     expected: `1 to ${messageIdCharactersMax} of the characters A-Z, a-z, 0-9, _ and -`

@@ -49,7 +49,8 @@ export const makeMcpCaller = Effect.gen(function* () {
     const token = tokenOf(request.headers)
     if (Option.isNone(access)) return yield* byKey(keys, yield* token)
     const isMissing = token === tokenMissing
-    yield* challenge(401, isMissing ? undefined : "invalid_token", ["inference"])
+    const asked: ReadonlyArray<Scope> = access.value.asked === undefined ? [] : ["inference"]
+    yield* challenge(401, isMissing ? undefined : "invalid_token", asked)
     const text = yield* token
     return isAccessToken(text)
       ? yield* byAccessToken(access.value.authenticate, request, text)
@@ -75,7 +76,7 @@ const makeChallenge = Effect.map(
       const parts = [
         ...(error === undefined ? [] : [`error="${error}"`]),
         `resource_metadata="${baseUrl}${mcpMetadataPath}"`,
-        `scope="${scopes.join(" ")}"`
+        ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`])
       ]
       const value = `Bearer ${parts.join(", ")}`
       return HttpEffect.appendPreResponseHandler((_request, response) =>
@@ -92,14 +93,24 @@ const makeChallenge = Effect.map(
  * Refuses a token that lacks a scope. The challenge names the scopes of the token and all that the request needs:
  * some clients ask for exactly these, and would lose the others.
  */
-export const makeRequireScopes = Effect.map(makeChallenge, (challenge) =>
-  Effect.fnUntraced(function* ({ scopes }: Principal, needed: ReadonlyArray<Scope>) {
+export const makeRequireScopes = Effect.gen(function* () {
+  const { signIn } = yield* AppConfig
+  const challenge = yield* makeChallenge
+  const unasked = Option.match(signIn.oidc, {
+    onNone: (): ReadonlyArray<Scope> => [],
+    onSome: ({ tokenScopes }) => tokenScopes
+  })
+  return Effect.fnUntraced(function* ({ scopes }: Principal, needed: ReadonlyArray<Scope>) {
     const missing = needed.filter((scope) => !scopes.includes(scope))
     if (missing.length === 0) return
-    yield* challenge(403, "insufficient_scope", [...scopes, ...missing])
-    return yield* problem(1004, `This access token lacks the scope ${missing.join(" ")}`)
+    const asked = [...scopes, ...missing].filter((scope) => !unasked.includes(scope))
+    yield* challenge(403, "insufficient_scope", asked)
+    return yield* problem(
+      1004,
+      `This access token lacks the scope ${missing.join(" ")}, which the OpenID provider grants, or the operator in OIDC_TOKEN_SCOPES`
+    )
   })
-)
+})
 
 /**
  * Writes the first use of each access token in this process to the audit log. It counts as a request of its user, so

@@ -3,7 +3,6 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import { mcpResourceMetadata, resourceMetadata } from "../../contract/ServiceApi.ts"
 import { problem } from "../../domain/Problem.ts"
-import { Scope } from "../../domain/Scope.ts"
 import { AccessTokens, mcpResource } from "../../users/AccessTokens.ts"
 import { resource } from "../server/Resource.ts"
 
@@ -19,7 +18,7 @@ export const layer = HttpRouter.use(
           resource: mcpResource(baseUrl),
           resource_name: serviceName,
           authorization_servers: [yield* access.value.issuer],
-          scopes_supported: Scope.literals,
+          ...(access.value.asked === undefined ? {} : { scopes_supported: access.value.asked }),
           bearer_methods_supported: ["header"]
         },
         { headers: { "cache-control": "public, max-age=3600" } }

@@ -112,7 +112,9 @@ const makeOrder = Effect.gen(function* () {
       body: "body",
       fixed: { method: "POST", url: endpoint },
       at: "#/lines",
-      customId
+      customId,
+      // OpenAI's rule
+      modelsMax: 1
     } as const
     return yield* order({ accept, vendor, endpoint, file, shape, metadata, sandbox })
   })

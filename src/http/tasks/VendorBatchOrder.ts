@@ -4,6 +4,7 @@ import type { FileRow } from "../../artifacts/files/Files.ts"
 import type { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { batchModel } from "../../catalog/CatalogContent.ts"
+import type { TokenModel } from "../../catalog/OpenRoutes.ts"
 import { endingOf } from "../../catalog/PriceRow.ts"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
@@ -54,17 +55,28 @@ export const makeBatchOrder = Effect.gen(function* () {
         Effect.flatMap(files.open(file), (stream) => planBatch(shape, stream))
       )
       .pipe(Effect.catchTag("ShareExhausted", () => Effect.fail(tooManyPlans)))
-    const { hold, model, name, requests } = planned
-    if (!allowsModel(principal, [name, model.model])) return yield* modelNotAllowed(name)
+    const { hold, models, requests } = planned
+    const allowedBy = yield* Effect.forEach(models, ({ model, name }) =>
+      allowsModel(principal, [name, model.model])
+        ? Effect.succeed(allowsModel(principal, [name]) ? name : model.model)
+        : modelNotAllowed(name)
+    )
+    const [{ name }] = models
     const entry = batchModel(upstream, vendor, name)
     if (Option.isNone(entry)) return yield* problem(2006, `${name} is not offered in batches`)
-    const stored = { input_file_id: file.id, bytes: Number(file.bytes), endpoint, requests }
+    const stored = {
+      input_file_id: file.id,
+      bytes: Number(file.bytes),
+      endpoint,
+      requests,
+      ...(models.length > 1 ? { models: models.map((it) => it.name) } : {})
+    }
     return {
       request: { ...accept, path: { vendor, model: name, action: "batches" } },
       offer: {
         catalogId: upstream.id,
         sandbox,
-        allowedBy: [allowsModel(principal, [name]) ? name : model.model],
+        allowedBy,
         deadline: Duration.hours(batchDeadlineHours)
       },
       priced: {
@@ -76,10 +88,20 @@ export const makeBatchOrder = Effect.gen(function* () {
         leftOut: [],
         most: hold
       },
-      ending: endingOf(model)
+      ending: endingOf(firstToEnd(models))
     } satisfies PricedOrder
   })
 })
+
+/** The model that its vendor ends first, if any is to end. */
+const firstToEnd = (models: PlannedBatch["models"]): TokenModel =>
+  models.reduce(
+    (first, { model }) =>
+      model.sunset !== undefined && (first.sunset === undefined || model.sunset < first.sunset)
+        ? model
+        : first,
+    models[0].model
+  )
 
 const tooManyPlans = new Problem({
   code: 1202,

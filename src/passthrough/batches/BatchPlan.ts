@@ -32,6 +32,8 @@ export interface BatchShape {
   readonly at: "#/lines" | "#/requests"
   /** What the vendor takes as `custom_id`. */
   readonly customId: CustomIdRule
+  /** How many models the vendor lets the requests name. */
+  readonly modelsMax: number
   readonly nowMillis: number
 }
 
@@ -41,12 +43,17 @@ export interface CustomIdRule {
   readonly expected: string
 }
 
+/** A model as requests name it, and as it is priced. */
+export interface PlannedModel {
+  readonly name: string
+  readonly model: TokenModel
+}
+
 /** A batch that may be accepted. */
 export interface PlannedBatch {
   readonly requests: number
-  /** The model of all requests, as they name it, and as it is priced. */
-  readonly name: string
-  readonly model: TokenModel
+  /** The models of the requests, in the order in which they are first named. */
+  readonly models: readonly [PlannedModel, ...ReadonlyArray<PlannedModel>]
   /** Characters of the longest `custom_id`. */
   readonly longestId: number
   /** The sum of what the requests cost at most, at the price of a batch. */
@@ -88,12 +95,11 @@ const isNamed = Schema.is(Named)
 class BatchPlan {
   readonly #shape: BatchShape
   readonly #ids = new Set<string>()
+  readonly #models = new Map<string, TokenModel>()
   readonly #faults: Array<FieldFault> = []
   #line = 0
   #hold = zero
   #longestId = 0
-  #name: string | undefined
-  #model: TokenModel | undefined
 
   constructor(shape: BatchShape) {
     this.#shape = shape
@@ -142,15 +148,15 @@ class BatchPlan {
 
   end(): Effect.Effect<PlannedBatch, Problem> {
     if (this.#faults.length > 0) return this.refusal
-    if (this.#model === undefined || this.#name === undefined) {
+    const [first, ...rest] = [...this.#models].map(([name, model]) => ({ name, model }))
+    if (first === undefined) {
       return Effect.fail(
         invalid([{ pointer: this.#shape.at, detail: "Expected at least one request" }])
       )
     }
     return Effect.succeed({
       requests: this.#ids.size,
-      name: this.#name,
-      model: this.#model,
+      models: [first, ...rest],
       longestId: this.#longestId,
       hold: this.#hold
     })
@@ -187,7 +193,7 @@ class BatchPlan {
   }
 
   #plan(body: Uint8Array): void {
-    const { body: name, catalog, nowMillis, route } = this.#shape
+    const { body: name, catalog, modelsMax, nowMillis, route } = this.#shape
     const planned = planCall(catalog, route, undefined, body, nowMillis, { inBatch: true })
     if (Result.isFailure(planned)) {
       const { detail, errors } = planned.failure
@@ -201,15 +207,18 @@ class BatchPlan {
     if (metered._tag !== "Tokens" || model === null) {
       return this.#refuse(`/${name}/model`, "Expected a model that is charged by the token")
     }
-    this.#name ??= model
-    this.#model ??= metered.model
-    if (model !== this.#name) {
-      return this.#refuse(
-        `/${name}/model`,
-        `Expected ${this.#name}, as in the first request: all requests of a batch name one model`
-      )
+    if (!this.#models.has(model) && this.#models.size >= modelsMax) {
+      return this.#refuse(`/${name}/model`, this.#otherModel)
     }
+    this.#models.set(model, metered.model)
     this.#hold = bounded(this.#hold + hold)
+  }
+
+  get #otherModel(): string {
+    const { modelsMax } = this.#shape
+    if (modelsMax > 1) return `Expected one of the ${modelsMax} models that earlier requests name`
+    const [first] = this.#models.keys()
+    return `Expected ${first}, as in the first request: all requests of a batch name one model`
   }
 }
 

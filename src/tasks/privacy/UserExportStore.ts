@@ -105,8 +105,8 @@ const parts: ReadonlyArray<Part> = [
     ...byText,
     object: "batch_receipt",
     table: "batch_receipts",
-    columns: `split_part(id, '.', 1) AS task_id, custom_id, outcome, http_status, captured AS cost, usage, request_id,
-      created_at`
+    columns: `split_part(id, '.', 1) AS task_id, custom_id, model, outcome, http_status, captured AS cost, usage,
+      request_id, created_at`
   },
   {
     ...byText,

@@ -31,8 +31,10 @@ import { Fenced } from "../submission/PaidSubmit.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { withoutMarks } from "./Marks.ts"
+import { namedModels } from "./NamedModels.ts"
+import type { NamedModels } from "./NamedModels.ts"
 import { receiptOf } from "./ResultLine.ts"
-import type { BatchPricing } from "./ResultLine.ts"
+import type { BatchModel, BatchPricing } from "./ResultLine.ts"
 import { VendorBatchStore } from "./VendorBatchStore.ts"
 import type { BatchReceipt, InHand, ReceiptSum } from "./VendorBatchStore.ts"
 
@@ -86,9 +88,9 @@ const makePersist = Effect.gen(function* () {
     const body = Option.flatMap(row, (it) => decodeBody(it.body))
     if (Option.isNone(row) || Option.isNone(body)) return yield* new Fenced()
     const task = row.value
-    const pricing = yield* pricingOf(task, body.value)
+    const pricing = yield* pricingOf(task, body.value, modelsOf(files, body.value))
     const before = yield* retryStore(store.sumReceipts(task))
-    let left = make(task.price - before.captured)
+    let left = make(task.price - capturedOf(before))
     const source = { owned, task, pricing, take: () => left }
     const copyOf = Effect.fnUntraced(function* (
       kind: "output" | "errors",
@@ -104,54 +106,87 @@ const makePersist = Effect.gen(function* () {
       "errors",
       result.errors === undefined ? undefined : downloadOf(account, result.errors)
     )
-    const sum = yield* retryStore(store.sumReceipts(task))
+    const sums = yield* retryStore(store.sumReceipts(task))
     const counts =
       account.isSimulated === true
-        ? { status: result.status, completed: sum.settled, failed: sum.released }
+        ? {
+            status: result.status,
+            completed: total(sums, (it) => it.settled),
+            failed: total(sums, (it) => it.released)
+          }
         : result
     yield* retryStore(store.noteEnd(owned, counts, { output, errors }))
     return {
       urls: [output, errors].flatMap((id) =>
         id === null ? [] : [`${baseUrl}/v1/files/${id}/content`]
       ),
-      captured: sum.captured,
-      usage: usageOf(sum)
+      captured: capturedOf(sums),
+      usage: {
+        ...tokensOf(sums),
+        counted: sums.some((it) => it.counted),
+        ...sharesOf(body.value, sums)
+      }
     }
   })
 })
 
-const usageOf = (sum: ReceiptSum): TaskUsage => ({
-  inputTokens: sum.input,
-  cachedInputTokens: sum.cached,
-  cacheWriteTokens: sum.written,
-  outputTokens: sum.output,
-  reasoningTokens: sum.reasoning,
-  counted: sum.counted
+type Sums = ReadonlyArray<ReceiptSum>
+
+const capturedOf = (sums: Sums): Credits =>
+  make(sums.reduce((sum, { captured }) => sum + captured, 0n))
+
+const total = (sums: Sums, figure: (of: ReceiptSum) => number): number =>
+  sums.reduce((sum, it) => sum + figure(it), 0)
+
+const tokensOf = (sums: Sums) => ({
+  inputTokens: total(sums, (it) => it.input),
+  cachedInputTokens: total(sums, (it) => it.cached),
+  cacheWriteTokens: total(sums, (it) => it.written),
+  outputTokens: total(sums, (it) => it.output),
+  reasoningTokens: total(sums, (it) => it.reasoning)
 })
+
+/** What each of several models has of a batch. */
+const sharesOf = ({ models }: BatchBody, sums: Sums): Pick<TaskUsage, "models"> =>
+  models === undefined
+    ? {}
+    : {
+        models: models.map((model) => {
+          const own = sums.filter((it) => it.model === model)
+          return { model, captured: String(capturedOf(own)), ...tokensOf(own) }
+        })
+      }
 
 /** By the prices of its creation. */
 const pricingWith = (versions: CatalogVersions["Service"]) =>
   Effect.fnUntraced(function* (
     { catalogId, createdAt, model: name, vendor }: TaskRow,
-    { bytes, endpoint, requests }: BatchBody
+    { bytes, endpoint, models: [first, ...others] = [name], requests }: BatchBody,
+    named: Effect.Effect<NamedModels, VendorError>
   ): Effect.fn.Return<BatchPricing, VendorError> {
     const version = yield* retryStore(versions.withId(catalogId))
     const catalog = Option.getOrUndefined(version)?.upstream
-    const model = catalog?.priced(vendor, name)
-    const nowMillis = DateTime.toEpochMillis(createdAt)
-    const listed = model && priceAt(model, nowMillis)
-    const price = listed && batchPriceOf(listed)
     const found = catalog?.match(vendor, "POST", endpoint)
     const meter = found?._tag === "Open" ? found.route.meter : undefined
     // It was priced when it was accepted, by the same catalog
-    if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
-    if (meter?.per !== "tokens") return yield* noPrice
+    if (catalog === undefined || meter?.per !== "tokens") return yield* noPrice
+    const nowMillis = DateTime.toEpochMillis(createdAt)
+    const priced = Effect.fnUntraced(function* (model: string) {
+      const found = catalog.priced(vendor, model)
+      const listed = found && priceAt(found, nowMillis)
+      const price = listed && batchPriceOf(listed)
+      if (found === undefined || price === undefined) return yield* noPrice
+      return { name: model, model: found, price } satisfies BatchModel
+    })
+    const ofFirst = yield* priced(first)
+    const ofOthers = new Map(
+      yield* Effect.forEach(others, (it) => Effect.map(priced(it), (model) => [it, model] as const))
+    )
+    const names: NamedModels = others.length === 0 ? new Map() : yield* named
     return {
       catalog,
       protocol: meter.protocol,
-      model,
-      name,
-      price,
+      modelOf: (digest) => ofOthers.get(names.get(digest) ?? first) ?? ofFirst,
       nowMillis,
       requestBytes: bytes / Math.max(1, requests)
     }
@@ -177,19 +212,30 @@ const outputOf = (
     const opened = downloadOf(account, output)
     return mark === undefined ? opened : Effect.map(opened, (bytes) => withoutMarks(mark, bytes))
   }
-  const file = { id: body.input_file_id, bytes: BigInt(body.bytes) }
-  const requests = Effect.mapError(files.open(file), () => storeAway)
-  return Effect.map(requests, (stream) => {
+  return Effect.map(requestsOf(files, body), (stream) => {
     const splitter = new LineSplitter(batchLineBytesMax)
     const answers = (lines: ReadonlyArray<Line>) =>
       lines.filter(({ length }) => length > 0).map(({ bytes }) => answerLine(body.endpoint, bytes))
-    return Stream.mapError(stream, () => storeAway).pipe(
+    return stream.pipe(
       Stream.map((chunk) => answers(splitter.push(chunk))),
       Stream.concat(Stream.suspend(() => Stream.succeed(answers(splitter.end())))),
       Stream.flatMap((lines) => Stream.fromIterable(lines))
     )
   })
 }
+
+/** The file with the requests of a batch. */
+const requestsOf = (files: Files["Service"], body: BatchBody): Opened => {
+  const file = { id: body.input_file_id, bytes: BigInt(body.bytes) }
+  return files.open(file).pipe(
+    Effect.map((stream) => Stream.mapError(stream, () => storeAway)),
+    Effect.mapError(() => storeAway)
+  )
+}
+
+/** Which request names which model, read from the file again: nothing of the plan is stored. */
+const modelsOf = (files: Files["Service"], body: BatchBody) =>
+  Effect.flatMap(requestsOf(files, body), (stream) => namedModels(stream, body.models?.[0]))
 
 const storeAway = new VendorError({
   class: "RETRYABLE",

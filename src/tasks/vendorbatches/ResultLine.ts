@@ -16,13 +16,18 @@ import type { BatchReceipt } from "./VendorBatchStore.ts"
 export interface BatchPricing {
   readonly catalog: UpstreamCatalog
   readonly protocol: UsageProtocol
-  readonly model: TokenModel
-  /** As the requests name it. */
-  readonly name: string
-  readonly price: TokenPrice
+  /** The model that the request with this digest names. */
+  readonly modelOf: (digest: string) => BatchModel
   readonly nowMillis: number
   /** An average request, by which the prompt is estimated where the vendor reports no figures. */
   readonly requestBytes: number
+}
+
+export interface BatchModel {
+  /** As the requests name it. */
+  readonly name: string
+  readonly model: TokenModel
+  readonly price: TokenPrice
 }
 
 /** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
@@ -31,7 +36,7 @@ const bytesPerToken = 4
 /** Digits of the SHA-256 of a `custom_id`: 80 bits tell the requests of one batch apart. */
 const digestDigits = 20
 
-const digestOf = (customId: string): string =>
+export const digestOf = (customId: string): string =>
   createHash("sha256").update(customId).digest("hex").slice(0, digestDigits)
 
 const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
@@ -46,11 +51,12 @@ export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<Batc
   const value =
     line.tail === undefined ? parse(line.bytes.toString("utf8")) : longLine(pricing, line)
   return Option.flatMap(value, (it) =>
-    Option.map(decodeNamed(it), ({ custom_id: customId }) => ({
-      digest: digestOf(customId),
-      customId,
-      ...chargeOf(pricing, it, line.length)
-    }))
+    Option.map(decodeNamed(it), ({ custom_id: customId }) => {
+      const digest = digestOf(customId)
+      const model = pricing.modelOf(digest)
+      const charge = chargeOf(pricing, model, { value: it, bytes: line.length })
+      return { digest, customId, model: model.name, ...charge }
+    })
   )
 }
 
@@ -79,14 +85,14 @@ const messageIn = (result: unknown) => {
 
 const chargeOf = (
   pricing: BatchPricing,
-  value: unknown,
-  bytes: number
-): Omit<BatchReceipt, "customId" | "digest"> => {
+  { model, name, price }: BatchModel,
+  { bytes, value }: { readonly value: unknown; readonly bytes: number }
+): Omit<BatchReceipt, "customId" | "digest" | "model"> => {
   const { body, requestId, status } = responseIn(pricing.protocol, value)
   if (status === null || status < 200 || status >= 300) {
     return { outcome: "released", status, requestId, cost: zero, usage: null }
   }
-  const { catalog, model, name, nowMillis, price, protocol } = pricing
+  const { catalog, nowMillis, protocol } = pricing
   const reported = usageOf(protocol, body)
   const isReported = reported !== undefined && isCredible(reported, model)
   const usage: TokenUsage = isReported ? reported : counted(pricing, bytes)

@@ -19,6 +19,8 @@ export interface BatchReceipt {
   /** By which a request is known: a part of the SHA-256 of its `custom_id`. */
   readonly digest: string
   readonly customId: string
+  /** As the request names it. */
+  readonly model: string
   readonly outcome: "settled" | "released"
   readonly status: number | null
   readonly cost: Credits.Credits
@@ -59,6 +61,7 @@ export type VendorBatchRow = typeof VendorBatchRow.Type
 const ReceiptRow = Schema.Struct({
   digest: Schema.String,
   customId: Schema.NullOr(Schema.String),
+  model: Schema.String,
   outcome: Schema.Literals(["settled", "released"]),
   httpStatus: Schema.NullOr(Schema.Int),
   captured: Micro,
@@ -83,6 +86,7 @@ export interface ReceiptPage {
 }
 
 const Sum = Schema.Struct({
+  model: Schema.String,
   captured: Micro,
   settled: Schema.Int,
   released: Schema.Int,
@@ -143,7 +147,10 @@ export class VendorBatchStore extends Context.Service<
       task: InHand["task"],
       page: ReceiptPage
     ) => Effect.Effect<ReadonlyArray<ReceiptRow>, StoreUnavailable>
-    readonly sumReceipts: (task: InHand["task"]) => Effect.Effect<ReceiptSum, StoreUnavailable>
+    /** For each model. */
+    readonly sumReceipts: (
+      task: InHand["task"]
+    ) => Effect.Effect<ReadonlyArray<ReceiptSum>, StoreUnavailable>
   }
 >()("gateway/tasks/VendorBatchStore") {
   static readonly layer = Layer.effect(
@@ -184,14 +191,14 @@ function reads(sql: PgClient.PgClient) {
       ),
     receipts: ({ id, userId }: InHand["task"], { after = "", limit }: ReceiptPage) =>
       sql`
-        SELECT split_part(b.id, '.', 2) AS digest, b.custom_id, b.outcome, b.http_status, b.captured, b.usage,
-          b.request_id, b.created_at
+        SELECT split_part(b.id, '.', 2) AS digest, b.custom_id, b.model, b.outcome, b.http_status, b.captured,
+          b.usage, b.request_id, b.created_at
         FROM batch_receipts b
         WHERE b.user_id = ${userId} AND b.id > ${`${id}.${after}`} AND b.id < ${`${id}/`}
         ORDER BY b.id LIMIT ${limit}`.pipe(rowsOf(ReceiptRow), storeFailures),
     sumReceipts: ({ id, userId }: InHand["task"]) =>
       sql`SELECT * FROM batch_receipts_sum(${userId}::uuid, ${id}::uuid)`.pipe(
-        rowOf(Sum),
+        rowsOf(Sum),
         storeFailures
       )
   }
@@ -249,8 +256,8 @@ function writes(sql: PgClient.PgClient) {
         SELECT batch_receipts_add(
           ${task.id}::uuid, ${epoch}::int, ${task.userId}::uuid, ${String(left)}::bigint,
           ${texts(receipts, (it) => `${task.id}.${it.digest}`)}, ${texts(receipts, (it) => it.customId)},
-          ${texts(receipts, (it) => it.outcome)}, ${integers(receipts, (it) => it.status)},
-          ${amounts(receipts, (it) => it.cost)},
+          ${texts(receipts, (it) => it.model)}, ${texts(receipts, (it) => it.outcome)},
+          ${integers(receipts, (it) => it.status)}, ${amounts(receipts, (it) => it.cost)},
           ${texts(receipts, (it) => (it.usage === null ? null : JSON.stringify(it.usage)))},
           ${texts(receipts, (it) => it.requestId)}, ${toDate(now)}::timestamptz) AS charged`.pipe(
         rowOf(Charged),

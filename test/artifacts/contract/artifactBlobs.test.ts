@@ -14,7 +14,7 @@ import {
   Stream
 } from "effect"
 import { TestClock } from "effect/testing"
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import type { IncomingHttpHeaders } from "node:http"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
@@ -25,6 +25,7 @@ import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
 import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
 import type { BucketAccess } from "../../../src/domain/Bucket.ts"
 import { makeArtifactId } from "../../../src/domain/Ids.ts"
+import type { FileId } from "../../../src/domain/Ids.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
 import { localServer } from "../../support/localServer.ts"
 
@@ -252,6 +253,24 @@ describe("S3Blobs, a medium of several parts", () => {
         assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
       })
   )
+
+  it.live("an upload that a process has left for a day is aborted while others run", () =>
+    Effect.gen(function* () {
+      const { uploads, url } = yield* bucket
+      const parts = new Map<number, Buffer>()
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        for (const hours of [23, 25]) {
+          const initiated = new Date(Date.now() - hours * 3_600_000)
+          uploads.set(`${hours} hours`, { key: `some/prefix/files/${hours}`, parts, initiated })
+        }
+        yield* blobs.removeOlder(DateTime.makeUnsafe(0), "files")
+        assert.lengthOf([...uploads], 2)
+        yield* blobs.removeOlder(DateTime.makeUnsafe(0))
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.deepStrictEqual([...uploads.keys()], ["23 hours"])
+    })
+  )
 })
 
 describe("S3Blobs.layer", () => {
@@ -412,6 +431,36 @@ describe("ArtifactBlobs.layerDirectory", () => {
         writeFileSync(join(folder, id.slice(4, 11), `${id}.part`), "x")
         yield* blobs.remove(id)
         assert.deepStrictEqual(files(), [])
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("what a killed process was writing is removed after an hour of silence", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const now = Date.now()
+      const media = makeArtifactId(now)
+      const file = `file-${media.slice(4)}` as FileId
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        for (const [of, id, parent] of [
+          ["media", media, folder],
+          ["files", file, join(folder, "files")]
+        ] as const) {
+          yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
+          const subfolder = join(
+            parent,
+            id.slice(id.indexOf(of === "media" ? "_" : "-") + 1).slice(0, 7)
+          )
+          const written = ["finished", "dead.part", "alive.part"].map((it) => join(subfolder, it))
+          for (const path of written) writeFileSync(path, "x")
+          const ago = (minutes: number) => new Date(now - minutes * 60_000)
+          for (const path of [written[0]!, written[1]!]) utimesSync(path, ago(61), ago(61))
+          utimesSync(written[2]!, ago(59), ago(59))
+          yield* blobs.removeOlder(DateTime.makeUnsafe(now - 24 * 3_600_000), of)
+          assert.deepStrictEqual(written.map(existsSync), [true, false, true], of)
+          assert.isTrue(Option.isSome(yield* blobs.get(id)))
+        }
       }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
     }).pipe(Effect.provide(NodeServices.layer))
   )

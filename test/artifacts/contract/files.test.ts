@@ -1,14 +1,18 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Result, Stream } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Option, Redacted, Result, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { setTimeout as pause } from "node:timers/promises"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
 import { Files } from "../../../src/artifacts/files/Files.ts"
 import { FileStore } from "../../../src/artifacts/files/FileStore.ts"
+import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
+import type { Database } from "../../../src/db/Database.ts"
 import { UserId } from "../../../src/domain/Ids.ts"
-import { describeStores } from "../../support/stores.ts"
+import { fakeBucket } from "../../support/fakeBucket.ts"
+import { describeStores, embeddedDatabase } from "../../support/stores.ts"
 
 /** docs/reference/files.md */
 
@@ -32,17 +36,54 @@ const readAll = (file: { readonly id: never; readonly bytes: bigint }) =>
 
 const page = { after: undefined, limit: 10, isAscending: true, purpose: undefined }
 
-describeStores("files of users", (database) => {
-  const files = Layer.unwrap(
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const folder = yield* fs.makeTempDirectoryScoped()
-      return Files.layer.pipe(
-        Layer.provideMerge(Layer.mergeAll(FileStore.layer, ArtifactBlobs.layerDirectory(folder))),
-        Layer.provide(AppConfig.layerOf({ FILE_BYTES_PER_USER: "100" }))
+const directory = Layer.unwrap(
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    return ArtifactBlobs.layerDirectory(yield* fs.makeTempDirectoryScoped())
+  })
+)
+
+/** A bucket that refuses the first removal temporarily. */
+const bucket = Layer.unwrap(
+  Effect.map(
+    Effect.acquireRelease(Effect.promise(fakeBucket), ({ close }) => Effect.sync(close)),
+    ({ failures, url }) => {
+      failures.push("DELETE")
+      return S3Blobs.layer({
+        bucket: "media",
+        prefix: "",
+        region: "us-east-1",
+        endpoint: Option.some(url),
+        accessKeyId: "key",
+        secretAccessKey: Redacted.make("secret"),
+        sessionToken: Option.none()
+      })
+    }
+  )
+)
+
+/** Moves the test's clock meanwhile: the bucket is asked again after 200 ms. */
+const inTime = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Effect.raceFirst(
+    work,
+    Effect.forever(
+      Effect.andThen(
+        TestClock.adjust("1 second"),
+        Effect.promise(() => pause(5))
       )
-    })
-  ).pipe(Layer.provideMerge(NodeServices.layer), Layer.provideMerge(database))
+    )
+  )
+
+const suite = <E>(
+  database: Layer.Layer<Database>,
+  blobs: Layer.Layer<ArtifactBlobs, E, NodeServices.NodeServices>
+) => {
+  const files = Files.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(FileStore.layer, blobs)),
+    Layer.provide(AppConfig.layerOf({ FILE_BYTES_PER_USER: "100" })),
+    Layer.provideMerge(NodeServices.layer),
+    Layer.provideMerge(database)
+  )
 
   it.effect(
     "have a quota, exact under concurrency, in which deleted ones count until removed",
@@ -62,7 +103,7 @@ describeStores("files of users", (database) => {
         // Another user is not concerned
         yield* upload("y".repeat(100), other)
         const [first] = yield* store.list(user, page)
-        if (first !== undefined) yield* store.delete(user, first.id)
+        if (first !== undefined) yield* inTime(store.delete(user, first.id))
         yield* upload("z".repeat(40))
       }).pipe(Effect.provide(files))
   )
@@ -100,7 +141,7 @@ describeStores("files of users", (database) => {
         yield* sql`UPDATE tasks SET status = 'completed', captured = 0 WHERE user_id = ${user}`
         yield* TestClock.adjust("31 days")
         assert.lengthOf(yield* store.list(user, page), 0)
-        yield* store.removeDue
+        yield* inTime(store.removeDue)
         const rows = yield* sql`SELECT 1 FROM files WHERE user_id = ${user}`
         assert.lengthOf(rows, 0)
         for (const file of [read, unread]) {
@@ -116,7 +157,7 @@ describeStores("files of users", (database) => {
       const sql = yield* SqlClient.SqlClient
       const store = yield* Files
       const { id } = yield* upload("first")
-      yield* store.delete(user, id)
+      yield* inTime(store.delete(user, id))
       for (const text of ["x".repeat(500), "y".repeat(600)]) {
         const kept = yield* store.putOutput(
           { id, userId: user, filename: "output.jsonl" },
@@ -126,7 +167,7 @@ describeStores("files of users", (database) => {
       }
       const [file] = yield* store.list(user, page)
       assert.strictEqual(file?.bytes, 600n)
-      yield* store.deleteAll(user)
+      yield* inTime(store.deleteAll(user))
       assert.lengthOf(yield* sql`SELECT 1 FROM files WHERE user_id = ${user}`, 0)
       yield* sql`UPDATE users SET deleted_at = to_timestamp(0) WHERE id = ${user}`
       const late = yield* store.putOutput(
@@ -136,4 +177,7 @@ describeStores("files of users", (database) => {
       assert.isFalse(late)
     }).pipe(Effect.provide(files))
   )
-})
+}
+
+describeStores("files of users", (database) => suite(database, directory))
+describe("files of users, in a bucket", () => suite(embeddedDatabase, bucket))

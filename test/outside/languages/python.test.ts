@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
+import { signedDeliveries } from "../support/receiving.ts"
 import { worlds } from "../support/worlds.ts"
 
 const languages = import.meta.dirname
@@ -14,13 +15,18 @@ const environments: Readonly<Record<string, Readonly<Record<string, string>>>> =
     "google-genai": "with_google.py",
     "langchain-openai": "with_langchain.py",
     "pydantic-ai-slim": "with_pydantic_ai.py",
-    mcp: "with_mcp.py"
+    mcp: "with_mcp.py",
+    standardwebhooks: "with_standardwebhooks.py",
+    svix: "with_svix.py"
   },
   instructor: { instructor: "with_instructor.py" },
   litellm: { litellm: "with_litellm.py" },
   generated: { "openapi-python-client": "with_generated.py" },
   schemathesis: { schemathesis: "with_schemathesis.py" }
 }
+
+/** Programs that verify deliveries. */
+const verifiers = new Set(["with_standardwebhooks.py", "with_svix.py"])
 
 const run = (folder: string, program: string, env: Readonly<Record<string, string>>) =>
   new Promise<{ readonly code: number | null; readonly output: string }>((resolve, reject) => {
@@ -57,7 +63,15 @@ describe.each(Object.entries(environments))("%s", (folder, programs) => {
       `%s from Python at ${world}`,
       { timeout: 600_000 },
       async (_, program) => {
-        const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ANSWER: text, WORLD: world }
+        const env = {
+          GATEWAY_URL: url,
+          GATEWAY_KEY: key,
+          ANSWER: text,
+          WORLD: world,
+          ...(verifiers.has(program)
+            ? { DELIVERIES: JSON.stringify(await signedDeliveries()) }
+            : {})
+        }
         const { code, output } = await run(folder, program, env)
         console.log(output)
         assert.strictEqual(code, 0, output)

@@ -19,6 +19,7 @@ const shape = {
   fixed: { method: "POST", url: "/v1/chat/completions" },
   at: "#/lines",
   customId: { test: (text: string) => text !== "" && text.length <= 256, expected: "a name" },
+  modelsMax: 1,
   nowMillis: now
 } as const
 
@@ -63,8 +64,43 @@ describe("the plan of a batch", () => {
       const planned = Result.getOrThrow(await plan(text, length))
       assert.strictEqual(planned.hold, expected)
       assert.strictEqual(planned.requests, 4)
-      assert.strictEqual(planned.name, "gpt-4o-mini")
+      assert.deepStrictEqual(
+        planned.models.map(({ name }) => name),
+        ["gpt-4o-mini"]
+      )
     }
+  })
+
+  it("of several models holds for each request what it costs at the price of its model", async () => {
+    const names = ["gpt-4o-mini", "gpt-4o", "gpt-4o-mini", "gpt-4o-2024-08-06"]
+    let expected = 0n
+    for (const model of names) {
+      const bytes = Buffer.from(JSON.stringify(bodyOf({ model })))
+      const one = planCall(catalog, route, undefined, bytes, now, { inBatch: true })
+      expected += Result.getOrThrow(one).hold
+    }
+    const text = names.map((model, n) => lineOf(String(n), bodyOf({ model }))).join("\n")
+    const several = { ...shape, modelsMax: 3 }
+    const planned = await Effect.runPromise(planBatch(several, Stream.succeed(Buffer.from(text))))
+    assert.strictEqual(planned.hold, expected)
+    assert.deepStrictEqual(
+      planned.models.map(({ name, model }) => [name, model.model]),
+      [
+        ["gpt-4o-mini", "gpt-4o-mini"],
+        ["gpt-4o", "gpt-4o"],
+        ["gpt-4o-2024-08-06", "gpt-4o"]
+      ]
+    )
+    const more = `${text}\n${lineOf("4", bodyOf({ model: "gpt-4.1" }))}`
+    const refused = await Effect.runPromise(
+      Effect.flip(planBatch(several, Stream.succeed(Buffer.from(more))))
+    )
+    assert.deepStrictEqual(refused.errors, [
+      {
+        pointer: "#/lines/5/body/model",
+        detail: "Expected one of the 3 models that earlier requests name"
+      }
+    ])
   })
 
   it("halves every rate, also those of long prompts, and not the tools", () => {

@@ -16,6 +16,7 @@ const owned = { task: { id, userId }, epoch: 2 }
 const receipt = (n: number, cost: number) => ({
   digest: String(n).padStart(20, "0"),
   customId: `request ${n}`,
+  model: n % 2 === 0 ? "even" : "odd",
   outcome: "settled" as const,
   status: 200,
   cost: Credits.make(BigInt(cost)),
@@ -60,13 +61,22 @@ describeStores("receipts of a batch", (database) => {
         rows.map(({ captured }) => Number(captured)),
         [30, 20, 45, 5, 0]
       )
-      const sum = yield* batches.sumReceipts(owned.task)
-      assert.deepInclude<object>(sum, {
-        captured: 100n,
-        settled: 5,
+      const sums = yield* batches.sumReceipts(owned.task)
+      const [even, odd] = sums.toSorted((a, b) => a.model.localeCompare(b.model))
+      assert.lengthOf(sums, 2)
+      assert.deepInclude<object>(even!, {
+        model: "even",
+        captured: 25n,
+        settled: 2,
+        input: 6,
+        output: 2
+      })
+      assert.deepInclude<object>(odd!, {
+        model: "odd",
+        captured: 75n,
+        settled: 3,
         released: 0,
-        input: 15,
-        output: 5
+        input: 9
       })
       assert.deepStrictEqual(
         (yield* batches.receipts(owned.task, { after: receipt(2, 0).digest, limit: 2 })).map(
@@ -86,8 +96,8 @@ describeStores("receipts of a batch", (database) => {
       assert.deepStrictEqual(yield* add(100, [receipt(1, 30)]), Option.none())
       yield* sql`DELETE FROM runs`
       assert.deepStrictEqual(yield* add(100, [receipt(1, 30)]), Option.none())
-      const sum = yield* Effect.flatMap(VendorBatchStore, (it) => it.sumReceipts(owned.task))
-      assert.strictEqual(sum.captured, 0n)
+      const sums = yield* Effect.flatMap(VendorBatchStore, (it) => it.sumReceipts(owned.task))
+      assert.deepStrictEqual(sums, [])
     }).pipe(Effect.provide(store))
   )
 

@@ -29,11 +29,14 @@ const linesOf = (round: number) =>
     })
   ).join("\n")
 
+/** The requests of a batch of messages name these in turn. */
+const messageModels = ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5"]
+
 const messagesOf = (round: number) =>
   Array.from({ length: linesMax }, (_, n) => ({
     custom_id: isFailing(n) ? `fails-${n}` : `${round}-${n}`,
     params: {
-      model: "claude-haiku-4-5",
+      model: messageModels[n % messageModels.length] ?? "",
       messages: [{ role: "user", content: `Say ${n}` }],
       max_tokens: 20 + (n % 7)
     }
@@ -159,9 +162,22 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
   const secondKill = async (round: number, batch: string) => {
     const polls = () => asked(openai, "GET", /^\/v1\/batches\/./u).length
     const before = polls()
-    const path = `/manage/v1/tasks/${taskIdOf(batch)}/receipts?limit=1`
     if (round % 2 === 0) await soon(() => polls() > before)
-    else await soon(async () => (await gateway.call("GET", path)).json.data.length > 0)
+    else await soon(() => hasReceipts(batch))
+    await gateway.kill()
+  }
+
+  const hasReceipts = async (batch: string) => {
+    const path = `/manage/v1/tasks/${taskIdOf(batch)}/receipts?limit=1`
+    return (await gateway.call("GET", path)).json.data.length > 0
+  }
+
+  /** The third one: while the results of requests to several models are read, before the first receipt and after it. */
+  const thirdKill = async (round: number, batch: string) => {
+    const results = () => asked(anthropic, "GET", /\/results$/u).length
+    const before = results()
+    const isReading = async () => results() > before || (await hasReceipts(batch))
+    await soon(round % 2 === 0 ? isReading : () => hasReceipts(batch))
     await gateway.kill()
   }
 
@@ -187,6 +203,8 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
       messageBatches.push(await messageBatch)
       responses.push(...(await Promise.all(others)))
       await secondKill(round, await batch)
+      await gateway.start()
+      await thirdKill(round, await messageBatch)
       await gateway.start()
     }
     for (const id of [...batches, ...messageBatches]) {

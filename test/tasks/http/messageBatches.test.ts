@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { readResult } from "../../support/gateway.ts"
+import { adminToken, readResult } from "../../support/gateway.ts"
 import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
 import { micro, taskIdOf } from "../../support/vendorBatches.ts"
 
@@ -143,7 +143,7 @@ describe("batches of messages, in the sandbox", () => {
           message("a b"),
           message("d", { stream: true }),
           message("e", { max_tokens: 0 }),
-          message("f", { model: "claude-sonnet-4-5" }),
+          message("f", { model: "claude-none" }),
           { custom_id: "g", params: 1, extra: 1 }
         ]
         const { json, status } = yield* post(JSON.stringify({ requests }, null, 2))
@@ -164,6 +164,48 @@ describe("batches of messages, in the sandbox", () => {
         )
         assert.deepStrictEqual((yield* read("/manage/v1/wallet")).json, before)
         assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, files)
+      })
+    )
+
+    it.effect("need a key that allows every model that they name", () =>
+      Effect.gen(function* () {
+        const { url, userId } = yield* Running
+        const key = yield* promised(async () => {
+          const answer = await fetch(`${url}/manage/v1/users/${userId}/api-keys`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+            body: JSON.stringify({
+              name: "haiku",
+              scopes: ["inference"],
+              allowed_models: ["claude-haiku-4-5"]
+            })
+          })
+          return ((await answer.json()) as { key: string }).key
+        })
+        const limited = new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 })
+        const [haiku, sonnet] = [message("a"), message("b", { model: "claude-sonnet-4-5" })]
+        for (const requests of [
+          [haiku, sonnet],
+          [sonnet, haiku]
+        ]) {
+          const refused = yield* refusal(() => limited.messages.batches.create({ requests }))
+          assert.deepInclude<object>(refused, { status: 403, code: 1004 })
+        }
+        yield* ended(limited, (yield* create(limited, [haiku])).id)
+      })
+    )
+
+    it.effect("name at most 20 models", () =>
+      Effect.gen(function* () {
+        const requests = Array.from({ length: 21 }, (_, n) =>
+          message(`m${n}`, { model: `claude-haiku-4-5-202501${String(n + 1).padStart(2, "0")}` })
+        )
+        const { json, status } = yield* post(JSON.stringify({ requests }))
+        assert.strictEqual(status, 400)
+        assert.deepStrictEqual(
+          json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          ["#/requests/20/params/model"]
+        )
       })
     )
 
@@ -272,7 +314,7 @@ describe("batches of messages, in the sandbox", () => {
 /** The receipts of a batch. */
 const receiptsOf = (id: string) =>
   Effect.gen(function* () {
-    const receipts: Array<{ custom_id: string; cost: string; outcome: string }> = []
+    const receipts: Array<{ custom_id: string; model: string; cost: string; outcome: string }> = []
     let cursor = ""
     do {
       const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
@@ -320,6 +362,7 @@ describe("a batch of messages at the vendor", () => {
     vendorGateway({
       script: {
         default: [
+          MockVendor.result("1 second"),
           MockVendor.result("1 second"),
           MockVendor.result("1 minute"),
           MockVendor.result("1 second"),
@@ -378,6 +421,84 @@ describe("a batch of messages at the vendor", () => {
           requests.map(({ custom_id: name, params }) => ({ custom_id: `${mark}${name}`, params }))
         )
         assert.strictEqual(only.headers["anthropic-version"], "2023-06-01")
+      })
+    )
+
+    it.effect("of several models is charged each request at the price of its model", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const vendor = yield* Vendor
+        // Micro-credits per million tokens in batches: of input, of output
+        const rates = {
+          "claude-haiku-4-5": [50_000_000n, 250_000_000n],
+          "claude-sonnet-4-5": [150_000_000n, 750_000_000n],
+          "claude-opus-4-5-20251101": [250_000_000n, 1_250_000_000n]
+        } as const
+        const names = Object.keys(rates) as Array<keyof typeof rates>
+        const modelOf = (n: number) => names[n % 3] as keyof typeof rates
+        const asked = Array.from({ length: 40 }, (_, n) =>
+          message(n === 1 || n === 30 ? `fails-${n}` : `s${n}`, { model: modelOf(n) })
+        )
+        const usage = Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql<{ model: string; credits: string; tasks: number }>`
+            SELECT model, sum(credits)::text AS credits, sum(tasks)::int AS tasks FROM usage_days GROUP BY model`
+        )
+        const before = yield* usage
+        const batch = yield* create(anthropic, asked)
+        const held = (yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)).json
+        assert.strictEqual(held.model, "claude-haiku-4-5")
+        yield* ended(anthropic, batch.id)
+        const results = yield* resultsOf(anthropic, batch.id)
+        const costs = new Map(
+          results.map(({ custom_id: name, result }, n) => {
+            if (result.type !== "succeeded") return [name, 0n]
+            assert.strictEqual(result.message.model, modelOf(n))
+            const { input_tokens: input, output_tokens: output } = result.message.usage
+            const [perInput, perOutput] = rates[modelOf(n)]
+            const micros = BigInt(input) * perInput + BigInt(output) * perOutput
+            return [name, (micros + 999_999n) / 1_000_000n]
+          })
+        )
+        const receipts = yield* receiptsOf(batch.id)
+        assert.lengthOf(receipts, 40)
+        for (const { cost, custom_id: name, model } of receipts) {
+          const n = asked.findIndex((it) => it.custom_id === name)
+          assert.deepStrictEqual([name, model, micro(cost)], [name, modelOf(n), costs.get(name)])
+        }
+        const captured = yield* capturedOf(batch.id)
+        assert.strictEqual(String(sumOf(receipts)), captured)
+        assert.lengthOf(
+          vendor.requests.filter(
+            ({ json, method, path }) =>
+              method === "POST" &&
+              path === "/v1/messages/batches" &&
+              (json as Sent).requests.length === 40
+          ),
+          1
+        )
+
+        // Usage has what each model was charged; the task counts under the first one
+        const sumOfModel = (model: string) =>
+          sumOf(receipts.filter((receipt) => receipt.model === model))
+        const after = yield* usage
+        const grown = names.map((model) => {
+          const [now, then] = [after, before].map((rows) => rows.find((row) => row.model === model))
+          return [
+            model,
+            BigInt(now?.credits ?? 0) - BigInt(then?.credits ?? 0),
+            (now?.tasks ?? 0) - (then?.tasks ?? 0)
+          ]
+        })
+        assert.deepStrictEqual(
+          grown,
+          names.map((model, n) => [model, sumOfModel(model), n === 0 ? 1 : 0])
+        )
+        const sql = yield* SqlClient.SqlClient
+        const rebuilt = yield* sql`
+          SELECT usage_rebuild(t.user_id, (t.updated_at AT TIME ZONE 'UTC')::date, t.created_at - interval '1 day') AS changed
+          FROM tasks t WHERE t.id = ${taskIdOf(batch.id)}`
+        assert.deepStrictEqual<object>(rebuilt, [{ changed: false }])
       })
     )
 

@@ -14,7 +14,8 @@ const makeKeys = Effect.gen(function* () {
     issuer: new URL(issuer),
     clientId: "gateway",
     clientSecret: Option.none(),
-    operators: []
+    operators: [],
+    tokenScopes: []
   })
   const readsAfter = (reads: number) =>
     eventually(

@@ -275,7 +275,16 @@ describe("OIDC settings", () => {
         ],
         [{ OIDC_ISSUER: "https://id.example.com" }, /^OIDC_CLIENT_ID: is required/u],
         [{ OIDC_CLIENT_ID: "x" }, /^OIDC_ISSUER: is required/u],
-        [{ OIDC_OPERATORS: "a@example.com" }, /^OIDC_ISSUER: is required/u]
+        [{ OIDC_OPERATORS: "a@example.com" }, /^OIDC_ISSUER: is required/u],
+        [{ OIDC_TOKEN_SCOPES: "inference" }, /^OIDC_ISSUER: is required/u],
+        [
+          {
+            OIDC_ISSUER: "https://id.example.com",
+            OIDC_CLIENT_ID: "x",
+            OIDC_TOKEN_SCOPES: "inference, admin"
+          },
+          /^OIDC_TOKEN_SCOPES: "admin" is not a scope; set some of inference, manage/u
+        ]
       ] as const) {
         const { message } = yield* Effect.flip(Effect.provide(AppConfig, AppConfig.layerOf(env)))
         assert.match(message, fault)

@@ -64,6 +64,7 @@ export const layer = HttpApiBuilder.group(
 
 const showReceipt = (row: ReceiptRow) => ({
   custom_id: row.customId,
+  model: row.model,
   outcome: row.outcome,
   http_status: row.httpStatus,
   cost: row.captured,

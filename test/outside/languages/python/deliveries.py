@@ -1,0 +1,20 @@
+"""Deliveries of the gateway, for the packages that verify them."""
+
+import json
+import os
+from typing import Callable
+
+
+def verifies(verify: Callable[[str, bytes, dict[str, str]], object], refused: type[Exception]) -> None:
+    """Each delivery by each of its secrets, and no other body."""
+    deliveries = json.loads(os.environ["DELIVERIES"])
+    assert [len(it["secrets"]) for it in deliveries] == [1, 2], deliveries
+    for delivery in deliveries:
+        body, headers = delivery["body"].encode(), delivery["headers"]
+        for secret in delivery["secrets"]:
+            verify(secret, body, headers)
+            try:
+                verify(secret, body + b" ", headers)
+            except refused:
+                continue
+            raise AssertionError("another body was accepted")
