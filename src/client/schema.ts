@@ -591,6 +591,10 @@ export interface WebhookEndpointFilter {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+export interface WebhookEndpointActivity {
+  readonly hours: ReadonlyArray<{ readonly hour: string; readonly succeeded: number; readonly failed: number; readonly waiting: number; readonly has_more: boolean }>
+}
+
 export interface NewWebhookEndpoint {
   readonly url: string
   readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">
@@ -608,6 +612,7 @@ export interface Reconciliation {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly billed: string
   readonly matched: number
+  readonly margin: { readonly billed: string; readonly charged: string; readonly margin: string; readonly models: ReadonlyArray<{ readonly model: string; readonly billed: string; readonly charged: string; readonly margin: string }> }
   readonly bought_not_charged: { readonly count: number; readonly billed: string; readonly data: ReadonlyArray<{ readonly id: string | null; readonly model: string; readonly day: string; readonly billed: string; readonly task_id: string | null; readonly call_id: string | null }> }
   readonly charged_not_bought: { readonly count: number; readonly charged: string; readonly data: ReadonlyArray<{ readonly task_id: string | null; readonly call_id: string | null; readonly model: string; readonly day: string; readonly charged: string }> }
   readonly differences: ReadonlyArray<{ readonly day: string; readonly model: string; readonly billed: string; readonly charged: string; readonly difference: string }>
@@ -1181,6 +1186,7 @@ export interface Schemas {
   readonly WebhookEndpointHealth: WebhookEndpointHealth
   readonly WebhookEndpointChange: WebhookEndpointChange
   readonly WebhookEndpointFilter: WebhookEndpointFilter
+  readonly WebhookEndpointActivity: WebhookEndpointActivity
   readonly NewWebhookEndpoint: NewWebhookEndpoint
   readonly Reconciliation: Reconciliation
   readonly UsageRebuild: UsageRebuild
@@ -1444,6 +1450,12 @@ export interface Operations {
     readonly path: { readonly id: string }
     readonly response: undefined
   }
+  /** Get webhook endpoint activity */
+  readonly "GET /manage/v1/webhook-endpoints/{id}/activity": {
+    readonly path: { readonly id: string }
+    readonly query?: { readonly user_id?: string }
+    readonly response: WebhookEndpointActivity
+  }
   /** Rotate webhook endpoint */
   readonly "POST /manage/v1/webhook-endpoints/{id}/rotate": {
     readonly path: { readonly id: string }
@@ -1616,4 +1628,4 @@ export interface Operations {
 }
 
 /** The GET of these paths takes `user_id`, with which the operator reads a user's data. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/calls/{id}/content", "/manage/v1/settings", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/calls/{id}/content", "/manage/v1/settings", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-endpoints/{id}/activity", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]

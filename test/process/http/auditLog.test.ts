@@ -471,6 +471,7 @@ describeStores("the audit log", (database) => {
           getWebhookDelivery: `/webhook-deliveries/${delivery}?`,
           listWebhookEndpoints: "/webhook-endpoints?",
           getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`,
+          getWebhookEndpointActivity: `/webhook-endpoints/${endpoint}/activity?`,
           getWebhookSecret: "/webhook-secret?"
         }
         const named = {

@@ -6,6 +6,7 @@ import { Ago } from "../../components/Values.tsx"
 import { showDuration, utcOf } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
+import { ActivityBars } from "./ActivityBars.tsx"
 import type { What } from "./EndpointDialogs.tsx"
 import type { Endpoint } from "./endpointForm.ts"
 import { TestOutcome } from "./TestOutcome.tsx"
@@ -85,6 +86,7 @@ export const endpointColumns = (shown: Shown): ReadonlyArray<Column<Endpoint>> =
     }
   },
   { title: words.state, isPlain: true, cell: (endpoint) => <State of={endpoint} /> },
+  { title: words.activity, cell: ({ id }) => <ActivityBars endpoint={id} /> },
   {
     title: words.events,
     cell: ({ events }) => <span title={events.join("\n")}>{words.eventCount(events.length)}</span>
