@@ -59,6 +59,16 @@ export const playgroundTexts = {
   chat: {
     system: "System prompt",
     message: "Message",
+    attach: "Attach image",
+    attachHelp: (size: string) => `PNG, JPEG or WEBP, up to ${size}. Or drop or paste one.`,
+    wrongType: (name: string) => `${name} is not a PNG, JPEG or WEBP image`,
+    tooLarge: (name: string, most: string) => `${name} is larger than ${most}`,
+    tooMany: (most: number) => `At most ${most} images go with a message`,
+    pictureOf: (n: number) => `Attached image ${n}`,
+    lostPictures: (count: number) =>
+      count === 1
+        ? "1 image, which is no longer sent after the reload"
+        : `${count} images, which are no longer sent after the reload`,
     maxTokens: "Maximum output tokens",
     temperature: "Temperature",
     temperatureHelp: "Empty: the model's default",
