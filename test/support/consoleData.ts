@@ -16,6 +16,7 @@ export const service: Schemas["Service"] = {
   name: "Service",
   sandbox: false,
   oidc: true,
+  passkeys: true,
   top_up_url: null
 }
 
@@ -668,6 +669,7 @@ export const screens: ReadonlyArray<Screen> = [
   { name: "call", route: "/calls/:id", path: `/calls/${calls[0]?.id}`, role: "user" },
   { name: "usage", route: "/usage", path: "/usage", role: "user", height: 800 },
   { name: "keys", route: "/keys", path: "/keys", role: "user" },
+  { name: "account", route: "/sessions", path: "/sessions", role: "user" },
   { name: "wallet", route: "/wallet", path: "/wallet", role: "user" },
   { name: "webhooks", route: "/webhooks", path: "/webhooks", role: "user" },
   {

@@ -247,6 +247,15 @@ export const operatorDataAt = (path: string): unknown =>
       session(1, { current: true }),
       session(7, { method: "link", last_seen_at: at("08:20:00") })
     ]),
+    "/passkeys": page([
+      {
+        id: "pky_1",
+        name: "MacBook",
+        created_at: "2026-10-02T08:00:00.000Z",
+        last_used_at: at("07:58:00")
+      },
+      { id: "pky_2", name: "YubiKey", created_at: "2026-10-02T08:05:00.000Z", last_used_at: null }
+    ] satisfies ReadonlyArray<Schemas["Passkey"]>),
     "/audit-log": page(audit)
   })[path]
 

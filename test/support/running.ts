@@ -32,7 +32,7 @@ export class Running extends Context.Service<
 const running = Layer.effect(
   Running,
   Effect.gen(function* () {
-    const { dataDir, port } = yield* AppConfig
+    const { baseUrl, dataDir, port } = yield* AppConfig
     const users = yield* Users
     const keys = yield* ApiKeys
     const wallet = yield* Wallet
@@ -55,7 +55,7 @@ const running = Layer.effect(
       scopes: ["inference", "manage"],
       expiresAt: Option.none()
     })
-    return { url: `http://127.0.0.1:${port}`, port, key, userId: user.id, dataDir }
+    return { url: new URL(baseUrl).origin, port, key, userId: user.id, dataDir }
   })
 )
 
@@ -64,7 +64,9 @@ export const runningGateway = (
   env: Record<string, string> = {},
   bounds: ListenerBounds = listenerBounds,
   /** Responds to each webhook attempt instead of its receiver. */
-  receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+  receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>,
+  /** A browser makes passkeys for a name only. */
+  host: "127.0.0.1" | "localhost" = "127.0.0.1"
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -75,7 +77,7 @@ export const runningGateway = (
         DATA_DIR: dataDir,
         ADMIN_TOKEN: adminToken,
         PORT: String(port),
-        BASE_URL: `http://127.0.0.1:${port}`,
+        BASE_URL: `http://${host}:${port}`,
         SIMULATOR_DELAY: "1 millis",
         LOG_LEVEL: "Error",
         EGRESS_ALLOW: "127.0.0.0/8",

@@ -75,7 +75,7 @@ export const Plot = ({
     event.preventDefault()
   }
   return (
-    <figure class={isSmall ? "chart small" : "chart"}>
+    <figure class={isSmall ? "chart spark" : "chart"}>
       {!isSmall && <figcaption>{title}</figcaption>}
       {legend.length > 1 && <Legend names={legend} />}
       <div

@@ -5,6 +5,7 @@ import { Code } from "../../components/code/Code.tsx"
 import { Field } from "../../components/form/Field.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
+import { chatTexts } from "../../texts/en/chat.ts"
 import { playgroundTexts } from "../../texts/en/playground.ts"
 import { Price } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
@@ -22,7 +23,7 @@ import { useCtrlEnter } from "./useCtrlEnter.ts"
 
 type Model = Schemas["TokenModel"]
 
-const words = playgroundTexts.chat
+const words = chatTexts
 const usualTokens = 500
 
 const messagesOf = (

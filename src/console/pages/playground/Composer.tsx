@@ -2,12 +2,12 @@ import { useRef, useState } from "preact/hooks"
 import { dataUriOf, showBytes } from "../../api/files.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { Icon } from "../../components/Icon.tsx"
-import { playgroundTexts } from "../../texts/en/playground.ts"
+import { chatTexts } from "../../texts/en/chat.ts"
 import type { Picture } from "./chat.ts"
 import { urlOf } from "./chat.ts"
 import { Chosen } from "./MediaInput.tsx"
 
-const words = playgroundTexts.chat
+const words = chatTexts
 
 /** What every vendor of a chat takes; the model judges the rest. */
 const mediaTypes = ["image/png", "image/jpeg", "image/webp"]

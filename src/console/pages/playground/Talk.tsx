@@ -3,12 +3,12 @@ import { Link } from "../../components/Link.tsx"
 import { Empty } from "../../components/States.tsx"
 import { showCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
-import { playgroundTexts } from "../../texts/en/playground.ts"
+import { chatTexts } from "../../texts/en/chat.ts"
 import { countIn } from "../calls/tokens.tsx"
 import type { Picture } from "./chat.ts"
 import { urlOf } from "./chat.ts"
 
-const words = playgroundTexts.chat
+const words = chatTexts
 
 /** A question with its answer, which grows while it comes. */
 export interface Turn {

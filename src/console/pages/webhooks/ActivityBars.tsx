@@ -40,7 +40,7 @@ export const ActivityBars = ({ endpoint }: { readonly endpoint: string }) => {
     }, pauseMillis)
   })
   if (found.data === undefined) {
-    return found.cause === undefined ? <div class="chart small" /> : <>{texts.none}</>
+    return found.cause === undefined ? <div class="chart spark" /> : <>{texts.none}</>
   }
   return <Bars endpoint={endpoint} hours={found.data.hours} />
 }

@@ -71,14 +71,17 @@ export const endpointColumns = (shown: Shown): ReadonlyArray<Column<Endpoint>> =
   {
     title: words.endpoint,
     isPlain: true,
-    cell: ({ description, id, old_secret_expires_at: until, url }) => {
+    cell: ({ description, events, id, old_secret_expires_at: until, url }) => {
       const test = shown.tests.get(id)
       return (
         <>
           <Link to="/webhooks/deliveries" query={{ endpoint_id: id }}>
             <span class="clip">{url}</span>
           </Link>
-          {description !== null && <div class="second">{description}</div>}
+          <div class="second" title={events.join("\n")}>
+            {description !== null && `${description} · `}
+            {words.eventCount(events.length)}
+          </div>
           {until !== null && <OldSecret until={until} />}
           {test !== undefined && <TestOutcome key={test} delivery={test} />}
         </>
@@ -87,10 +90,6 @@ export const endpointColumns = (shown: Shown): ReadonlyArray<Column<Endpoint>> =
   },
   { title: words.state, isPlain: true, cell: (endpoint) => <State of={endpoint} /> },
   { title: words.activity, cell: ({ id }) => <ActivityBars endpoint={id} /> },
-  {
-    title: words.events,
-    cell: ({ events }) => <span title={events.join("\n")}>{words.eventCount(events.length)}</span>
-  },
   { title: words.lastAttempt, isNumber: true, cell: (endpoint) => <LastAttempt {...endpoint} /> },
   ...(shown.isReadOnly ? [] : [actionsColumn(shown.onAct)])
 ]
