@@ -88,7 +88,15 @@ export const endpointColumns = (shown: Shown): ReadonlyArray<Column<Endpoint>> =
       )
     }
   },
-  { title: words.state, isPlain: true, cell: (endpoint) => <State of={endpoint} /> },
+  {
+    title: words.state,
+    isPlain: true,
+    cell: (endpoint) => (
+      <div class="state">
+        <State of={endpoint} />
+      </div>
+    )
+  },
   { title: words.activity, cell: ({ id }) => <ActivityBars endpoint={id} /> },
   { title: words.lastAttempt, isNumber: true, cell: (endpoint) => <LastAttempt {...endpoint} /> },
   ...(shown.isReadOnly ? [] : [actionsColumn(shown.onAct)])
