@@ -12,7 +12,7 @@ import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 type Hour = Schemas["WebhookEndpointActivity"]["hours"][number]
 
 /** Attempts come in crowds; they are counted again at most so often. */
-const pauseMillis = 3000
+const pauseMillis = 10_000
 
 const outcomes = [
   ["succeeded", "good"],
