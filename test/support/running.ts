@@ -29,35 +29,36 @@ export class Running extends Context.Service<
   }
 >()("test/Running") {}
 
-const running = Layer.effect(
-  Running,
-  Effect.gen(function* () {
-    const { baseUrl, dataDir, port } = yield* AppConfig
-    const users = yield* Users
-    const keys = yield* ApiKeys
-    const wallet = yield* Wallet
-    yield* HttpServer.HttpServer
-    const user = yield* users.create({
-      email: "user@localhost",
-      name: Option.none(),
-      password: Option.none()
+const runningAt = (host: string) =>
+  Layer.effect(
+    Running,
+    Effect.gen(function* () {
+      const { dataDir, port } = yield* AppConfig
+      const users = yield* Users
+      const keys = yield* ApiKeys
+      const wallet = yield* Wallet
+      yield* HttpServer.HttpServer
+      const user = yield* users.create({
+        email: "user@localhost",
+        name: Option.none(),
+        password: Option.none()
+      })
+      yield* wallet.topUp({
+        userId: user.id,
+        amount: Credits.make(1_000_000n * Credits.microPerCredit),
+        operationId: "test",
+        note: Option.none(),
+        traceId: "0".repeat(32)
+      })
+      const { key } = yield* keys.create({
+        userId: user.id,
+        name: "key",
+        scopes: ["inference", "manage"],
+        expiresAt: Option.none()
+      })
+      return { url: `http://${host}:${port}`, port, key, userId: user.id, dataDir }
     })
-    yield* wallet.topUp({
-      userId: user.id,
-      amount: Credits.make(1_000_000n * Credits.microPerCredit),
-      operationId: "test",
-      note: Option.none(),
-      traceId: "0".repeat(32)
-    })
-    const { key } = yield* keys.create({
-      userId: user.id,
-      name: "key",
-      scopes: ["inference", "manage"],
-      expiresAt: Option.none()
-    })
-    return { url: new URL(baseUrl).origin, port, key, userId: user.id, dataDir }
-  })
-)
+  )
 
 /** On the embedded store, with the real clock; `env`: docs/reference/configuration.md#variables */
 export const runningGateway = (
@@ -84,7 +85,7 @@ export const runningGateway = (
         MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...env
       })
-      return running.pipe(
+      return runningAt(host).pipe(
         Layer.provideMerge(Routes.serve),
         Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
