@@ -250,6 +250,7 @@ begin
   update api_keys k set revoked_at = coalesce(k.revoked_at, p_now), name = '' where k.user_id = p_user;
   delete from sessions s where s.user_id = p_user;
   delete from sign_in_links l where l.user_id = p_user;
+  delete from passkeys k where k.user_id = p_user;
   delete from call_contents c where c.user_id = p_user;
   update webhook_endpoints e set url = '', description = null, enabled = false, secret = '', secret_preview = '',
       previous_secret = null, previous_secret_until = null, deleted_at = coalesce(e.deleted_at, p_now)

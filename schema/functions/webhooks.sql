@@ -475,6 +475,42 @@ begin
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
 
+-- How the deliveries of an endpoint stand, by the hour in which they were created, oldest first. Of each hour the newest
+-- p_most are read, by the endpoint's index, and has_more says whether there are others. The plans are made for each hour,
+-- so that only its day is opened.
+create or replace function deliveries_by_hour(p_endpoint text, p_from timestamptz, p_hours integer, p_most integer)
+returns table (hour timestamptz, succeeded integer, failed integer, waiting integer, has_more boolean)
+language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_custom_plan as $$
+declare
+  first_at timestamptz;
+  next_at timestamptz;
+  first_id text;
+  next_id text;
+begin
+  for n in 0 .. p_hours - 1 loop
+    first_at := p_from + n * interval '1 hour';
+    next_at := first_at + interval '1 hour';
+    first_id := 'whd_' || lpad(to_hex(floor(extract(epoch from first_at) * 1000)::bigint), 12, '0');
+    next_id := 'whd_' || lpad(to_hex(floor(extract(epoch from next_at) * 1000)::bigint), 12, '0');
+    return query
+    with r as materialized (
+      select c.status from deliveries c
+      where c.endpoint_id = any (array[p_endpoint]) and c.id >= first_id and c.id < next_id
+        and c.created_at >= first_at and c.created_at < next_at
+      order by c.endpoint_id, c.id desc limit p_most + 1
+    ), counted as (
+      select r.status from r limit p_most
+    )
+    select first_at,
+      (count(*) filter (where c.status = 'succeeded'))::integer,
+      (count(*) filter (where c.status = 'failed'))::integer,
+      (count(*) filter (where c.status in ('pending', 'delivering')))::integer,
+      (select count(*) > p_most from r)
+    from counted c;
+  end loop;
+end $$;
+
 -- The oldest p_limit of a user's matching deliveries to existing endpoints: of one endpoint or of
 -- all (null), with ids between p_after and p_before, which lie in the days from p_since to p_until.
 -- Reads at most p_window deliveries; `scan_end` is the last of them if more may follow. Only an

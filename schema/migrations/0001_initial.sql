@@ -137,7 +137,7 @@ create table sessions (
   token_hash bytea not null unique,
   -- Null: the operator.
   user_id uuid references users on delete cascade,
-  method text not null check (method in ('password', 'api_key', 'admin_token', 'link', 'oidc')),
+  method text not null check (method in ('password', 'api_key', 'admin_token', 'link', 'oidc', 'passkey')),
   -- The key that was exchanged, and its `rotations` then: the session ends with that secret.
   api_key_id text references api_keys on delete cascade,
   key_rotations integer,
@@ -168,6 +168,28 @@ create table sign_in_links (
     and (user_id is null) = (operator_mac is not null))
 );
 create index sign_in_links_expiry on sign_in_links (expires_at);
+
+-- WebAuthn credentials of users (docs/reference/sessions.md#passkeys).
+create table passkeys (
+  id text primary key,
+  user_id uuid not null references users on delete cascade,
+  credential_id bytea not null unique,
+  -- In COSE.
+  public_key bytea not null,
+  -- Of the authenticator; 0 if it counts nothing.
+  sign_count bigint not null,
+  name text not null,
+  created_at timestamptz not null,
+  last_used_at timestamptz
+);
+create index passkeys_user on passkeys (user_id, id desc);
+
+-- Challenges that were answered, by SHA-256, until they expire.
+create table passkey_challenges (
+  hash bytea primary key,
+  expires_at timestamptz not null
+);
+create index passkey_challenges_expiry on passkey_challenges (expires_at);
 
 -- Wallets
 -- ----------------------------------------------------------------------------------------------

@@ -54,6 +54,9 @@ export const webhookEndpointsOf = (api: Requests) => ({
     api.request("GET /manage/v1/webhook-endpoints/{id}", { ...options, path: { id } }),
   list: (filter?: FilterOf<"GET /manage/v1/webhook-endpoints">, options?: RequestOptions) =>
     api.list("GET /manage/v1/webhook-endpoints", filter, options),
+  /** Its deliveries of the last 24 hours, by hour and outcome. */
+  activity: (id: string, options: RequestOptions = {}) =>
+    api.request("GET /manage/v1/webhook-endpoints/{id}/activity", { ...options, path: { id } }),
   update: (
     id: string,
     body: BodyOf<"PATCH /manage/v1/webhook-endpoints/{id}">,

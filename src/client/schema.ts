@@ -55,14 +55,22 @@ export interface Service {
   readonly name: string
   readonly sandbox: boolean
   readonly oidc: boolean
+  readonly passkeys: boolean
   readonly top_up_url: string | null
+}
+
+export interface PasskeySignIn {
+  readonly challenge: string
+  readonly rpId: string
+  readonly timeout: number
+  readonly userVerification: "required"
 }
 
 export interface Session {
   readonly id: string
   readonly user: { readonly id: string; readonly email: string; readonly name: string | null } | null
   readonly role: "user" | "operator"
-  readonly method: "password" | "api_key" | "admin_token" | "link" | "oidc"
+  readonly method: "password" | "api_key" | "admin_token" | "link" | "oidc" | "passkey"
   readonly current: boolean
   readonly address: string | null
   readonly created_at: string
@@ -70,9 +78,45 @@ export interface Session {
   readonly expires_at: string
 }
 
+export interface PasskeyAssertion {
+  readonly id: string
+  readonly rawId: string
+  readonly type: "public-key"
+  readonly authenticatorAttachment?: "platform" | "cross-platform"
+  readonly clientExtensionResults?: Readonly<Record<string, unknown>>
+  readonly response: { readonly clientDataJSON: string; readonly authenticatorData: string; readonly signature: string; readonly userHandle?: string | null }
+}
+
 export interface SignInLink {
   readonly url: string
   readonly expires_at: string
+}
+
+export interface Passkey {
+  readonly id: string
+  readonly name: string
+  readonly created_at: string
+  readonly last_used_at: string | null
+}
+
+export interface PasskeyAttestation {
+  readonly id: string
+  readonly rawId: string
+  readonly type: "public-key"
+  readonly authenticatorAttachment?: "platform" | "cross-platform"
+  readonly clientExtensionResults?: Readonly<Record<string, unknown>>
+  readonly response: { readonly clientDataJSON: string; readonly attestationObject: string; readonly transports?: ReadonlyArray<string>; readonly publicKeyAlgorithm?: number; readonly publicKey?: string; readonly authenticatorData?: string }
+}
+
+export interface PasskeyCreation {
+  readonly challenge: string
+  readonly rp: { readonly id: string; readonly name: string }
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string }
+  readonly pubKeyCredParams: ReadonlyArray<{ readonly type: "public-key"; readonly alg: number }>
+  readonly timeout: number
+  readonly attestation: "none"
+  readonly excludeCredentials: ReadonlyArray<{ readonly type: "public-key"; readonly id: string }>
+  readonly authenticatorSelection: { readonly residentKey: "required"; readonly requireResidentKey: boolean; readonly userVerification: "required" }
 }
 
 export interface OperatorCall {
@@ -592,6 +636,10 @@ export interface WebhookEndpointFilter {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
+export interface WebhookEndpointActivity {
+  readonly hours: ReadonlyArray<{ readonly hour: string; readonly succeeded: number; readonly failed: number; readonly waiting: number; readonly has_more: boolean }>
+}
+
 export interface NewWebhookEndpoint {
   readonly url: string
   readonly events: ReadonlyArray<"task.created" | "task.succeeded" | "task.failed" | "task_batch.completed" | "balance.low" | "webhook.failing" | "key.expiring" | "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled" | "video.completed" | "video.failed">
@@ -609,6 +657,7 @@ export interface Reconciliation {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly billed: string
   readonly matched: number
+  readonly margin: { readonly billed: string; readonly charged: string; readonly margin: string; readonly models: ReadonlyArray<{ readonly model: string; readonly billed: string; readonly charged: string; readonly margin: string }> }
   readonly bought_not_charged: { readonly count: number; readonly billed: string; readonly data: ReadonlyArray<{ readonly id: string | null; readonly model: string; readonly day: string; readonly billed: string; readonly task_id: string | null; readonly call_id: string | null }> }
   readonly charged_not_bought: { readonly count: number; readonly charged: string; readonly data: ReadonlyArray<{ readonly task_id: string | null; readonly call_id: string | null; readonly model: string; readonly day: string; readonly charged: string }> }
   readonly differences: ReadonlyArray<{ readonly day: string; readonly model: string; readonly billed: string; readonly charged: string; readonly difference: string }>
@@ -1131,8 +1180,13 @@ export interface Schemas {
   readonly TaskInfo: TaskInfo
   readonly TaskError: TaskError
   readonly Service: Service
+  readonly PasskeySignIn: PasskeySignIn
   readonly Session: Session
+  readonly PasskeyAssertion: PasskeyAssertion
   readonly SignInLink: SignInLink
+  readonly Passkey: Passkey
+  readonly PasskeyAttestation: PasskeyAttestation
+  readonly PasskeyCreation: PasskeyCreation
   readonly OperatorCall: OperatorCall
   readonly Owner: Owner
   readonly SkippedModel: SkippedModel
@@ -1182,6 +1236,7 @@ export interface Schemas {
   readonly WebhookEndpointHealth: WebhookEndpointHealth
   readonly WebhookEndpointChange: WebhookEndpointChange
   readonly WebhookEndpointFilter: WebhookEndpointFilter
+  readonly WebhookEndpointActivity: WebhookEndpointActivity
   readonly NewWebhookEndpoint: NewWebhookEndpoint
   readonly Reconciliation: Reconciliation
   readonly UsageRebuild: UsageRebuild
@@ -1445,6 +1500,12 @@ export interface Operations {
     readonly path: { readonly id: string }
     readonly response: undefined
   }
+  /** Get webhook endpoint activity */
+  readonly "GET /manage/v1/webhook-endpoints/{id}/activity": {
+    readonly path: { readonly id: string }
+    readonly query?: { readonly user_id?: string }
+    readonly response: WebhookEndpointActivity
+  }
   /** Rotate webhook endpoint */
   readonly "POST /manage/v1/webhook-endpoints/{id}/rotate": {
     readonly path: { readonly id: string }
@@ -1583,7 +1644,7 @@ export interface Operations {
   }
   /** Sign in */
   readonly "POST /manage/v1/session": {
-    readonly body: { readonly email?: string; readonly password?: string; readonly api_key?: string; readonly operator_token?: string; readonly link?: string }
+    readonly body: { readonly email?: string; readonly password?: string; readonly api_key?: string; readonly operator_token?: string; readonly link?: string; readonly passkey?: PasskeyAssertion }
     readonly response: Session
   }
   /** Sign out */
@@ -1594,6 +1655,25 @@ export interface Operations {
   readonly "POST /manage/v1/session/password": {
     readonly body: { readonly current_password?: string; readonly password: string }
     readonly response: Session
+  }
+  /** Get passkey creation */
+  readonly "GET /manage/v1/passkeys/options": {
+    readonly response: PasskeyCreation
+  }
+  /** List passkeys */
+  readonly "GET /manage/v1/passkeys": {
+    readonly query?: { readonly cursor?: string; readonly limit?: number; readonly user_id?: string }
+    readonly response: Page<Passkey>
+  }
+  /** Create passkey */
+  readonly "POST /manage/v1/passkeys": {
+    readonly body: { readonly name: string; readonly credential: PasskeyAttestation; readonly current_password?: string }
+    readonly response: Passkey
+  }
+  /** Delete passkey */
+  readonly "DELETE /manage/v1/passkeys/{id}": {
+    readonly path: { readonly id: string }
+    readonly response: undefined
   }
   /** List sessions */
   readonly "GET /manage/v1/sessions": {
@@ -1610,6 +1690,10 @@ export interface Operations {
     readonly path: { readonly id: string }
     readonly response: SignInLink
   }
+  /** Get passkey sign in */
+  readonly "GET /manage/v1/session/passkey": {
+    readonly response: PasskeySignIn
+  }
   /** Get service */
   readonly "GET /manage/v1/service": {
     readonly response: Service
@@ -1617,4 +1701,4 @@ export interface Operations {
 }
 
 /** The GET of these paths takes `user_id`, with which the operator reads a user's data. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/calls/{id}/content", "/manage/v1/settings", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/calls/{id}/content", "/manage/v1/settings", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/webhook-endpoints/{id}/activity", "/manage/v1/webhook-secret", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/tasks/{id}/receipts", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/operator/tasks", "/manage/v1/operator/calls", "/manage/v1/passkeys", "/manage/v1/sessions", "/manage/v1/events"]

@@ -37,6 +37,12 @@ export const SessionId = Schema.String.check(
 ).pipe(Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
 
+/** The id of a passkey, not its credential. */
+export const PasskeyId = Schema.String.check(
+  Schema.isPattern(/^pky_[\w-]{1,80}$/u, { expected: "an id that begins with pky_" })
+).pipe(Schema.brand("PasskeyId"))
+export type PasskeyId = typeof PasskeyId.Type
+
 /** The id of a stored medium. docs/reference/tasks.md#artifacts */
 export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32}$/u)).pipe(
   Schema.brand("ArtifactId")
@@ -147,6 +153,9 @@ export const makeAuditId = (nowMillis: number): AuditId =>
   AuditId.make(`aud_${timeSorted(nowMillis)}`)
 export const makeTaskBatchId = (nowMillis: number): TaskBatchId =>
   TaskBatchId.make(`tb_${timeSorted(nowMillis)}`)
+
+export const makePasskeyId = (nowMillis: number): PasskeyId =>
+  PasskeyId.make(`pky_${timeSorted(nowMillis)}`)
 
 /** The time in the id of an audit entry: its `created_at`, and so its partition. */
 export const auditTimeMillis = (id: AuditId): number => Number.parseInt(id.slice(4, 16), 16)

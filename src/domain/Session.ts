@@ -3,7 +3,14 @@ import type { DateTime } from "effect"
 import type { ApiKeyId, SessionId, UserId } from "./Ids.ts"
 
 /** How a user signed in. docs/reference/sessions.md#sign-in */
-export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
+export const SignInMethod = Schema.Literals([
+  "password",
+  "api_key",
+  "admin_token",
+  "link",
+  "oidc",
+  "passkey"
+])
 export type SignInMethod = typeof SignInMethod.Type
 
 /** A session that has not ended. */

@@ -6,6 +6,8 @@ import { ApiKeys } from "./ApiKeys.ts"
 import { ManageReplays } from "./ManageReplays.ts"
 import { ManageReplayStore } from "./ManageReplayStore.ts"
 import { Oidc } from "./Oidc.ts"
+import { Passkeys } from "./Passkeys.ts"
+import { PasskeyStore } from "./PasskeyStore.ts"
 import { Passwords } from "./Passwords.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"
 import { Sessions } from "./Sessions.ts"
@@ -18,6 +20,7 @@ export const stores = Layer.mergeAll(
   AccessTokenStore.layer,
   AdmissionStore.layer,
   ManageReplayStore.layer,
+  PasskeyStore.layer,
   SessionStore.layer,
   UserStore.layer
 )
@@ -25,6 +28,7 @@ export const stores = Layer.mergeAll(
 /** The services of users, keys and sessions. */
 export const services = Layer.mergeAll(AccessTokens.layer, Users.layer, Oidc.layer).pipe(
   Layer.provideMerge(Sessions.layer),
+  Layer.provideMerge(Passkeys.layer),
   Layer.provide(Passwords.layer),
   Layer.provideMerge(Layer.mergeAll(ApiKeys.layer, RequestQuotas.layer, ManageReplays.layer))
 )

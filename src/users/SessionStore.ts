@@ -316,10 +316,11 @@ function links(sql: PgClient.PgClient) {
         storeFailures
       ),
     deleteExpired: ({ idleSince, now }: Standing) =>
-      Effect.andThen(
-        sql`DELETE FROM sessions WHERE expires_at <= ${toDate(now)} OR last_seen_at <= ${toDate(idleSince)}`,
-        sql`DELETE FROM sign_in_links WHERE expires_at <= ${toDate(now)}`
-      ).pipe(Effect.asVoid, storeFailures)
+      Effect.gen(function* () {
+        yield* sql`DELETE FROM sessions WHERE expires_at <= ${toDate(now)} OR last_seen_at <= ${toDate(idleSince)}`
+        yield* sql`DELETE FROM sign_in_links WHERE expires_at <= ${toDate(now)}`
+        yield* sql`DELETE FROM passkey_challenges WHERE expires_at <= ${toDate(now)}`
+      }).pipe(storeFailures)
   }
 }
 

@@ -17,6 +17,7 @@ import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
+import { changed, makeOwnerProof } from "./OwnerProof.ts"
 import { Passwords } from "./Passwords.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"
 import { SessionStore } from "./SessionStore.ts"
@@ -116,11 +117,7 @@ export class Sessions extends Context.Service<
       const prove = yield* makeProve(operator)
       const open = opener(store)
       const passwords = yield* Passwords
-      const ownPassword = Effect.fnUntraced(function* ({ method, userId }: SessionRow) {
-        if (userId === null || method === "api_key") return yield* notOwn
-        const user = yield* store.userById(userId)
-        return yield* Effect.mapError(Effect.fromOption(user), () => changed)
-      })
+      const proveOwner = yield* makeOwnerProof
 
       return Sessions.of({
         signIn: Effect.fn("Sessions.signIn")(function* (credential, address) {
@@ -138,14 +135,8 @@ export class Sessions extends Context.Service<
           return yield* open({ owner: ownerOf(user.value), method: "oidc", key: null }, address)
         }),
         changePassword: Effect.fn("Sessions.changePassword")(function* (session, change, address) {
-          const user = yield* ownPassword(session)
-          yield* quotas.takeSignIn(address, session.email ?? undefined)
+          const user = yield* proveOwner(session, change.current, address)
           const at = yield* standing
-          if (user.passwordHash !== null) {
-            const given = Option.getOrElse(change.current, () => "")
-            const { isRight } = yield* passwords.verify(Option.some(user.passwordHash), given)
-            if (!isRight) return yield* wrongPassword
-          } else if (!isFresh(session, at.now)) return yield* notFresh
           const token = newToken()
           const to = yield* passwords.hash(change.next)
           const tokenHash = hashToken(token)
@@ -204,16 +195,6 @@ const isTouchDue = ({ lastSeenAt }: SessionRow, now: DateTime.Utc): boolean =>
 
 /** 256 random bits. */
 const newToken = (): string => randomBytes(32).toString("base64url")
-
-/** A user without a password has just shown that the address is theirs. */
-const isFresh = ({ createdAt, method }: SessionRow, now: DateTime.Utc): boolean =>
-  (method === "link" || method === "oidc") &&
-  DateTime.toEpochMillis(now) - DateTime.toEpochMillis(createdAt) < signInLinkMinutes * 60_000
-
-const notOwn = problem(1004, "A password is changed by a user who signed in without an API key")
-const notFresh = problem(1004, "Sign in by a link or the provider again to set a first password")
-const wrongPassword = problem(1005, "The current password is wrong")
-const changed = problem(1006, "The password or the user has changed: sign in again")
 
 const nobody = problem(1005, "There is no user for this identity: ask the operator")
 

@@ -1,11 +1,13 @@
 import { DateTime, Effect, Option } from "effect"
 import { hash } from "node:crypto"
 import type { UserId } from "../domain/Ids.ts"
+import type { PasskeyAssertion } from "../domain/Passkey.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { SignInMethod } from "../domain/Session.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { ApiKeys, previousSecret } from "./ApiKeys.ts"
+import { Passkeys } from "./Passkeys.ts"
 import { Passwords } from "./Passwords.ts"
 import { SessionStore } from "./SessionStore.ts"
 import type { Owner, SessionKey, UserOwner } from "./SessionStore.ts"
@@ -19,6 +21,7 @@ export type Credential =
   | { readonly _tag: "OperatorToken"; readonly token: string }
   /** The secret of a link, or the full link. */
   | { readonly _tag: "Link"; readonly link: string }
+  | { readonly _tag: "Passkey"; readonly assertion: PasskeyAssertion }
 
 /** The owner of the credential. */
 export interface Proof {
@@ -35,6 +38,7 @@ export const makeProve = Effect.fnUntraced(function* (
   const store = yield* SessionStore
   const keys = yield* ApiKeys
   const passwords = yield* Passwords
+  const passkeys = yield* Passkeys
   const secrets = yield* Secrets
 
   const byPassword = Effect.fnUntraced(function* (email: string, password: string) {
@@ -80,6 +84,12 @@ export const makeProve = Effect.fnUntraced(function* (
         return byOperatorToken(credential.token)
       case "Link":
         return byLink(credential.link)
+      case "Passkey":
+        return Effect.map(passkeys.prove(credential.assertion), (owner) => ({
+          owner,
+          method: "passkey",
+          key: null
+        }))
     }
   }
 })

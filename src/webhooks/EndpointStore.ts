@@ -40,6 +40,19 @@ export const EndpointAttempt = Schema.Struct({
 })
 export type EndpointAttempt = typeof EndpointAttempt.Type
 
+/** Deliveries of an endpoint that were created in the same hour. */
+export const EndpointHour = Schema.Struct({
+  /** When it began. */
+  hour: Time,
+  succeeded: Schema.Int,
+  failed: Schema.Int,
+  /** For an attempt, the first or another. */
+  waiting: Schema.Int,
+  /** More were created than were counted. */
+  hasMore: Schema.Boolean
+})
+export type EndpointHour = typeof EndpointHour.Type
+
 export interface NewEndpoint {
   readonly id: EndpointId
   readonly userId: UserId
@@ -101,6 +114,13 @@ export class EndpointStore extends Context.Service<
       since: DateTime.Utc,
       attemptsMax: number
     ) => Effect.Effect<ReadonlyArray<EndpointAttempt>, StoreUnavailable>
+    /** So many hours from this time on, oldest first; of each hour the newest `deliveriesMax` are counted. */
+    readonly hours: (
+      id: EndpointId,
+      from: DateTime.Utc,
+      count: number,
+      deliveriesMax: number
+    ) => Effect.Effect<ReadonlyArray<EndpointHour>, StoreUnavailable>
     /**
      * Unreported endpoints that have failed since then and whose users have another endpoint that subscribes to
      * `webhook.failing`.
@@ -175,7 +195,13 @@ function reads(sql: PgClient.PgClient) {
           WHERE endpoint_id = e.id AND started_at >= ${toDate(since)} AND failure IS DISTINCT FROM 'lost'
           ORDER BY started_at DESC LIMIT ${attemptsMax}
         ) a
-        ORDER BY a.started_at DESC`.pipe(rowsOf(EndpointAttempt), storeFailures)
+        ORDER BY a.started_at DESC`.pipe(rowsOf(EndpointAttempt), storeFailures),
+    hours: (id: EndpointId, from: DateTime.Utc, count: number, deliveriesMax: number) =>
+      sql`
+        SELECT * FROM deliveries_by_hour(${id}, ${toDate(from)}, ${count}::int, ${deliveriesMax}::int)`.pipe(
+        rowsOf(EndpointHour),
+        storeFailures
+      )
   }
 }
 

@@ -2,7 +2,11 @@ import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { DeliveryType } from "../domain/Event.ts"
 import { makeEndpointId, makeTaskId } from "../domain/Ids.ts"
 import type { DeliveryId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
-import { webhookEndpointsPerUserMax, webhookHealth } from "../domain/limits/Limits.ts"
+import {
+  webhookActivity,
+  webhookEndpointsPerUserMax,
+  webhookHealth
+} from "../domain/limits/Limits.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -14,7 +18,7 @@ import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { RequestQuotas } from "../users/RequestQuotas.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { EndpointStore } from "./EndpointStore.ts"
-import type { EndpointAttempt, EndpointChange, EndpointRow } from "./EndpointStore.ts"
+import type { EndpointAttempt, EndpointChange, EndpointHour, EndpointRow } from "./EndpointStore.ts"
 import { testEvent } from "./Events.ts"
 import { makeSecret, overlapEnd } from "./WebhookSecrets.ts"
 import { makeUrlCheck, urlRefused } from "./WebhookUrl.ts"
@@ -60,6 +64,11 @@ export class Endpoints extends Context.Service<
     readonly healthOf: (
       ids: ReadonlyArray<EndpointId>
     ) => Effect.Effect<(id: EndpointId) => EndpointHealth, StoreUnavailable>
+    /** How its deliveries of the current hour and the 23 before it stand. Fails with 2005. */
+    readonly activityOf: (
+      userId: UserId,
+      id: EndpointId
+    ) => Effect.Effect<ReadonlyArray<EndpointHour>, Failure>
     readonly update: (
       userId: UserId,
       id: EndpointId,
@@ -98,6 +107,13 @@ export class Endpoints extends Context.Service<
           const attempts = yield* store.latestAttempts(ids, since, webhookHealth.attemptsMax)
           const byEndpoint = Map.groupBy(attempts, ({ endpointId }) => endpointId)
           return (id) => healthOfAttempts(byEndpoint.get(id) ?? [])
+        }),
+        activityOf: Effect.fn("Endpoints.activityOf")(function* (userId, id) {
+          yield* get(userId, id)
+          const { deliveriesPerHourMax, hours } = webhookActivity
+          const current = DateTime.startOf(yield* DateTime.now, "hour")
+          const from = DateTime.subtract(current, { hours: hours - 1 })
+          return yield* store.hours(id, from, hours, deliveriesPerHourMax)
         }),
         create: Effect.fn("Endpoints.create")(function* ({ description, ...fields }) {
           yield* acceptFormat(fields)

@@ -16,6 +16,7 @@ export const service: Schemas["Service"] = {
   name: "Service",
   sandbox: false,
   oidc: true,
+  passkeys: true,
   top_up_url: null
 }
 
@@ -456,6 +457,19 @@ const endpoint: Schemas["WebhookEndpoint"] = {
   }
 }
 
+/** Few at night, some failed while the receiver was down, the latest wait. */
+const activity: Schemas["WebhookEndpointActivity"] = {
+  hours: [4, 2, 1, 0, 0, 1, 3, 8, 14, 21, 17, 12, 19, 24, 22, 16, 11, 9, 6, 5, 7, 12, 15, 9].map(
+    (count, n) => ({
+      hour: new Date(Date.parse(now) - (23 - n) * 3_600_000).toISOString(),
+      succeeded: n === 23 ? count - 3 : count,
+      failed: { 13: 6, 14: 2 }[n] ?? 0,
+      waiting: n === 23 ? 3 : 0,
+      has_more: false
+    })
+  )
+}
+
 const delivery = (
   n: number,
   fields: Partial<Schemas["WebhookDelivery"]>
@@ -608,6 +622,7 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
     "/models": page(models),
     "/webhook-endpoints": page([endpoint]),
     [`/webhook-endpoints/${endpointId}`]: endpoint,
+    [`/webhook-endpoints/${endpointId}/activity`]: activity,
     "/webhook-deliveries": page(deliveries.filter((it) => status === null || it.status === status)),
     [`/webhook-deliveries/${deliveryId(4)}`]: deliveryShown
   }
@@ -654,6 +669,7 @@ export const screens: ReadonlyArray<Screen> = [
   { name: "call", route: "/calls/:id", path: `/calls/${calls[0]?.id}`, role: "user" },
   { name: "usage", route: "/usage", path: "/usage", role: "user", height: 800 },
   { name: "keys", route: "/keys", path: "/keys", role: "user" },
+  { name: "account", route: "/sessions", path: "/sessions", role: "user" },
   { name: "wallet", route: "/wallet", path: "/wallet", role: "user" },
   { name: "webhooks", route: "/webhooks", path: "/webhooks", role: "user" },
   {

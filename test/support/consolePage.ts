@@ -126,5 +126,6 @@ const byToken = async ({ open, page }: ConsolePage, adminToken: string) => {
 /** A gateway with the sandbox, as pages see it. */
 export const consoleGateway = (
   env: Record<string, string> = {},
-  receiver?: Parameters<typeof runningGateway>[2]
-) => runningGateway({ SIMULATOR_DELAY: "200 millis", ...env }, listenerBounds, receiver)
+  receiver?: Parameters<typeof runningGateway>[2],
+  host?: Parameters<typeof runningGateway>[3]
+) => runningGateway({ SIMULATOR_DELAY: "200 millis", ...env }, listenerBounds, receiver, host)

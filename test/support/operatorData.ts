@@ -247,8 +247,48 @@ export const operatorDataAt = (path: string): unknown =>
       session(1, { current: true }),
       session(7, { method: "link", last_seen_at: at("08:20:00") })
     ]),
+    "/passkeys": page([
+      {
+        id: "pky_1",
+        name: "MacBook",
+        created_at: "2026-10-02T08:00:00.000Z",
+        last_used_at: at("07:58:00")
+      },
+      { id: "pky_2", name: "YubiKey", created_at: "2026-10-02T08:05:00.000Z", last_used_at: null }
+    ] satisfies ReadonlyArray<Schemas["Passkey"]>),
     "/audit-log": page(audit)
   })[path]
+
+/** A bill of a week, with a model that is sold below its price. */
+export const billReport: Schemas["Reconciliation"] = {
+  vendor: "replicate",
+  from: "2026-11-15",
+  to: "2026-11-21",
+  lines: 412,
+  billed: "1842.60",
+  matched: 408,
+  margin: {
+    billed: "1842.60",
+    charged: "2310.50",
+    margin: "467.90",
+    models: [
+      { model: "image-edit-pro", billed: "1105.20", charged: "1474.00", margin: "368.80" },
+      { model: "text-to-image-max", billed: "612.90", charged: "727.50", margin: "114.60" },
+      { model: "image-to-video-spark", billed: "124.50", charged: "109.00", margin: "-15.50" }
+    ]
+  },
+  bought_not_charged: { count: 0, billed: "0.00", data: [] },
+  charged_not_bought: { count: 0, charged: "0.00", data: [] },
+  differences: [
+    {
+      day: "2026-11-19",
+      model: "image-to-video-spark",
+      billed: "124.50",
+      charged: "109.00",
+      difference: "-15.50"
+    }
+  ]
+}
 
 /** The operator's pages, in addition to those of a user. */
 export const operatorScreens = [

@@ -29,42 +29,45 @@ export class Running extends Context.Service<
   }
 >()("test/Running") {}
 
-const running = Layer.effect(
-  Running,
-  Effect.gen(function* () {
-    const { dataDir, port } = yield* AppConfig
-    const users = yield* Users
-    const keys = yield* ApiKeys
-    const wallet = yield* Wallet
-    yield* HttpServer.HttpServer
-    const user = yield* users.create({
-      email: "user@localhost",
-      name: Option.none(),
-      password: Option.none()
+const runningAt = (host: string) =>
+  Layer.effect(
+    Running,
+    Effect.gen(function* () {
+      const { dataDir, port } = yield* AppConfig
+      const users = yield* Users
+      const keys = yield* ApiKeys
+      const wallet = yield* Wallet
+      yield* HttpServer.HttpServer
+      const user = yield* users.create({
+        email: "user@localhost",
+        name: Option.none(),
+        password: Option.none()
+      })
+      yield* wallet.topUp({
+        userId: user.id,
+        amount: Credits.make(1_000_000n * Credits.microPerCredit),
+        operationId: "test",
+        note: Option.none(),
+        traceId: "0".repeat(32)
+      })
+      const { key } = yield* keys.create({
+        userId: user.id,
+        name: "key",
+        scopes: ["inference", "manage"],
+        expiresAt: Option.none()
+      })
+      return { url: `http://${host}:${port}`, port, key, userId: user.id, dataDir }
     })
-    yield* wallet.topUp({
-      userId: user.id,
-      amount: Credits.make(1_000_000n * Credits.microPerCredit),
-      operationId: "test",
-      note: Option.none(),
-      traceId: "0".repeat(32)
-    })
-    const { key } = yield* keys.create({
-      userId: user.id,
-      name: "key",
-      scopes: ["inference", "manage"],
-      expiresAt: Option.none()
-    })
-    return { url: `http://127.0.0.1:${port}`, port, key, userId: user.id, dataDir }
-  })
-)
+  )
 
 /** On the embedded store, with the real clock; `env`: docs/reference/configuration.md#variables */
 export const runningGateway = (
   env: Record<string, string> = {},
   bounds: ListenerBounds = listenerBounds,
   /** Responds to each webhook attempt instead of its receiver. */
-  receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+  receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>,
+  /** A browser makes passkeys for a name only. */
+  host: "127.0.0.1" | "localhost" = "127.0.0.1"
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -75,14 +78,14 @@ export const runningGateway = (
         DATA_DIR: dataDir,
         ADMIN_TOKEN: adminToken,
         PORT: String(port),
-        BASE_URL: `http://127.0.0.1:${port}`,
+        BASE_URL: `http://${host}:${port}`,
         SIMULATOR_DELAY: "1 millis",
         LOG_LEVEL: "Error",
         EGRESS_ALLOW: "127.0.0.0/8",
         MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...env
       })
-      return running.pipe(
+      return runningAt(host).pipe(
         Layer.provideMerge(Routes.serve),
         Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),

@@ -45,6 +45,7 @@ export type Credential =
   | { readonly api_key: string }
   | { readonly operator_token: string }
   | { readonly link: string }
+  | { readonly passkey: Schemas["PasskeyAssertion"] }
 
 /** A secret that somebody has typed or pasted, by its form. */
 export const credentialOf = (secret: string): Credential => {

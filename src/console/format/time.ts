@@ -104,5 +104,16 @@ export const hourAfter = (hour: string): string =>
 /** `11-26 14:00`, in UTC as days are. */
 export const showHour = (hour: string): string => `${hour.slice(5, 10)} ${hour.slice(11, 16)}`
 
+const localHour = new Intl.DateTimeFormat("en", {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23"
+})
+
+/** `Nov 26, 14:00`, in the viewer's zone as times in lists are. */
+export const showLocalHour = (hour: string): string => localHour.format(new Date(hour))
+
 export const isDay = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d$/u.test(text) && !Number.isNaN(new Date(`${text}T00:00:00Z`).getTime())

@@ -15,6 +15,10 @@ export const BillVendor = Schema.Literals([
   "anthropic"
 ])
 
+const margin = CreditsFromString.annotate({
+  description: "Charged minus billed; a negative amount is a loss"
+})
+
 /** Amounts of at most 1,000 items each; the counts are of all. */
 const Reconciliation = Schema.Struct({
   vendor: Schema.String,
@@ -23,6 +27,21 @@ const Reconciliation = Schema.Struct({
   lines: Schema.Int,
   billed: CreditsFromString,
   matched: Schema.Int,
+  /** Of the work on the bill whose charge is known. */
+  margin: Schema.Struct({
+    billed: CreditsFromString,
+    charged: CreditsFromString,
+    margin,
+    /** The most expensive first. */
+    models: Schema.Array(
+      Schema.Struct({
+        model: Schema.String,
+        billed: CreditsFromString,
+        charged: CreditsFromString,
+        margin
+      })
+    )
+  }),
   bought_not_charged: Schema.Struct({
     count: Schema.Int,
     billed: CreditsFromString,

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { SessionId, UserId } from "../../domain/Ids.ts"
+import { PasskeyId, SessionId, UserId } from "../../domain/Ids.ts"
+import { PasskeyAttestation, PasskeyName } from "../../domain/Passkey.ts"
 import { SignInMethod } from "../../domain/Session.ts"
 import { Timestamp } from "../../domain/task/Task.ts"
 import { ChangesAccess } from "../Access.ts"
@@ -25,6 +26,34 @@ export const SessionView = Schema.Struct({
   expires_at: Timestamp
 }).annotate({ identifier: "Session" })
 
+/** WebAuthn's `PublicKeyCredentialCreationOptionsJSON`. docs/reference/sessions.md#passkeys */
+const PasskeyCreation = Schema.Struct({
+  challenge: Schema.String,
+  rp: Schema.Struct({ id: Schema.String, name: Schema.String }),
+  user: Schema.Struct({ id: Schema.String, name: Schema.String, displayName: Schema.String }),
+  pubKeyCredParams: Schema.Array(
+    Schema.Struct({ type: Schema.Literal("public-key"), alg: Schema.Int })
+  ),
+  timeout: Schema.Int,
+  attestation: Schema.Literal("none"),
+  excludeCredentials: Schema.Array(
+    Schema.Struct({ type: Schema.Literal("public-key"), id: Schema.String })
+  ),
+  authenticatorSelection: Schema.Struct({
+    residentKey: Schema.Literal("required"),
+    requireResidentKey: Schema.Boolean,
+    userVerification: Schema.Literal("required")
+  })
+}).annotate({ identifier: "PasskeyCreation" })
+
+const PasskeyView = Schema.Struct({
+  id: PasskeyId,
+  name: Schema.String,
+  created_at: Timestamp,
+  /** When it last signed in. */
+  last_used_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "Passkey" })
+
 /** Sessions of the caller. docs/reference/sessions.md */
 export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(
@@ -36,6 +65,29 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
         password: Password
       }),
       success: SessionView,
+      error
+    }).annotate(ChangesAccess, "sessions"),
+    HttpApiEndpoint.get("getPasskeyCreation", "/passkeys/options", {
+      success: PasskeyCreation,
+      error
+    }),
+    HttpApiEndpoint.post("createPasskey", "/passkeys", {
+      payload: Schema.Struct({
+        name: PasskeyName,
+        credential: PasskeyAttestation,
+        current_password: Schema.optionalKey(Password)
+      }),
+      success: PasskeyView.pipe(created),
+      error
+    }).annotate(ChangesAccess, "sessions"),
+    HttpApiEndpoint.get("listPasskeys", "/passkeys", {
+      query: { ...pageQuery(PasskeyId), ...ofUser },
+      success: pageOf(PasskeyView),
+      error
+    }),
+    HttpApiEndpoint.delete("deletePasskey", "/passkeys/:id", {
+      params: { id: PasskeyId },
+      success: HttpApiSchema.NoContent,
       error
     }).annotate(ChangesAccess, "sessions"),
     HttpApiEndpoint.get("listSessions", "/sessions", {

@@ -7,6 +7,7 @@ import { DeliveryId, EndpointId, EventId } from "../../domain/Ids.ts"
 import {
   filterModelCharactersMax,
   filterModelsMax,
+  webhookActivity,
   webhookDescriptionCharactersMax
 } from "../../domain/limits/Limits.ts"
 import { Timestamp } from "../../domain/task/Task.ts"
@@ -50,6 +51,21 @@ const WebhookEndpointHealth = Schema.Struct({
     })
   )
 }).annotate({ identifier: "WebhookEndpointHealth" })
+
+/** How the deliveries of an endpoint stand, by the hour in which they were created. docs/reference/webhooks.md#activity */
+const WebhookEndpointActivity = Schema.Struct({
+  hours: Schema.Array(
+    Schema.Struct({
+      hour: Timestamp.annotate({ description: "When the hour began" }),
+      succeeded: Schema.Int,
+      failed: Schema.Int,
+      waiting: Schema.Int.annotate({ description: "For an attempt, the first or another" }),
+      has_more: Schema.Boolean.annotate({
+        description: `The hour has more deliveries than the newest ${webhookActivity.deliveriesPerHourMax}, which are counted`
+      })
+    })
+  )
+}).annotate({ identifier: "WebhookEndpointActivity" })
 
 export const WebhookEndpoint = Schema.Struct({
   ...settings,
@@ -142,6 +158,12 @@ export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").a
     params: { id: EndpointId },
     query: ofUser,
     success: WebhookEndpoint,
+    error
+  }),
+  HttpApiEndpoint.get("getWebhookEndpointActivity", "/webhook-endpoints/:id/activity", {
+    params: { id: EndpointId },
+    query: ofUser,
+    success: WebhookEndpointActivity,
     error
   }),
   HttpApiEndpoint.patch("updateWebhookEndpoint", "/webhook-endpoints/:id", {

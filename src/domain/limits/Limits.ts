@@ -98,6 +98,9 @@ export const keyExpiringMax = 100
 
 export const webhookHealth = { attemptsMax: 20, days: 7 }
 
+/** One read of an endpoint's activity reads about half as many deliveries as a page of a list may (`listScanRowsMax`). */
+export const webhookActivity = { hours: 24, deliveriesPerHourMax: 200 }
+
 /** docs/reference/requirements.md#r-limit-6 */
 export const webhookPayloadBytesMax = 64 * 1024
 

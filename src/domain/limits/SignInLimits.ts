@@ -32,6 +32,11 @@ export const accessTokenCharactersMax = 8192
 export const accessTokenIdCharactersMax = 255
 export const accessTokenSkewSeconds = 30
 
+/** docs/reference/sessions.md#passkeys */
+export const passkeysPerUserMax = 10
+export const passkeyNameCharactersMax = 100
+export const passkeyChallengeMinutes = 5
+
 /** Attempts to sign in, in 15 minutes. docs/reference/sessions.md#attempts */
 export const signInMinutes = 15
 export const signInsPerAddressMax = 60

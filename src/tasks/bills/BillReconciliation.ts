@@ -35,8 +35,17 @@ export interface PriceDifference {
   readonly charged: Credits.Credits
 }
 
+/** What the vendor billed for a model, and what users were charged for that work. */
+export interface ModelSum {
+  readonly model: string
+  readonly billed: Credits.Credits
+  readonly charged: Credits.Credits
+}
+
 export interface Reconciled {
   readonly matched: number
+  /** Of the lines with an id, without those of running tasks. */
+  readonly models: ReadonlyArray<ModelSum>
   readonly boughtNotCharged: ReadonlyArray<BoughtNotCharged>
   readonly chargedNotBought: ReadonlyArray<ChargedNotBought>
   readonly differences: ReadonlyArray<PriceDifference>
@@ -80,12 +89,14 @@ export class BillReconciliation {
     const boughtNotCharged: Array<BoughtNotCharged> = []
     const sums = new Map<string, { day: string; model: string; billed: bigint; charged: bigint }>()
     const charged = new Set<string>()
+    const models = new ModelSums()
     let matched = 0
     for (const line of this.#lines) {
       if (line.id === null) continue
       const job = this.#purchases.get(line.id)
       if (job === undefined) {
         boughtNotCharged.push({ line, taskId: null, callId: null })
+        models.add({ model: line.model, billed: line.amount, charged: Credits.zero })
         continue
       }
       matched += 1
@@ -94,6 +105,7 @@ export class BillReconciliation {
       if (job.captured === 0n) {
         const { callId, taskId } = job
         if (line.amount > 0n) boughtNotCharged.push({ line, taskId, callId })
+        models.add({ model: job.model, billed: line.amount, charged: Credits.zero })
         continue
       }
       const name = `${line.day} ${job.model}`
@@ -101,12 +113,15 @@ export class BillReconciliation {
       sum.billed += line.amount
       // A task is charged once, however many lines it has
       const subject = job.taskId ?? job.callId ?? line.id
-      if (!charged.has(subject)) sum.charged += job.captured
+      const paid = charged.has(subject) ? Credits.zero : job.captured
+      sum.charged += paid
+      models.add({ model: job.model, billed: line.amount, charged: paid })
       charged.add(subject)
       sums.set(name, sum)
     }
     return {
       matched,
+      models: models.all(),
       boughtNotCharged,
       // The bill may name another attempt of the task
       chargedNotBought: [...this.#unbought.values()].filter(
@@ -122,6 +137,29 @@ export class BillReconciliation {
         }))
         .toSorted((a, b) => (`${a.day} ${a.model}` < `${b.day} ${b.model}` ? -1 : 1))
     }
+  }
+}
+
+/** Sums of amounts by model. */
+export class ModelSums {
+  readonly #sums = new Map<string, { billed: bigint; charged: bigint }>()
+
+  add({ billed, charged, model }: ModelSum): void {
+    const sum = this.#sums.get(model) ?? { billed: 0n, charged: 0n }
+    sum.billed += billed
+    sum.charged += charged
+    this.#sums.set(model, sum)
+  }
+
+  /** The most expensive first. */
+  all(): ReadonlyArray<ModelSum> {
+    return [...this.#sums]
+      .map(([model, { billed, charged }]) => ({
+        model,
+        billed: Credits.make(billed),
+        charged: Credits.make(charged)
+      }))
+      .toSorted((a, b) => Number(b.billed - a.billed))
   }
 }
 

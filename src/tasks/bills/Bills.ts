@@ -7,7 +7,7 @@ import { UsageReport } from "../../wallet/UsageReport.ts"
 import { parseBill } from "./Bill.ts"
 import type { BillLine } from "./Bill.ts"
 import { billFormat } from "./BillFormats.ts"
-import { BillReconciliation } from "./BillReconciliation.ts"
+import { BillReconciliation, ModelSums } from "./BillReconciliation.ts"
 import type { ChargedNotBought, PriceDifference, Reconciled } from "./BillReconciliation.ts"
 import { BillStore } from "./BillStore.ts"
 
@@ -56,11 +56,10 @@ export class Bills extends Context.Service<
           usage.all({ from, to, groups: ["day", "model"], sandbox: false }),
           ({ credits, group }) => Effect.sync(() => charged.set(group.join(" "), credits))
         )
-        return [...billed].flatMap(([name, amount]): ReadonlyArray<PriceDifference> => {
-          const paid = charged.get(name) ?? 0n
-          if (paid === amount) return []
+        return [...billed].map(([name, amount]): PriceDifference => {
           const [day, model] = [name.slice(0, 10), name.slice(11)]
-          return [{ day, model, billed: Credits.make(amount), charged: Credits.make(paid) }]
+          const paid = Credits.make(charged.get(name) ?? 0n)
+          return { day, model, billed: Credits.make(amount), charged: paid }
         })
       })
 
@@ -89,11 +88,17 @@ export class Bills extends Context.Service<
             : noCalls
           const report = bill.end()
           const unnamed = yield* byModel(lines.filter(({ id }) => id === null))
+          const models = new ModelSums()
+          for (const sum of [...report.models, ...unnamed]) models.add(sum)
           return {
             ...report,
+            models: models.all(),
             chargedNotBought: [...report.chargedNotBought, ...others.items],
             unbilledCalls: others,
-            differences: [...report.differences, ...unnamed],
+            differences: [
+              ...report.differences,
+              ...unnamed.filter((it) => it.billed !== it.charged)
+            ],
             lines: lines.length,
             from,
             to,

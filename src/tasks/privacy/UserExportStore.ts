@@ -52,6 +52,12 @@ const parts: ReadonlyArray<Part> = [
     columns: "id, method, address, created_at, last_seen_at, expires_at"
   },
   {
+    ...byText,
+    object: "passkey",
+    table: "passkeys",
+    columns: "id, name, created_at, last_used_at"
+  },
+  {
     ...once,
     object: "wallet",
     table: "wallets",

@@ -314,6 +314,8 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       assert.strictEqual(again.id, delivery_id)
       assert.strictEqual((yield* settled(() => webhookDeliveries.get(delivery_id))).id, delivery_id)
       const since = "1969-01-01T00:00:00Z"
+      const { hours } = yield* settled(() => webhookEndpoints.activity(id))
+      assert.strictEqual(hours.length, 24)
       const recovered = yield* settled(() => webhookEndpoints.recover(id, { since }))
       assert.strictEqual(recovered.has_more, false)
       const all_ = yield* settled(() =>

@@ -229,6 +229,41 @@ const days = async (it: ConsolePage) => {
   await it.assertFits()
 }
 
+const dot = `<svg xmlns="http://www.w3.org/2000/svg" width="4" height="3"><rect width="4" height="3"/></svg>`
+
+/** Results are large: a page loads those that are seen, and the others when they are. */
+const loadsWhatIsSeen = async (it: ConsolePage, kind: "images" | "videos") => {
+  const { context, page } = it
+  const loaded = new Set<string>()
+  await context.route("**/artifacts/art_*", (route) => {
+    loaded.add(new URL(route.request().url()).pathname)
+    return route.fulfill({ body: dot, contentType: "image/svg+xml" })
+  })
+  await context.route("**/manage/v1/tasks?*", async (route) => {
+    const response = await route.fetch({ url: route.request().url().replace(/\?.*/u, "") })
+    const { data } = await response.json()
+    const task = { ...data[0], status: "completed", error: null, prompt: "A lighthouse" }
+    const many = Array.from({ length: 48 }, (_, n) => {
+      const id = n.toString(16).padStart(32, "0")
+      const url = `https://elsewhere.test/artifacts/art_${id}?expires=9999999999&signature=x`
+      const preview = { kind, url, expires_at: "2099-01-01T00:00:00.000Z", count: 1 }
+      return { ...task, id: `${task.id.slice(0, -3)}${String(n).padStart(3, "0")}`, preview }
+    })
+    return route.fulfill({ json: { data: many, next_cursor: null } })
+  })
+  const last = page.getByText("A lighthouse").nth(47)
+  const first = page.waitForRequest(/artifacts\/art_/u)
+  await it.open(kind === "videos" ? "/gallery" : "/tasks")
+  await last.waitFor()
+  await first
+  // The browser has said what is seen
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+  assert.isAtMost(loaded.size, 30)
+  const others = page.waitForRequest(/artifacts\/art_0+2f/u)
+  await last.scrollIntoViewIfNeeded()
+  await others
+}
+
 describe("the console no longer", () => {
   layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     const post = (url: string, key: string, to: string, body: unknown) =>
@@ -281,6 +316,22 @@ describe("the console no longer", () => {
           assert.deepStrictEqual(screen.faults, [])
         }),
       240_000
+    )
+
+    it.effect(
+      "loads results that nobody sees",
+      () =>
+        Effect.gen(function* () {
+          const { key, url, userId } = yield* Running
+          yield* Effect.promise(() => post(url, key, path, { prompt: "A lighthouse" }))
+          for (const kind of ["images", "videos"] as const) {
+            const screen = yield* consolePage()
+            yield* signInOnPage(screen, adminToken, userId)
+            yield* Effect.promise(() => loadsWhatIsSeen(screen, kind))
+            assert.deepStrictEqual(screen.faults, [])
+          }
+        }),
+      180_000
     )
 
     it.effect(

@@ -177,6 +177,10 @@ const bills = async (it: ConsolePage) => {
   await page.getByRole("alert").waitFor()
   await upload(`id,model,date,amount\n${hostile("job")},flux,2026-11-20,0.05\n`)
   await page.getByRole("heading", { name: "Replicate, 2026-11-20 to 2026-11-20" }).waitFor()
+  // Nobody was charged for what is on the bill: all of it is a loss
+  await page.locator(".tile.bad").filter({ hasText: "Margin" }).getByText("-5.00").waitFor()
+  const margin = page.getByRole("table", { name: "Margin by model" })
+  await margin.getByRole("row", { name: "flux 5.00 0.00 -5.00 —" }).waitFor()
   const table = page.getByRole("table", { name: "Billed, not charged" })
   await table.getByRole("cell", { name: hostile("job") }).waitFor()
   await table.getByRole("cell", { name: "5.00" }).waitFor()

@@ -162,6 +162,81 @@ const media = async (it: ConsolePage) => {
   await page.getByRole("img", { name: "Input 1" }).waitFor()
 }
 
+const hat = Buffer.from(png({ width: 40, height: 30 }))
+
+/** Gives the message a picture as a person does: by the button, by paste, or by dropping it. */
+const attach = async ({ page }: ConsolePage, how: "choose" | "paste" | "drop") => {
+  const file = { name: "hat.png", mimeType: "image/png", buffer: hat }
+  if (how === "choose") return page.getByLabel("Attach image").setInputFiles(file)
+  await page.evaluate(`(() => {
+    const bytes = Uint8Array.from(atob("${hat.toString("base64")}"), (it) => it.charCodeAt(0))
+    const data = new DataTransfer()
+    data.items.add(new File([bytes], "hat.png", { type: "image/png" }))
+    const rest = { bubbles: true, cancelable: true }
+    document.querySelector(".composer textarea").dispatchEvent(
+      "${how}" === "paste"
+        ? new ClipboardEvent("paste", { clipboardData: data, ...rest })
+        : new DragEvent("drop", { dataTransfer: data, ...rest }))
+  })()`)
+}
+
+/** Pictures go with messages, in the form of each vendor, and with what follows in the conversation. */
+const chatWithPictures = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Playground")
+  const sent: Array<string> = []
+  page.on("request", (request) => {
+    if (request.method() === "POST" && request.url().includes("/vendors/")) {
+      sent.push(request.postData() ?? "")
+    }
+  })
+  const costs = page.getByText(/credits · \d+ tokens in/u)
+  const message = page.getByLabel(/^Message/u)
+  const data = hat.toString("base64")
+  const vendors = [
+    ["openai/gpt-5-mini", "choose", `{"url":"data:image/png;base64,${data}"}`],
+    ["anthropic/", "paste", `{"type":"base64","media_type":"image/png","data":"${data}"}`],
+    ["google/", "drop", `{"inlineData":{"mimeType":"image/png","data":"${data}"}}`]
+  ] as const
+  const names = await page
+    .getByLabel("Model")
+    .locator("option")
+    .evaluateAll((all) => all.map((one) => one.getAttribute("value") ?? ""))
+  for (const [vendor, how, form] of vendors) {
+    const name = names.find((one) => one.startsWith(vendor) && !/embed|edit/u.test(one)) ?? ""
+    await page.getByLabel("Model").selectOption(name)
+    await page.getByText("Write a message.").waitFor()
+    await attach(it, how)
+    await page.getByRole("img", { name: "Preview" }).waitFor()
+    await page
+      .getByText(/<Base64 of image\/png>/u)
+      .first()
+      .waitFor()
+    await looks(it)
+    await message.fill("What is this?")
+    await page.getByRole("button", { name: "Send" }).click()
+    await costs.first().waitFor()
+    assert.include(sent.at(-1), form)
+    await page.getByRole("img", { name: "Attached image 1" }).waitFor()
+    assert.strictEqual(await page.getByRole("img", { name: "Preview" }).count(), 0)
+  }
+  await looks(it)
+  await message.fill("And now?")
+  await page.getByRole("button", { name: "Send" }).click()
+  await costs.nth(1).waitFor()
+  assert.include(sent.at(-1), data)
+  // Refused here, in words; and a picture that was attached is taken back
+  const wrong = { name: `${attack}.txt`, mimeType: "text/plain", buffer: Buffer.from("x") }
+  await page.getByLabel("Attach image").setInputFiles(wrong)
+  await page.getByText(`${attack}.txt is not a PNG, JPEG or WEBP image`).waitFor()
+  await attach(it, "paste")
+  await page.getByRole("button", { name: "Remove hat.png" }).click()
+  assert.strictEqual(await page.getByRole("img", { name: "Preview" }).count(), 0)
+  await page.reload()
+  await page.getByText("1 image, which is no longer sent after the reload").waitFor()
+  await looks(it)
+}
+
 /** A conversation with each vendor's model, streamed, with its cost. */
 const chat = async (it: ConsolePage) => {
   const { page } = it
@@ -259,6 +334,19 @@ const deliveries = async (it: ConsolePage) => {
   await failing.getByText("1", { exact: true }).waitFor()
   await goTo(it, "Webhooks")
   await page.getByText(/^Failing: HTTP 500/u).waitFor()
+  // Its attempt is not its last: the delivery waits for the next one
+  const day = page.getByRole("slider", { name: "Last 24 hours: 1 waiting", exact: true })
+  await day.focus()
+  assert.match((await day.getAttribute("aria-valuetext")) ?? "", /, \d\d:00: 1 waiting$/u)
+  await page.keyboard.press("ArrowLeft")
+  assert.match((await day.getAttribute("aria-valuetext")) ?? "", /no deliveries$/u)
+  await page.getByText(/, \d\d:00: no deliveries$/u).waitFor()
+  await page.keyboard.press("End")
+  await page.keyboard.press("Enter")
+  await opened(it, "Deliveries")
+  await page.waitForURL(/endpoint_id=whe_.*since=.*until=/u)
+  await page.getByRole("row").nth(1).getByText("Waiting").waitFor()
+  await goTo(it, "Webhooks")
   assert.strictEqual(await page.getByText("Active", { exact: true }).count(), 0)
   await looks(it)
   await page.getByRole("link", { name: hook }).click()
@@ -272,6 +360,7 @@ const deliveries = async (it: ConsolePage) => {
   await looks(it)
   await goTo(it, "Webhooks")
   await page.getByText("Active", { exact: true }).waitFor()
+  await page.getByRole("slider", { name: "Last 24 hours: 1 delivered", exact: true }).waitFor()
   await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
   await opened(it, "Deliveries")
   await page.getByRole("cell", { name: "Delivered" }).waitFor()
@@ -393,7 +482,8 @@ describe("the playground and the webhooks in the console", () => {
       ["a picture is priced, run, watched and cancelled", picture],
       ["a run whose answer was lost is sent again, and bought once", lostAnswer, lostLoads],
       ["a picture of a picture, and once more with the stored one", media],
-      ["a conversation with each vendor's model, with its cost", chat]
+      ["a conversation with each vendor's model, with its cost", chat],
+      ["a conversation about pictures, in each vendor's form", chatWithPictures]
     ] as const
     for (const [name, story, faults = []] of stories) {
       it.effect(

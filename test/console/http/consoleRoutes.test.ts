@@ -123,6 +123,7 @@ describe("the console", () => {
           name: "Service",
           sandbox: true,
           oidc: false,
+          passkeys: false,
           top_up_url: null
         })
         const { text: refused } = yield* textAt("/manage/v1/service?x=1")

@@ -16,7 +16,7 @@ import {
   wallet
 } from "../../support/consoleData.ts"
 import type { Screen } from "../../support/consoleData.ts"
-import { catalogReload } from "../../support/operatorData.ts"
+import { billReport, catalogReload } from "../../support/operatorData.ts"
 import { madeOf, pictureSource } from "./pictureSource.ts"
 import { smallPng } from "./smallPng.ts"
 
@@ -82,6 +82,7 @@ const answer = async (route: Route, role: "user" | "operator" | "nobody") => {
   if (pathname.startsWith("/artifacts/")) {
     return route.fulfill({ body: lighthouse, contentType: "image/svg+xml" })
   }
+  if (pathname.endsWith("/reconciliations")) return route.fulfill({ json: billReport })
   if (pathname.endsWith("/catalog/reload")) return route.fulfill({ json: catalogReload })
   if (searchParams.get("dry_run") === "true") {
     return route.fulfill({ json: { quote: { amount: "7.50", currency: "credits" } } })
@@ -106,6 +107,12 @@ const prepare: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByLabel("Raw body as received").fill(received.body)
     await page.getByRole("button", { name: "Check" }).click()
     await page.locator(".verdict").waitFor()
+  },
+  bills: async (page) => {
+    const file = { name: "bill.csv", mimeType: "text/csv", buffer: Buffer.from("id") }
+    await page.getByLabel("Bill", { exact: true }).setInputFiles(file)
+    await page.getByRole("button", { name: "Compare" }).click()
+    await page.getByText("Margin by model").first().waitFor()
   },
   catalog: async (page) => {
     await page.getByRole("button", { name: "Compare with the file" }).click()

@@ -53,4 +53,50 @@ describe("a streamed answer", () => {
     assert.strictEqual(failureIn({ error: { message: "no" } }), "no")
     assert.isUndefined(failureIn({ error: null }))
   })
+
+  it("a picture goes with its message in each vendor's own form, and a message without one is text", () => {
+    const contentOf = (path: string, text: string) => {
+      const { body } = dialectOf(path)!.request({
+        path,
+        model: "m",
+        system: "",
+        messages: [
+          { role: "user", text, pictures: [{ mediaType: "image/png", data: "AAAA" }] },
+          { role: "assistant", text: "a" },
+          { role: "user", text: "b", pictures: [] }
+        ],
+        maxTokens: 7
+      })
+      const { contents, messages } = body as Record<"contents" | "messages", unknown>
+      return contents ?? messages
+    }
+    const openAi = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }
+    const source = { type: "base64", media_type: "image/png", data: "AAAA" }
+    const anthropic = { type: "image", source }
+    for (const [path, part] of [
+      ["/vendors/openai/v1/chat/completions", openAi],
+      ["/vendors/anthropic/v1/messages", anthropic]
+    ] as const) {
+      assert.deepStrictEqual(contentOf(path, "q"), [
+        { role: "user", content: [part, { type: "text", text: "q" }] },
+        { role: "assistant", content: "a" },
+        { role: "user", content: "b" }
+      ])
+      assert.deepStrictEqual((contentOf(path, "") as Array<unknown>)[0], {
+        role: "user",
+        content: [part]
+      })
+    }
+    const gemini = "/vendors/google/v1beta/models/m:generateContent"
+    const inlineData = { mimeType: "image/png", data: "AAAA" }
+    assert.deepStrictEqual(contentOf(gemini, "q"), [
+      { role: "user", parts: [{ inlineData }, { text: "q" }] },
+      { role: "model", parts: [{ text: "a" }] },
+      { role: "user", parts: [{ text: "b" }] }
+    ])
+    assert.deepStrictEqual((contentOf(gemini, "") as Array<unknown>)[0], {
+      role: "user",
+      parts: [{ inlineData }]
+    })
+  })
 })

@@ -35,7 +35,7 @@ const receiver = "https://receiver.example/hook"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const endpoints = "/manage/v1/webhook-endpoints"
 
-/** What is not under the master key: hashes, digests of requests, bodies of events. */
+/** What is not under the master key: hashes, digests of requests, bodies of events, public keys. */
 const otherBytes = [
   "api_keys.key_hash",
   "api_keys.previous_key_hash",
@@ -43,6 +43,9 @@ const otherBytes = [
   "events.body",
   "idempotency_keys.request_hash",
   "manage_idempotency_keys.request_hash",
+  "passkey_challenges.hash",
+  "passkeys.credential_id",
+  "passkeys.public_key",
   "sessions.token_hash",
   "sign_in_links.token_hash",
   "vendor_attempts.body_hash",

@@ -5,8 +5,10 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll } from "vitest"
 import { Api } from "../../../src/contract/Api.ts"
+import { makeAuthenticator } from "../../support/authenticator.ts"
 import { ownPage, signedIn } from "../../support/browser.ts"
 import {
+  baseUrl,
   adminToken,
   callWith,
   eventually,
@@ -67,7 +69,14 @@ const makeWorld = Effect.gen(function* () {
   const { json: made } = yield* operator("POST", `/users/${owner.id}/sign-in-links`)
   yield* TestClock.adjust("10 millis")
   const browser = yield* signedIn({ link: made.url })
-  return { owner, call, endpoint, delivery, otherKey, browser }
+  const { json: asked } = yield* browser.call("GET", `${manage}/passkeys/options`)
+  const party = { origin: baseUrl, rpId: new URL(baseUrl).hostname }
+  const credential = makeAuthenticator(party).create(asked)
+  const passkey = `pky_${owner.id}`
+  yield* sql`
+    INSERT INTO passkeys (id, user_id, credential_id, public_key, sign_count, name, created_at)
+    VALUES (${passkey}, ${owner.id}, ${Buffer.from(passkey)}, '', 0, 'Personal', to_timestamp(0))`
+  return { credential, passkey, owner, call, endpoint, delivery, otherKey, browser }
 })
 type World = Effect.Success<typeof makeWorld>
 
@@ -165,6 +174,18 @@ const writes: Readonly<Record<string, Write>> = {
     path: () => "/session",
     body: ({ owner: { key } }) => ({ api_key: key }),
     resource: made
+  },
+  createPasskey: {
+    as: "page",
+    path: () => "/passkeys",
+    body: ({ credential }) => ({ name: "Personal", credential }),
+    changes: () => ({ name: "[hidden]", credential: "[hidden]" }),
+    resource: made
+  },
+  deletePasskey: {
+    as: "page",
+    path: ({ passkey }) => `/passkeys/${passkey}`,
+    resource: ({ passkey }) => passkey
   },
   signOut: { as: "page", path: () => "/session", resource: (world) => world.browser.json.id },
   changePassword: {
@@ -336,7 +357,14 @@ const logOf = (query = "") =>
   Effect.map(operator("GET", `/audit-log?limit=100${query}`), ({ json }) => json.data)
 
 /** Tables that change by themselves, or that hold nothing that was asked for. */
-const ambient = ["duties", "processes", "request_buckets", "wallet_audits", "wallet_audit_rounds"]
+const ambient = [
+  "duties",
+  "passkey_challenges",
+  "processes",
+  "request_buckets",
+  "wallet_audits",
+  "wallet_audit_rounds"
+]
 
 const state = Effect.map(contents, (tables) => {
   for (const name of ambient) tables.delete(name)
@@ -455,6 +483,7 @@ describeStores("the audit log", (database) => {
           listApiKeys: "/api-keys?",
           getApiKey: `/api-keys/${otherKey}?`,
           listSessions: "/sessions?",
+          listPasskeys: "/passkeys?",
           listAuditLog: "/audit-log?",
           listCalls: "/calls?",
           getCall: `/calls/${calls.json.data[0].id}?`,
@@ -471,6 +500,7 @@ describeStores("the audit log", (database) => {
           getWebhookDelivery: `/webhook-deliveries/${delivery}?`,
           listWebhookEndpoints: "/webhook-endpoints?",
           getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`,
+          getWebhookEndpointActivity: `/webhook-endpoints/${endpoint}/activity?`,
           getWebhookSecret: "/webhook-secret?"
         }
         const named = {
@@ -488,6 +518,8 @@ describeStores("the audit log", (database) => {
           listUsers: "/users",
           getService: "/service",
           getSession: undefined,
+          getPasskeyCreation: undefined,
+          getPasskeySignIn: "/session/passkey",
           getQueues: "/queues",
           listAccounts: "/accounts"
         }

@@ -74,6 +74,16 @@ for (const store of ["embedded", "postgres"] as const) {
               lines: 6,
               billed: "21.00",
               matched: 3,
+              margin: {
+                billed: "21.00",
+                charged: "13.00",
+                margin: "-8.00",
+                models: [
+                  { model: "flux", billed: "16.00", charged: "10.00", margin: "-6.00" },
+                  { model: "gpt-4o", billed: "4.00", charged: "3.00", margin: "-1.00" },
+                  { model: "f", billed: "1.00", charged: "0.00", margin: "-1.00" }
+                ]
+              },
               bought_not_charged: {
                 count: 2,
                 billed: "5.00",

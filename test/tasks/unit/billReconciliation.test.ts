@@ -153,6 +153,13 @@ describe("a vendor's bill", () => {
     bill.add(job(2, "lost", 5_000_000), day, true)
     const report = bill.end()
     assert.strictEqual(report.matched, 5)
+    // Without the running one, whose charge is not known; the refund cost nothing
+    const sums = report.models.map(({ billed, charged, model }) => [model, billed, charged])
+    assert.deepStrictEqual(sums as unknown, [
+      ["flux", 12_000_000n, 5_000_000n],
+      ["exact", 5_000_000n, 5_000_000n],
+      ["f", 5_000_000n, 0n]
+    ])
     assert.deepStrictEqual(
       report.boughtNotCharged.map(({ line, taskId }) => [line.id, taskId]),
       [

@@ -29,6 +29,7 @@ describeStores("the operator", (database) => {
           `/api-keys/${yield* first("/api-keys")}`,
           "/webhook-endpoints",
           `/webhook-endpoints/${endpoint.json.id}`,
+          `/webhook-endpoints/${endpoint.json.id}/activity`,
           "/webhook-deliveries",
           `/webhook-deliveries/${yield* first("/webhook-deliveries")}`,
           "/wallet",

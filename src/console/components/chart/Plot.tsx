@@ -37,6 +37,8 @@ interface Props {
   readonly children?: ComponentChildren
   /** Names of what has colors. */
   readonly legend?: ReadonlyArray<Pick<Part, "name" | "tone">>
+  /** As high as a row of a table: without title, axis and grid. */
+  readonly isSmall?: boolean
 }
 
 /** So many labels have room below the places of a phone. */
@@ -48,6 +50,7 @@ const labelsAtMost = 4
  */
 export const Plot = ({
   children,
+  isSmall = false,
   legend = [],
   marks = [],
   places,
@@ -72,8 +75,8 @@ export const Plot = ({
     event.preventDefault()
   }
   return (
-    <figure class="chart">
-      <figcaption>{title}</figcaption>
+    <figure class={isSmall ? "chart spark" : "chart"}>
+      {!isSmall && <figcaption>{title}</figcaption>}
       {legend.length > 1 && <Legend names={legend} />}
       <div
         class={shown?.to === undefined ? "plot" : "plot linked"}
@@ -88,11 +91,7 @@ export const Plot = ({
         onBlur={() => setPointed(undefined)}
         onPointerLeave={() => setPointed(undefined)}
       >
-        {[top, top / 2].map((value) => (
-          <div key={value} class="gridline" style={{ bottom: `${(value / top) * 100}%` }}>
-            <span>{showValue(value)}</span>
-          </div>
-        ))}
+        {!isSmall && <Grid top={top} showValue={showValue} />}
         {places.map((place, index) => (
           // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- the slider has the keys
           <div
@@ -107,14 +106,26 @@ export const Plot = ({
         ))}
         {children}
       </div>
-      <p class="axis" aria-hidden="true">
-        {axisOf(places).map((label) => (
-          <span key={label}>{label}</span>
-        ))}
-      </p>
+      {!isSmall && (
+        <p class="axis" aria-hidden="true">
+          {axisOf(places).map((label) => (
+            <span key={label}>{label}</span>
+          ))}
+        </p>
+      )}
     </figure>
   )
 }
+
+const Grid = ({ showValue, top }: Pick<Props, "showValue" | "top">) => (
+  <>
+    {[top, top / 2].map((value) => (
+      <div key={value} class="gridline" style={{ bottom: `${(value / top) * 100}%` }}>
+        <span>{showValue(value)}</span>
+      </div>
+    ))}
+  </>
+)
 
 const nextOf = (key: string, at: number, last: number): number | undefined =>
   ({

@@ -9,6 +9,8 @@ export interface Column<T> {
   readonly isNumber?: boolean
   /** On a phone the value says by itself what it is. */
   readonly isPlain?: boolean
+  /** Not shown where there is little room beside the side bar. */
+  readonly isMinor?: boolean
   /** The menu of the row, at its end; its title is read out only. */
   readonly isEnd?: boolean
 }
@@ -33,9 +35,10 @@ interface TableProps<T> {
   readonly idOf: (row: T) => string
 }
 
-const classOf = ({ isEnd, isNumber }: Column<never>): string | undefined => {
+const classOf = ({ isEnd, isMinor, isNumber }: Column<never>): string | undefined => {
   if (isEnd === true) return "end"
-  return isNumber === true ? "number" : undefined
+  const names = [isNumber === true ? "number" : "", isMinor === true ? "minor" : ""]
+  return names.filter((it) => it !== "").join(" ") || undefined
 }
 
 /**

@@ -5,7 +5,7 @@ import { Id } from "../../components/Id.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { Credits } from "../../components/Values.tsx"
-import { parseCredits, sumCredits } from "../../format/credits.ts"
+import { parseCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"
 import { billTexts } from "../../texts/en/bills.ts"
 
@@ -21,21 +21,23 @@ const vendorNames: Readonly<Record<string, string>> = words.vendors
 /** What the comparison of a bill has found. */
 export const BillReport = ({ report }: { readonly report: Report }) => {
   const { billed, bought_not_charged: uncharged, differences, from, lines, to } = report
-  const { charged_not_bought: unbilled, matched } = report
-  const difference = sumCredits(differences.map((it) => it.difference))
-  const isLoss = parseCredits(difference) < 0n
+  const { charged_not_bought: unbilled, margin, matched } = report
   return (
     <>
       <h2>{words.result(vendorNames[report.vendor] ?? report.vendor, from, to)}</h2>
       <Tiles>
-        <Tile name={words.billed} note={words.lines(lines)}>
+        <Tile name={words.billed} note={words.lines(lines, matched)}>
           <Credits amount={billed} />
         </Tile>
-        <Tile name={words.matched} note={words.matchedNote}>
-          {matched.toLocaleString("en")}
+        <Tile name={words.charged} note={words.chargedNote}>
+          <Credits amount={margin.charged} />
         </Tile>
-        <Tile name={words.difference} note={words.differenceNote} isBad={isLoss}>
-          <Credits amount={difference} />
+        <Tile
+          name={words.margin}
+          note={shareOfMargin(margin)}
+          isBad={parseCredits(margin.margin) < 0n}
+        >
+          <Credits amount={margin.margin} />
         </Tile>
         <Tile
           name={words.uncharged}
@@ -49,6 +51,14 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
         </Tile>
       </Tiles>
       {differences.length + uncharged.count + unbilled.count === 0 && <p>{words.agrees}</p>}
+      <Found title={words.models} help={words.modelsHelp} count={margin.models.length}>
+        <Table
+          caption={words.models}
+          columns={marginColumns}
+          rows={margin.models}
+          idOf={({ model }) => model}
+        />
+      </Found>
       <Found title={words.differences} help={words.differencesHelp} count={differences.length}>
         <Table
           caption={words.differences}
@@ -104,6 +114,33 @@ const amountColumn = <Row,>(title: string, of: (row: Row) => string): Column<Row
   isNumber: true,
   cell: (row) => <Credits amount={of(row)} />
 })
+
+interface Margin {
+  readonly charged: string
+  readonly margin: string
+}
+
+/** Of what was charged; without a charge there is none. */
+const shareOfMargin = ({ charged, margin }: Margin): string =>
+  parseCredits(charged) === 0n
+    ? texts.none
+    : words.percent((Number(margin) / Number(charged)) * 100)
+
+const marginColumns: ReadonlyArray<Column<Report["margin"]["models"][number]>> = [
+  { title: words.model, isPlain: true, cell: ({ model }) => model },
+  amountColumn(words.billed, ({ billed }) => billed),
+  amountColumn(words.charged, ({ charged }) => charged),
+  {
+    title: words.margin,
+    isNumber: true,
+    cell: ({ margin }) => (
+      <span class={parseCredits(margin) < 0n ? "loss" : undefined}>
+        <Credits amount={margin} />
+      </span>
+    )
+  },
+  { title: words.share, isNumber: true, cell: shareOfMargin }
+]
 
 const differenceColumns: ReadonlyArray<Column<Difference>> = [
   { title: words.day, isPlain: true, cell: ({ day }) => day },

@@ -5,10 +5,13 @@ import { Code } from "../../components/code/Code.tsx"
 import { Field } from "../../components/form/Field.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
+import { chatTexts } from "../../texts/en/chat.ts"
 import { playgroundTexts } from "../../texts/en/playground.ts"
 import { Price } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
-import type { ChatRequest, Message } from "./chat.ts"
+import type { ChatRequest, Message, Picture } from "./chat.ts"
+import { Composer } from "./Composer.tsx"
+import type { Attached } from "./Composer.tsx"
 import { useDraft } from "./draft.ts"
 import { noteRun } from "./runs.ts"
 import type { Values } from "./runs.ts"
@@ -20,32 +23,57 @@ import { useCtrlEnter } from "./useCtrlEnter.ts"
 
 type Model = Schemas["TokenModel"]
 
-const words = playgroundTexts.chat
+const words = chatTexts
 const usualTokens = 500
 
-const messagesOf = (turns: ReadonlyArray<Turn>, next: string): ReadonlyArray<Message> => [
-  ...turns.flatMap(({ answer, question }): ReadonlyArray<Message> => [
-    { role: "user", text: question },
+const messagesOf = (
+  turns: ReadonlyArray<Turn>,
+  text: string,
+  pictures: ReadonlyArray<Picture>
+): ReadonlyArray<Message> => [
+  ...turns.flatMap(({ answer, pictures: asked, question }): ReadonlyArray<Message> => [
+    { role: "user", text: question, pictures: asked },
     { role: "assistant", text: answer }
   ]),
-  { role: "user", text: next }
+  { role: "user", text, pictures }
 ]
+
+/** For the code: pictures are named, not shown. */
+const named = (message: Message): Message => ({
+  ...message,
+  pictures: message.pictures?.map(({ mediaType }) => ({
+    mediaType,
+    data: playgroundTexts.media.omitted(mediaType)
+  }))
+})
+
+/** The browser has no room for pictures: after a reload a conversation says how many it had. */
+const withoutPictures = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
+  turns.map(({ pictures, ...turn }) =>
+    pictures === undefined || pictures.length === 0
+      ? turn
+      : { ...turn, lostPictures: pictures.length }
+  )
 
 type Dialect = NonNullable<ReturnType<typeof dialectOf>>
 
 /** What was said, and the answer that is under way. */
 const useChat = (name: string, dialect: Dialect) => {
-  const [turns, setTurns, updateTurns] = useDraft<ReadonlyArray<Turn>>(`turns ${name}`, [])
+  const [turns, setTurns, updateTurns] = useDraft<ReadonlyArray<Turn>>(
+    `turns ${name}`,
+    [],
+    withoutPictures
+  )
   const [state, setState] = useState<{ isBusy: boolean; cause?: unknown }>({ isBusy: false })
   const running = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => running.current?.abort(), [])
   const change = (turn: Partial<Turn>) =>
     updateTurns((all) => all.map((it, n) => (n === all.length - 1 ? { ...it, ...turn } : it)))
-  const ask = async (question: string, request: ChatRequest) => {
+  const ask = async (question: string, pictures: ReadonlyArray<Picture>, request: ChatRequest) => {
     const controller = new AbortController()
     running.current = controller
     setState({ isBusy: true })
-    setTurns([...turns, { question, answer: "", isStopped: false }])
+    setTurns([...turns, { question, pictures, answer: "", isStopped: false }])
     try {
       await streamChat({ request, dialect, controller, onChange: change })
       setState({ isBusy: false })
@@ -87,19 +115,24 @@ const Chat = ({ dialect, model, picker }: ChatProps) => {
   const fields = fieldsOf(draft, Math.min(usualTokens, model.output_tokens_max))
   const { ask, begin, cause, isBusy, stop, turns } = useChat(name, dialect)
   const { maxTokens, message, system, temperature } = fields
-  const request = dialect.request({
-    path: model.path,
-    model: model.model,
-    system,
-    maxTokens,
-    temperature: temperature === "" ? undefined : Number(temperature),
-    messages: messagesOf(turns, message)
-  })
+  const [pictures, setPictures] = useState<ReadonlyArray<Attached>>([])
+  const messages = messagesOf(turns, message, pictures)
+  const requestOf = (said: ReadonlyArray<Message>) =>
+    dialect.request({
+      path: model.path,
+      model: model.model,
+      system,
+      maxTokens,
+      temperature: temperature === "" ? undefined : Number(temperature),
+      messages: said
+    })
   const form = useCtrlEnter()
   const send = () => {
-    noteRun({ model: name, values: { ...fields } }, message)
+    const title = message === "" ? pictures.map((it) => it.name).join(", ") : message
+    noteRun({ model: name, values: { ...fields } }, title)
     setFields({ ...fields, message: "" })
-    void ask(message, request)
+    setPictures([])
+    void ask(message, pictures, requestOf(messages))
   }
   return (
     <>
@@ -114,7 +147,12 @@ const Chat = ({ dialect, model, picker }: ChatProps) => {
           <Talk turns={turns} isBusy={isBusy} />
           {cause !== undefined && <ProblemView cause={cause} />}
           <div class="run-bar">
-            <MessageField fields={fields} onFields={setFields} />
+            <Composer
+              text={message}
+              onText={(text) => setFields({ ...fields, message: text })}
+              pictures={pictures}
+              onPictures={setPictures}
+            />
             <button type="submit" class="primary" disabled={isBusy || viewedUser() !== undefined}>
               {words.send}
             </button>
@@ -140,7 +178,7 @@ const Chat = ({ dialect, model, picker }: ChatProps) => {
         </section>
       </div>
       <Runs model={name} values={{ ...fields }} />
-      <Code request={request} />
+      <Code request={requestOf(messages.map(named))} />
     </>
   )
 }
@@ -168,20 +206,6 @@ interface FieldsProps {
   readonly fields: Fields
   readonly onFields: (fields: Fields) => void
 }
-
-const MessageField = ({ fields, onFields }: FieldsProps) => (
-  <Field label={words.message} isRequired>
-    {(attributes) => (
-      <textarea
-        {...attributes}
-        rows={3}
-        required
-        value={fields.message}
-        onInput={({ currentTarget }) => onFields({ ...fields, message: currentTarget.value })}
-      />
-    )}
-  </Field>
-)
 
 /** They are part of no form: the browser checks the message alone. */
 const Settings = ({ fields, most, onFields }: FieldsProps & { readonly most: number }) => (

@@ -3,14 +3,19 @@ import { Link } from "../../components/Link.tsx"
 import { Empty } from "../../components/States.tsx"
 import { showCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
-import { playgroundTexts } from "../../texts/en/playground.ts"
+import { chatTexts } from "../../texts/en/chat.ts"
 import { countIn } from "../calls/tokens.tsx"
+import type { Picture } from "./chat.ts"
+import { urlOf } from "./chat.ts"
 
-const words = playgroundTexts.chat
+const words = chatTexts
 
 /** A question with its answer, which grows while it comes. */
 export interface Turn {
   readonly question: string
+  readonly pictures?: ReadonlyArray<Picture>
+  /** It had so many, which the browser did not keep. */
+  readonly lostPictures?: number
   readonly answer: string
   readonly isStopped: boolean
   /** Its receipt. */
@@ -31,6 +36,7 @@ export const Talk = ({ isBusy, turns }: Props) =>
         // oxlint-disable-next-line react/no-array-index-key -- a turn has no other name than its place
         <li key={index}>
           <p class="talk-name faint">{words.you}</p>
+          <TurnPictures turn={turn} />
           <p class="talk-text">{turn.question}</p>
           <p class="talk-name faint">{words.model}</p>
           <p class="talk-text">{turn.answer}</p>
@@ -45,6 +51,24 @@ export const Talk = ({ isBusy, turns }: Props) =>
       ))}
     </ol>
   )
+
+const TurnPictures = ({ turn: { lostPictures: lost = 0, pictures = [] } }: TurnProps) => (
+  <>
+    {pictures.length > 0 && (
+      <p class="talk-pictures">
+        {pictures.map((picture, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- the same picture may be there twice
+          <img key={index} src={urlOf(picture)} alt={words.pictureOf(index + 1)} />
+        ))}
+      </p>
+    )}
+    {lost > 0 && <p class="faint">{words.lostPictures(lost)}</p>}
+  </>
+)
+
+interface TurnProps {
+  readonly turn: Turn
+}
 
 const Cost = ({ call }: { readonly call: Schemas["Call"] }) => {
   const { cost, id, time_to_first_token_ms: first, usage } = call

@@ -1,8 +1,16 @@
 /** How the vendors' chat routes are asked, and what their streams say. docs/reference/passthrough.md#usage */
 
+/** A picture within a message. */
+export interface Picture {
+  readonly mediaType: string
+  /** In Base64. */
+  readonly data: string
+}
+
 export interface Message {
   readonly role: "user" | "assistant"
   readonly text: string
+  readonly pictures?: ReadonlyArray<Picture> | undefined
 }
 
 export interface ChatRequest {
@@ -43,8 +51,21 @@ const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string
   return typeof found === "string" ? found : ""
 }
 
-const plain = (messages: ReadonlyArray<Message>) =>
-  messages.map(({ role, text }) => ({ role, content: text }))
+/** As a data URL. */
+export const urlOf = ({ data, mediaType }: Picture): string => `data:${mediaType};base64,${data}`
+
+/** The content of messages: text alone, or parts when there are pictures. */
+const plain = (
+  messages: ReadonlyArray<Message>,
+  partOf: (picture: Picture) => Readonly<Record<string, unknown>>
+) =>
+  messages.map(({ pictures = [], role, text }) => ({
+    role,
+    content:
+      pictures.length === 0
+        ? text
+        : [...pictures.map(partOf), ...(text === "" ? [] : [{ type: "text", text }])]
+  }))
 
 const openAi: Dialect = {
   matches: (path) => path.endsWith("/chat/completions"),
@@ -55,7 +76,7 @@ const openAi: Dialect = {
       model,
       messages: [
         ...(system === "" ? [] : [{ role: "system", content: system }]),
-        ...plain(messages)
+        ...plain(messages, (it) => ({ type: "image_url", image_url: { url: urlOf(it) } }))
       ],
       max_completion_tokens: maxTokens,
       ...(temperature === undefined ? {} : { temperature }),
@@ -73,7 +94,10 @@ const anthropic: Dialect = {
     body: {
       model,
       ...(system === "" ? {} : { system }),
-      messages: plain(messages),
+      messages: plain(messages, ({ data, mediaType }) => ({
+        type: "image",
+        source: { type: "base64", media_type: mediaType, data }
+      })),
       max_tokens: maxTokens,
       ...(temperature === undefined ? {} : { temperature }),
       stream: true
@@ -89,9 +113,12 @@ const gemini: Dialect = {
     headers: {},
     body: {
       ...(system === "" ? {} : { systemInstruction: { parts: [{ text: system }] } }),
-      contents: messages.map(({ role, text }) => ({
+      contents: messages.map(({ pictures = [], role, text }) => ({
         role: role === "user" ? "user" : "model",
-        parts: [{ text }]
+        parts: [
+          ...pictures.map(({ data, mediaType }) => ({ inlineData: { mimeType: mediaType, data } })),
+          ...(text === "" && pictures.length > 0 ? [] : [{ text }])
+        ]
       })),
       generationConfig: {
         maxOutputTokens: maxTokens,

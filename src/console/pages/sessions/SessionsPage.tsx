@@ -1,8 +1,10 @@
 import { useState } from "preact/hooks"
-import { session } from "../../api/session.ts"
+import { hasPasskeys } from "../../api/passkeys.ts"
+import { service, session } from "../../api/session.ts"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { PasskeyList } from "./PasskeyList.tsx"
 import { PasswordDialog } from "./PasswordDialog.tsx"
 import { SessionList } from "./SessionList.tsx"
 
@@ -13,6 +15,7 @@ export default function SessionsPage() {
   const user = viewedUser()
   const [isChanging, setChanging] = useState(false)
   const [changes, setChanges] = useState(0)
+  const [removals, setRemovals] = useState(0)
   const who = session.value
   // A session of a key has no more permissions than the key
   const hasPassword = user === undefined && who?.role === "user" && who.method !== "api_key"
@@ -26,7 +29,20 @@ export default function SessionsPage() {
         )}
       </PageHeader>
       <div role="status">{changes > 0 && <p>{words.passwordChanged}</p>}</div>
-      <SessionList key={user} user={user} isReadOnly={user !== undefined} round={changes} />
+      <SessionList
+        key={user}
+        user={user}
+        isReadOnly={user !== undefined}
+        round={changes + removals}
+      />
+      {service.value?.passkeys === true && (hasPassword || user !== undefined) && (
+        <PasskeyList
+          key={`passkeys ${user}`}
+          user={user}
+          isReadOnly={user !== undefined || !hasPasskeys()}
+          onRemoved={() => setRemovals(removals + 1)}
+        />
+      )}
       {isChanging && (
         <PasswordDialog
           onChanged={() => setChanges(changes + 1)}

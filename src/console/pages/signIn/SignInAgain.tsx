@@ -1,6 +1,7 @@
 import { leave } from "../../api/session.ts"
 import { Dialog } from "../../components/form/Dialog.tsx"
 import { signInTexts } from "../../texts/en/signIn.ts"
+import { PasskeySignIn } from "./PasskeySignIn.tsx"
 import { PasswordForm, SecretForm } from "./SignInForms.tsx"
 
 /** Above a dialog whose session has ended; what was typed in it stays. */
@@ -8,6 +9,7 @@ export const SignInAgain = () => (
   <Dialog title={signInTexts.again} onClose={leave} isKept>
     <p>{signInTexts.againDetail}</p>
     <PasswordForm />
+    <PasskeySignIn />
     <SecretForm />
     <p>
       <button type="button" class="small" onClick={leave}>

@@ -4,6 +4,7 @@ import { service } from "../../api/session.ts"
 import { Mark } from "../../components/Icon.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { signInTexts } from "../../texts/en/signIn.ts"
+import { PasskeySignIn } from "./PasskeySignIn.tsx"
 import { PasswordForm, SecretForm, SignInForm } from "./SignInForms.tsx"
 
 /** The secret of a sign-in link. It leaves the address at once, so that no history has it. */
@@ -64,6 +65,7 @@ const SignInForms = () => {
         </p>
       )}
       <PasswordForm />
+      <PasskeySignIn />
       <SecretForm />
     </>
   )

@@ -38,6 +38,7 @@ export const stateColumns: ReadonlyArray<Column<TaskState>> = [
   {
     title: texts.tasks.duration,
     isNumber: true,
+    isMinor: true,
     cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
   },
   { title: texts.tasks.cost, isNumber: true, cell: (task) => <Cost {...task} /> },

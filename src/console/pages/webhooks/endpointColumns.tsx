@@ -6,6 +6,7 @@ import { Ago } from "../../components/Values.tsx"
 import { showDuration, utcOf } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
+import { ActivityBars } from "./ActivityBars.tsx"
 import type { What } from "./EndpointDialogs.tsx"
 import type { Endpoint } from "./endpointForm.ts"
 import { TestOutcome } from "./TestOutcome.tsx"
@@ -70,25 +71,33 @@ export const endpointColumns = (shown: Shown): ReadonlyArray<Column<Endpoint>> =
   {
     title: words.endpoint,
     isPlain: true,
-    cell: ({ description, id, old_secret_expires_at: until, url }) => {
+    cell: ({ description, events, id, old_secret_expires_at: until, url }) => {
       const test = shown.tests.get(id)
       return (
         <>
           <Link to="/webhooks/deliveries" query={{ endpoint_id: id }}>
             <span class="clip">{url}</span>
           </Link>
-          {description !== null && <div class="second">{description}</div>}
+          <div class="second" title={events.join("\n")}>
+            {description !== null && `${description} · `}
+            {words.eventCount(events.length)}
+          </div>
           {until !== null && <OldSecret until={until} />}
           {test !== undefined && <TestOutcome key={test} delivery={test} />}
         </>
       )
     }
   },
-  { title: words.state, isPlain: true, cell: (endpoint) => <State of={endpoint} /> },
   {
-    title: words.events,
-    cell: ({ events }) => <span title={events.join("\n")}>{words.eventCount(events.length)}</span>
+    title: words.state,
+    isPlain: true,
+    cell: (endpoint) => (
+      <div class="state">
+        <State of={endpoint} />
+      </div>
+    )
   },
+  { title: words.activity, cell: ({ id }) => <ActivityBars endpoint={id} /> },
   { title: words.lastAttempt, isNumber: true, cell: (endpoint) => <LastAttempt {...endpoint} /> },
   ...(shown.isReadOnly ? [] : [actionsColumn(shown.onAct)])
 ]

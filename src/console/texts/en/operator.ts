@@ -98,6 +98,25 @@ export const operatorTexts = {
     latest: "Recent changes and views",
     allEntries: "Audit log of this user"
   },
+  passkeys: {
+    title: "Passkeys",
+    add: "Add passkey",
+    empty: "No passkeys",
+    emptyDetail: "A passkey signs you in with your fingerprint, face or device PIN.",
+    name: "Name",
+    used: "Last used",
+    created: "Added",
+    addTitle: "Add a passkey",
+    addDetail:
+      "Your browser asks where to keep it: on this device, in your password manager or on a security key.",
+    nameHelp: "So that you recognize it later, such as the name of the device.",
+    refused: "No passkey was made. Try again, or use another device.",
+    remove: "Remove",
+    removeOf: (name: string) => `Remove the passkey ${name}`,
+    removeTitle: "Remove this passkey?",
+    removeDetail: (name: string) =>
+      `${name} no longer signs you in, and other sessions that a passkey opened end. Delete it on the device, too.`
+  },
   sessions: {
     title: "Sessions",
     about: "Where you are signed in. Revoke any session you do not recognize.",
@@ -110,7 +129,8 @@ export const operatorTexts = {
       api_key: "API key",
       admin_token: "Operator token",
       link: "Link",
-      oidc: "OpenID provider"
+      oidc: "OpenID provider",
+      passkey: "Passkey"
     },
     address: "From",
     unknown: "Unknown",
@@ -122,7 +142,7 @@ export const operatorTexts = {
     passwordTitle: "Change your password",
     currentPassword: "Current password",
     currentHelp:
-      "Empty if you have none: then you must have signed in by a link or your provider in the last ten minutes.",
+      "Empty if you have none: then you must have signed in by a link, your provider or a passkey in the last ten minutes.",
     newPassword: "New password",
     newHelp: "8 characters or more. All other sessions are signed out.",
     short: "Enter 8 characters or more",

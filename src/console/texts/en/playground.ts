@@ -55,26 +55,5 @@ export const playgroundTexts = {
     link: "link",
     copyLink: "Copy link",
     linkHelp: "Fills in the prompt and settings, without files."
-  },
-  chat: {
-    system: "System prompt",
-    message: "Message",
-    maxTokens: "Maximum output tokens",
-    temperature: "Temperature",
-    temperatureHelp: "Empty: the model's default",
-    send: "Send",
-    stop: "Stop",
-    again: "New chat",
-    you: "You",
-    model: "Model",
-    empty: "Write a message. The response appears as it arrives.",
-    talk: "Conversation",
-    answering: "The model is writing…",
-    stopped: "Stopped",
-    cost: (credits: string) => `${credits} credits`,
-    tokens: (input: string, output: string) => `${input} tokens in, ${output} out`,
-    first: (duration: string) => `first token after ${duration}`,
-    toCall: "Receipt",
-    embedding: "This model returns vectors, which are not shown here. The code below requests one."
   }
 }

@@ -4,6 +4,8 @@ export const signInTexts = {
   email: "E-mail address",
   password: "Password",
   withPassword: "Sign in",
+  withPasskey: "Sign in with a passkey",
+  noPasskey: "No passkey was used. Try again, or sign in another way.",
   other: "Use an API key or the operator token",
   secret: "API key or operator token",
   secretHelp: "The key needs the manage scope. The browser does not store it.",

@@ -1,3 +1,22 @@
+/** Outcomes of some deliveries; of an hour with more than were counted, at least. */
+const deliveriesOf = (of: {
+  readonly succeeded: number
+  readonly failed: number
+  readonly waiting: number
+  readonly has_more: boolean
+}): string => {
+  const counts = [
+    [of.succeeded, "delivered"],
+    [of.failed, "failed"],
+    [of.waiting, "waiting"]
+  ] as const
+  const found = counts
+    .filter(([count]) => count > 0)
+    .map(([count, name]) => `${count.toLocaleString("en")} ${name}`)
+  if (found.length === 0) return "no deliveries"
+  return `${of.has_more ? "at least " : ""}${found.join(", ")}`
+}
+
 /** Texts of endpoints, deliveries and the signature debugger. They load with their pages. */
 export const webhookTexts = {
   title: "Webhooks",
@@ -8,6 +27,10 @@ export const webhookTexts = {
   debugger: "Signature debugger",
   endpoint: "Endpoint",
   lastAttempt: "Last attempt",
+  activity: "Last 24 hours",
+  activityOf: (deliveries: string) => `Last 24 hours: ${deliveries}`,
+  deliveriesOf,
+  failedOf: (count: number) => `${count.toLocaleString("en")} failed`,
   empty: "No endpoints yet",
   emptyDetail: "Add an endpoint and send it a test event.",
   create: "Add endpoint",

@@ -46,6 +46,23 @@ const unbought = ({ chargedNotBought: listed, unbilledCalls: calls }: BillReport
   }
 }
 
+/** Of models some are listed, and all are in the sums. */
+const margin = ({ models }: BillReport) => {
+  const billed = sumOf(models.map((it) => it.billed))
+  const charged = sumOf(models.map((it) => it.charged))
+  return {
+    billed,
+    charged,
+    margin: Credits.make(charged - billed),
+    models: models.slice(0, billItemsMax).map(({ billed, charged, model }) => ({
+      model,
+      billed,
+      charged,
+      margin: Credits.make(charged - billed)
+    }))
+  }
+}
+
 const show = (vendor: string, report: BillReport) => ({
   vendor,
   from: report.from,
@@ -53,6 +70,7 @@ const show = (vendor: string, report: BillReport) => ({
   lines: report.lines,
   billed: report.billed,
   matched: report.matched,
+  margin: margin(report),
   bought_not_charged: {
     count: report.boughtNotCharged.length,
     billed: sumOf(report.boughtNotCharged.map(({ line }) => line.amount)),

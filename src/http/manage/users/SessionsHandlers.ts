@@ -3,9 +3,11 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../../../config/Config.ts"
 import { CurrentCaller } from "../../../contract/Access.ts"
 import { Api } from "../../../contract/Api.ts"
-import { SessionId } from "../../../domain/Ids.ts"
+import { PasskeyId, SessionId } from "../../../domain/Ids.ts"
 import { sessionIdleHours } from "../../../domain/limits/SignInLimits.ts"
 import { problem } from "../../../domain/Problem.ts"
+import { Passkeys } from "../../../users/Passkeys.ts"
+import type { PasskeyRow } from "../../../users/Passkeys.ts"
 import { Sessions } from "../../../users/Sessions.ts"
 import type { SessionRow } from "../../../users/Sessions.ts"
 import { requireOperator, requireReader } from "../../server/access/Authentication.ts"
@@ -20,6 +22,7 @@ export const layer = HttpApiBuilder.group(
   "sessions",
   Effect.fnUntraced(function* (handlers) {
     const sessions = yield* Sessions
+    const passkeys = yield* Passkeys
     const cookies = yield* makeSessionCookies
     const addressOf = yield* makeClientAddress
     const { baseUrl } = yield* AppConfig
@@ -37,6 +40,23 @@ export const layer = HttpApiBuilder.group(
         const { row, token } = yield* sessions.changePassword(session, change, addressOf(request))
         yield* cookies.set(token)
         return showSession(row, row.id)
+      }),
+      getPasskeyCreation: () => Effect.flatMap(current, passkeys.creationOptions),
+      createPasskey: Effect.fnUntraced(function* ({ payload, request }) {
+        const { credential, current_password: given, name } = payload
+        const asked = { name, credential, password: Option.fromUndefinedOr(given) }
+        return showPasskey(yield* passkeys.create(yield* current, asked, addressOf(request)))
+      }),
+      listPasskeys: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireReader(query)
+        const { before, limit } = readPage(query, PasskeyId)
+        const rows = yield* passkeys.list(userId, { before, limit: limit + 1 })
+        return yield* toPage(rows, limit, (row) => row.id, showPasskey)
+      }),
+      deletePasskey: Effect.fnUntraced(function* ({ params }) {
+        const caller = yield* CurrentCaller
+        const owner = caller._tag === "User" ? caller.userId : undefined
+        yield* passkeys.remove(params.id, owner, caller.session?.id)
       }),
       listSessions: Effect.fnUntraced(function* ({ query }) {
         const { _tag, session } = yield* CurrentCaller
@@ -83,4 +103,11 @@ export const showSession = (row: SessionRow, currentId: SessionId | undefined) =
     row.expiresAt,
     DateTime.addDuration(row.lastSeenAt, Duration.hours(sessionIdleHours))
   )
+})
+
+const showPasskey = ({ createdAt, id, lastUsedAt, name }: PasskeyRow) => ({
+  id,
+  name,
+  created_at: createdAt,
+  last_used_at: lastUsedAt
 })

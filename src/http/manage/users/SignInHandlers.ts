@@ -2,9 +2,11 @@ import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../../../config/Config.ts"
 import { Api } from "../../../contract/Api.ts"
+import type { PasskeyAssertion } from "../../../domain/Passkey.ts"
 import { invalid } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { AuditLog } from "../../../process/audit/AuditLog.ts"
+import { Passkeys } from "../../../users/Passkeys.ts"
 import { Sessions } from "../../../users/Sessions.ts"
 import type { Credential } from "../../../users/Sessions.ts"
 import { makeSessionCookies } from "../../server/access/SessionCookies.ts"
@@ -20,6 +22,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const audit = yield* AuditLog
     const sessions = yield* Sessions
+    const passkeys = yield* Passkeys
     const cookies = yield* makeSessionCookies
     const addressOf = yield* makeClientAddress
     const { serviceName, signIn, topUpUrl } = yield* AppConfig
@@ -37,11 +40,13 @@ export const layer = HttpApiBuilder.group(
         yield* cookies.set(token)
         return showSession(row, row.id)
       }),
+      getPasskeySignIn: () => passkeys.signInOptions,
       getService: () =>
         Effect.sync(() => ({
           name: serviceName,
           sandbox: vendorModes().live.size === 0,
           oidc: Option.isSome(signIn.oidc),
+          passkeys: passkeys.isAvailable,
           top_up_url: Option.getOrNull(topUpUrl)
         }))
     })
@@ -54,17 +59,19 @@ interface Given {
   readonly api_key?: string
   readonly operator_token?: string
   readonly link?: string
+  readonly passkey?: PasskeyAssertion
 }
 
 const credentialOf = (given: Given): Effect.Effect<Credential, Problem> => {
-  const { api_key: key, email, link, operator_token: token, password } = given
+  const { api_key: key, email, link, operator_token: token, passkey, password } = given
   const credentials: ReadonlyArray<Credential | undefined> = [
     email === undefined || password === undefined
       ? undefined
       : { _tag: "Password", email, password },
     key === undefined ? undefined : { _tag: "ApiKey", key },
     token === undefined ? undefined : { _tag: "OperatorToken", token },
-    link === undefined ? undefined : { _tag: "Link", link }
+    link === undefined ? undefined : { _tag: "Link", link },
+    passkey === undefined ? undefined : { _tag: "Passkey", assertion: passkey }
   ]
   const [credential, ...more] = credentials.filter((it) => it !== undefined)
   const isHalf = (email === undefined) !== (password === undefined)
@@ -73,4 +80,4 @@ const credentialOf = (given: Given): Effect.Effect<Credential, Problem> => {
     : Effect.succeed(credential)
 }
 
-const expected = "Expected email and password, or one of api_key, operator_token and link"
+const expected = "Expected email and password, or one of api_key, operator_token, link and passkey"

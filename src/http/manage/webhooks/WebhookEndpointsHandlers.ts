@@ -52,6 +52,18 @@ export const layer = HttpApiBuilder.group(
       getWebhookEndpoint: Effect.fnUntraced(function* ({ params, query }) {
         return yield* withHealth(yield* endpoints.get(yield* requireReader(query), params.id))
       }),
+      getWebhookEndpointActivity: Effect.fnUntraced(function* ({ params, query }) {
+        const hours = yield* endpoints.activityOf(yield* requireReader(query), params.id)
+        return {
+          hours: hours.map(({ failed, hasMore, hour, succeeded, waiting }) => ({
+            hour,
+            succeeded,
+            failed,
+            waiting,
+            has_more: hasMore
+          }))
+        }
+      }),
       updateWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
         return yield* withHealth(yield* endpoints.update(yield* requireUser, params.id, payload))
       }),

@@ -1,0 +1,160 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter, readAll } from "../../api/lists.ts"
+import { NoPasskey } from "../../api/passkeys.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Confirm } from "../../components/form/Dialog.tsx"
+import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { TextField } from "../../components/form/Field.tsx"
+import { Table } from "../../components/list/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
+import { Empty, Loaded } from "../../components/States.tsx"
+import { Ago } from "../../components/Values.tsx"
+import { texts } from "../../texts/en.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { addPasskey } from "./addPasskey.ts"
+
+type Passkey = Schemas["Passkey"]
+
+const words = operatorTexts.passkeys
+const nameMax = 100
+
+interface Props {
+  /** Whose; none: of the one who asks. */
+  readonly user?: string | undefined
+  readonly isReadOnly: boolean
+  /** A removal ends sessions. */
+  readonly onRemoved: () => void
+}
+
+/** The passkeys that sign in, each of which can be removed. */
+export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
+  const passkeys = useResource(user ?? "", () =>
+    readAll((cursor) =>
+      dataOf(
+        api.GET("/manage/v1/passkeys", {
+          params: {
+            query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
+          }
+        })
+      )
+    )
+  )
+  const [isAdding, setAdding] = useState(false)
+  const [asked, setAsked] = useState<Passkey | undefined>(undefined)
+  return (
+    <section>
+      <div class="table-head">
+        <h2>{words.title}</h2>
+        {!isReadOnly && (
+          <button type="button" onClick={() => setAdding(true)}>
+            {words.add}
+          </button>
+        )}
+      </div>
+      <Loaded of={passkeys}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title={words.empty}>
+              <p>{words.emptyDetail}</p>
+            </Empty>
+          ) : (
+            <Table
+              caption={words.title}
+              columns={isReadOnly ? columns : [...columns, removeColumn(setAsked)]}
+              rows={all}
+              idOf={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      {isAdding && <AddDialog onAdded={passkeys.reload} onClose={() => setAdding(false)} />}
+      {asked !== undefined && (
+        <Confirm
+          title={words.removeTitle}
+          detail={words.removeDetail(asked.name)}
+          action={words.remove}
+          isDangerous
+          onConfirm={async () => {
+            const params = { path: { id: asked.id } }
+            await dataOf(api.DELETE("/manage/v1/passkeys/{id}", { params }))
+            passkeys.reload()
+            onRemoved()
+          }}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </section>
+  )
+}
+
+const columns: ReadonlyArray<Column<Passkey>> = [
+  { title: words.name, isPlain: true, cell: ({ name }) => <span class="clip">{name}</span> },
+  { title: words.used, isNumber: true, cell: ({ last_used_at: at }) => <Ago at={at} /> },
+  { title: words.created, isNumber: true, cell: ({ created_at: at }) => <Ago at={at} /> }
+]
+
+const removeColumn = (ask: (passkey: Passkey) => void): Column<Passkey> => ({
+  title: texts.actions,
+  isEnd: true,
+  cell: (passkey) => (
+    <button
+      type="button"
+      class="small danger"
+      aria-label={words.removeOf(passkey.name)}
+      onClick={() => ask(passkey)}
+    >
+      {words.remove}
+    </button>
+  )
+})
+
+interface AddProps {
+  readonly onAdded: () => void
+  readonly onClose: () => void
+}
+
+const AddDialog = ({ onAdded, onClose }: AddProps) => {
+  const [name, setName] = useState("")
+  const [password, setPassword] = useState("")
+  const [isRefused, setRefused] = useState(false)
+  const add = async () => {
+    setRefused(false)
+    try {
+      await addPasskey({ name: name.trim(), password })
+    } catch (cause) {
+      if (!(cause instanceof NoPasskey)) throw cause
+      setRefused(true)
+      throw new FormFault()
+    }
+    onAdded()
+  }
+  return (
+    <DialogForm title={words.addTitle} action={words.add} onSubmit={add} onClose={onClose}>
+      <p>{words.addDetail}</p>
+      <TextField
+        label={words.name}
+        help={words.nameHelp}
+        required
+        maxLength={nameMax}
+        autocomplete="off"
+        value={name}
+        onText={setName}
+      />
+      <TextField
+        label={operatorTexts.sessions.currentPassword}
+        help={operatorTexts.sessions.currentHelp}
+        type="password"
+        autocomplete="current-password"
+        value={password}
+        onText={setPassword}
+      />
+      {isRefused && (
+        <p class="field-error" role="alert">
+          {words.refused}
+        </p>
+      )}
+    </DialogForm>
+  )
+}
