@@ -10,9 +10,11 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { assert, describe, expect, it } from "vitest"
-import { worlds } from "../support/worlds.ts"
+import { newKey, worlds } from "../support/worlds.ts"
 
-const world = worlds().find(({ name }) => name === "the sandbox")!
+const shared = worlds().find(({ name }) => name === "the sandbox")!
+// The other files' holds are not in its wallet
+const world = { ...shared, key: await newKey(shared) }
 const url = new URL(`${world.url}/mcp`)
 const info = { name: "test", version: "1.0.0" }
 const requestInitOf = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })

@@ -98,15 +98,24 @@ const multiple = fc
   )
   .map(([type, multipleOf, minimum]) => ({ type, multipleOf, minimum, maximum: minimum + 60 }))
 
+/** ajv fails at values with these members: its comparison calls them. */
+const isComparable = (value: unknown): boolean =>
+  !/"(?:toString|valueOf)":/u.test(JSON.stringify(value))
+
 const scalar: fc.Arbitrary<Json> = fc.oneof(
   text,
   number,
   multiple,
   fc.constantFrom({ type: "boolean" }, { type: "null" }, { type: ["null", "integer"] }, {}),
-  fc.uniqueArray(fc.jsonValue({ maxDepth: 1 }), { minLength: 1, maxLength: 4 }).map((values) => ({
-    enum: values
-  })),
-  fc.jsonValue({ maxDepth: 2 }).map((value) => ({ const: value })),
+  fc
+    .uniqueArray(fc.jsonValue({ maxDepth: 1 }).filter(isComparable), { minLength: 1, maxLength: 4 })
+    .map((values) => ({
+      enum: values
+    })),
+  fc
+    .jsonValue({ maxDepth: 2 })
+    .filter(isComparable)
+    .map((value) => ({ const: value })),
   fc
     .constantFrom("x", "π", '🎈\n"')
     .map((value) => ({ type: ["string", "null"], enum: [null, value] }))

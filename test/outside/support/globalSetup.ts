@@ -32,6 +32,7 @@ const checkPackages = () => {
   }
 }
 
+const none = { url: "", key: "", operatorToken: "" }
 const sandboxText =
   "This answer comes from the built-in simulator: set a vendor key to reach the real model."
 
@@ -65,11 +66,15 @@ export default async (vitest: TestProject) => {
     throw failed.reason
   }
   const [sandbox, recorded] = await Promise.all(
-    gateways.map(async (gateway) => ({ url: gateway.url, key: await gateway.key() }))
+    gateways.map(async (gateway) => ({
+      url: gateway.url,
+      key: await gateway.key(),
+      operatorToken: gateway.adminToken
+    }))
   )
   const worlds: ReadonlyArray<World> = [
-    { name: "the sandbox", url: "", key: "", ...sandbox, text: sandboxText },
-    { name: "a recorded upstream", url: "", key: "", ...recorded, text }
+    { ...none, name: "the sandbox", ...sandbox, text: sandboxText },
+    { ...none, name: "a recorded upstream", ...recorded, text }
   ]
   vitest.provide("worlds", worlds)
   return close

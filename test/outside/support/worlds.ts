@@ -4,7 +4,9 @@ import { inject } from "vitest"
 export interface World {
   readonly name: "the sandbox" | "a recorded upstream"
   readonly url: string
+  /** Of a user whom all files share. */
   readonly key: string
+  readonly operatorToken: string
   /** The text of every response. */
   readonly text: string
 }
@@ -16,3 +18,19 @@ declare module "vitest" {
 }
 
 export const worlds = (): ReadonlyArray<World> => inject("worlds")
+
+/** A key of a user of its own, for a test that reads its wallet. */
+export const newKey = async ({ operatorToken, url }: World): Promise<string> => {
+  const post = async (path: string, body: object) => {
+    const response = await fetch(`${url}/manage/v1/users${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${operatorToken}`, "content-type": "application/json" },
+      body: JSON.stringify(body)
+    })
+    return (await response.json()) as { readonly id: string; readonly key: string }
+  }
+  const { id } = await post("", { email: `${crypto.randomUUID()}@example.com` })
+  await post(`/${id}/top-ups`, { amount: "1000.00" })
+  const { key } = await post(`/${id}/api-keys`, { name: "own", scopes: ["inference", "manage"] })
+  return key
+}
