@@ -108,8 +108,9 @@ const measureGateways = async (running: ReadonlyArray<Awaited<ReturnType<typeof 
     const most = Math.max(calls("memory"), streams("memory"))
     record("MiB at rest, under load", name, `${whole(rest)}, ${whole(most)}`)
     const began = performance.now()
-    await stop((await gateway.start()).child)
+    const { child: again } = await gateway.start()
     record("start, s", name, ((performance.now() - began) / 1000).toFixed(1))
+    await stop(again)
     const budget = await gateway.budget?.(subject, 100)
     const passed = budget === undefined ? 0 : await spend(budget.subjects, 500)
     const money = budget === undefined ? "no budgets" : `${passed}; ${await budget.ledger()}`
