@@ -118,7 +118,7 @@ const rowOf = Effect.fnUntraced(function* (
   if (Result.isSuccess(decoded)) return { notes, row }
   const faults = faultsOf(decoded.failure.issue).map((it) => `  ${it.pointer}: ${it.detail}`)
   return yield* failed(
-    [`The schema of ${id} is none of a body:`, ...faults].join("\n"),
+    [`The schema of ${id} cannot be used for a request body:`, ...faults].join("\n"),
     "Describe the model by hand"
   )
 })

@@ -1,11 +1,11 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Option } from "effect"
-import * as Certificate from "./demo/Certificate.ts"
+import { certificateIn, defaultFolder } from "./demo/Certificate.ts"
 import { Client } from "./demo/Client.ts"
 import { printOutcome, Report } from "./demo/Report.ts"
 import { runScenario } from "./demo/Scenario.ts"
-import { startTarget, runningTarget } from "./demo/Target.ts"
+import { orFault, runningTarget, startTarget } from "./demo/Target.ts"
 
 /**
  * `npm run demo`: tasks, webhooks and wallet through the HTTP interface, against a service that it starts or
@@ -34,7 +34,7 @@ const demo = Effect.gen(function* () {
 
 /** `npm run demo -- --certificate`: creates the receiver's certificate, which a running service must trust. */
 const certificateOnly = Effect.gen(function* () {
-  const { rootFile } = yield* Effect.orDie(Certificate.certificateIn(Certificate.defaultFolder))
+  const { rootFile } = yield* orFault(certificateIn(defaultFolder))
   yield* Console.log(`EGRESS_ALLOW=localhost NODE_EXTRA_CA_CERTS=${rootFile} npm start`)
   return true
 })

@@ -27,6 +27,10 @@ export interface Target {
   readonly hint: Option.Option<string>
 }
 
+/** A failure of the machine, such as a full disk, as a sentence instead of a stack. */
+export const orFault = <A, R>(work: Effect.Effect<A, Error, R>) =>
+  Effect.mapError(work, ({ message }) => new DemoFault({ message }))
+
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** The running service that `GATEWAY_URL` names. */
@@ -34,7 +38,7 @@ export const runningTarget = Effect.fn("Demo.runningTarget")(function* (
   url: string,
   env: Variables
 ): Effect.fn.Return<Target, DemoFault, FileSystem.FileSystem | Path.Path> {
-  const certificate = yield* certificateIn(defaultFolder).pipe(Effect.orDie)
+  const certificate = yield* orFault(certificateIn(defaultFolder))
   const apiKey = env["GATEWAY_API_KEY"]
   const operatorToken = env["GATEWAY_ADMIN_TOKEN"]
   const access =
@@ -76,8 +80,8 @@ export const startTarget = Effect.fn("Demo.startTarget")(function* (
 > {
   const fs = yield* FileSystem.FileSystem
   const report = yield* Report
-  const folder = yield* Effect.orDie(fs.makeTempDirectoryScoped({ prefix: "gateway-demo-" }))
-  const certificate = yield* Effect.orDie(certificateIn(`${folder}/receiver`))
+  const folder = yield* orFault(fs.makeTempDirectoryScoped({ prefix: "gateway-demo-" }))
+  const certificate = yield* orFault(certificateIn(`${folder}/receiver`))
   const port = yield* freePort
   const baseUrl = `http://localhost:${port}`
   const operatorToken = `op_${SecureRandom.uuidV4Unsafe()}`
@@ -115,7 +119,7 @@ const inherited = (env: Variables): Record<string, string> =>
 const startService = Effect.fnUntraced(function* (env: Record<string, string>, baseUrl: string) {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const commandLine = isDeno ? ["run", "--allow-all", mainFile] : [mainFile]
-  const child = yield* Effect.orDie(
+  const child = yield* orFault(
     spawner.spawn(
       ChildProcess.make(globalThis.process.execPath, commandLine, {
         env,
@@ -143,7 +147,7 @@ const startService = Effect.fnUntraced(function* (env: Record<string, string>, b
       orElse: () => failed(`was not ready within ${readyWithin}`)
     })
   )
-  const ended = Effect.orDie(child.exitCode).pipe(
+  const ended = orFault(child.exitCode).pipe(
     Effect.flatMap((code) => failed(`ended with status ${code}`))
   )
   yield* Effect.raceFirst(ready, ended)
