@@ -6,6 +6,7 @@ import { chatTexts } from "../../texts/en/chat.ts"
 import type { Picture } from "./chat.ts"
 import { urlOf } from "./chat.ts"
 import { Chosen } from "./MediaInput.tsx"
+import { useFileDrop } from "./useFileDrop.ts"
 
 const words = chatTexts
 
@@ -39,7 +40,6 @@ const attachedOf = async (file: File): Promise<Attached> => {
 /** The next message: text, and pictures that are dropped, pasted or chosen. */
 export const Composer = ({ onPictures, onText, pictures, text }: Props) => {
   const [fault, setFault] = useState<string | undefined>(undefined)
-  const [isOver, setOver] = useState(false)
   // Files that are read at the same time do not replace one another
   const newest = useRef(pictures)
   newest.current = pictures
@@ -50,21 +50,10 @@ export const Composer = ({ onPictures, onText, pictures, text }: Props) => {
     setFault(all.length > picturesMax ? words.tooMany(picturesMax) : wrong)
     onPictures(all.slice(0, picturesMax))
   }
+  const { handlers, isOver } = useFileDrop((files) => void take(files))
   return (
     // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- a keyboard has the button
-    <div
-      class={isOver ? "composer over" : "composer"}
-      onDragOver={(event) => {
-        event.preventDefault()
-        setOver(true)
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        setOver(false)
-        void take([...(event.dataTransfer?.files ?? [])])
-      }}
-    >
+    <div class={isOver ? "composer over" : "composer"} {...handlers}>
       <Field
         label={words.message}
         isRequired={pictures.length === 0}

@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks"
 import { Icon } from "../../components/Icon.tsx"
 import { playgroundTexts } from "../../texts/en/playground.ts"
 import type { Rules } from "./mediaFile.ts"
+import { useFileDrop } from "./useFileDrop.ts"
 
 const words = playgroundTexts.media
 
@@ -14,26 +14,13 @@ interface Props {
 
 /** Takes a file that is dropped or chosen. */
 export const FileDrop = ({ label, onFile, rules }: Props) => {
-  const [isOver, setOver] = useState(false)
-  const take = (files: FileList | null | undefined) => {
-    const [file] = files ?? []
+  const take = ([file]: ReadonlyArray<File>) => {
     if (file !== undefined) onFile(file)
   }
+  const { handlers, isOver } = useFileDrop(take)
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a keyboard has the input within
-    <label
-      class={isOver ? "drop over" : "drop"}
-      onDragOver={(event) => {
-        event.preventDefault()
-        setOver(true)
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        setOver(false)
-        take(event.dataTransfer?.files)
-      }}
-    >
+    <label class={isOver ? "drop over" : "drop"} {...handlers}>
       <Icon name="upload" />
       <span>
         {words.drop}
@@ -44,7 +31,7 @@ export const FileDrop = ({ label, onFile, rules }: Props) => {
         class="hidden"
         accept={rules.media_types.join(",")}
         onChange={({ currentTarget }) => {
-          take(currentTarget.files)
+          take([...(currentTarget.files ?? [])])
           // The same file may be chosen again
           currentTarget.value = ""
         }}
