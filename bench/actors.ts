@@ -17,7 +17,7 @@ import {
 } from "effect/cluster"
 import { Digest } from "effect/crypto"
 import { Rpc } from "effect/rpc"
-import { cpuMillis } from "./measures.ts"
+import { cpuMillis, median } from "./measures.ts"
 import { withStartFlags } from "./startFlags.ts"
 
 withStartFlags()
@@ -152,9 +152,6 @@ const measure = Effect.fnUntraced(function* (make: Effect.Effect<Send, never, Sc
 })
 
 type Figure = Effect.Success<ReturnType<typeof measure>>
-
-const median = (values: ReadonlyArray<number>) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 const program = Effect.gen(function* () {
   const figures = new Map<string, Array<Figure>>()

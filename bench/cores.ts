@@ -13,6 +13,7 @@ import { Client } from "pg"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
+import { median } from "./measures.ts"
 import { cpuMicros, postgresCpuMicros, treeCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -146,9 +147,6 @@ const measure = async (subject: Subject, { body, path }: (typeof kinds)["calls"]
   }
 }
 type Measured = Awaited<ReturnType<typeof measure>>
-
-const median = (values: ReadonlyArray<number>) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 try {
   const upstream = await freePort()

@@ -34,6 +34,7 @@ import {
   statementTable
 } from "./growthStatements.ts"
 import type { RelationBuffers } from "./growthStatements.ts"
+import { median } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -47,9 +48,6 @@ const withStatements = process.argv.includes("--statements")
 const withRelations = process.argv.includes("--relations")
 const rounds = Number(process.argv.slice(2).find((it) => /^\d+$/u.test(it)) ?? 7)
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
-const median = (values: ReadonlyArray<number>) =>
-  [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
-
 /** What fills a store fastest on one core. */
 const bulk = [
   "wal_level=minimal",

@@ -17,6 +17,7 @@ import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { jobCatalog } from "./jobCatalog.ts"
 import { load } from "./load.ts"
+import { quantile } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -268,12 +269,6 @@ const figures: Readonly<Record<string, (side: Side) => Promise<Turn>>> = {
   }
 }
 
-const quantile = (values: ReadonlyArray<number>, share: number) => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const at = (sorted.length - 1) * share
-  const low = sorted[Math.floor(at)] ?? Number.NaN
-  return low + ((sorted[Math.ceil(at)] ?? low) - low) * (at % 1)
-}
 const quartiles = (values: ReadonlyArray<number>) =>
   `${quantile(values, 0.5).toFixed(3)} (${quantile(values, 0.25).toFixed(3)} to ${quantile(values, 0.75).toFixed(3)})`
 

@@ -21,6 +21,7 @@ import { makeAuthority } from "../test/support/certificates.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { jobCatalog } from "./jobCatalog.ts"
+import { median } from "./measures.ts"
 import { cpuMicros, postgresCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -306,9 +307,6 @@ const measure = async (contender: Contender, folder: string): Promise<Round> => 
     p99: millis[Math.floor(tasks * 0.99)] ?? Number.NaN
   }
 }
-
-const median = (values: ReadonlyArray<number>) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 const show = (name: string, measured: ReadonlyArray<Round>) => {
   const of = (field: keyof Round) => median(measured.map((it) => it[field]))

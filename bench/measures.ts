@@ -1,4 +1,4 @@
-/** Measures of the webhook benchmarks, and what they send. */
+/** Measures of the benchmarks, and what those of webhooks send. */
 
 export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
 
@@ -28,6 +28,15 @@ export const cpuMillis = () => {
   const { system, user } = process.cpuUsage()
   return (system + user) / 1000
 }
+
+/** Between two values by interpolation. */
+export const quantile = (values: ReadonlyArray<number>, share: number) => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (sorted.length - 1) * share
+  const low = sorted[Math.floor(at)] ?? Number.NaN
+  return low + ((sorted[Math.ceil(at)] ?? low) - low) * (at % 1)
+}
+export const median = (values: ReadonlyArray<number>) => quantile(values, 0.5)
 
 /** One line of percentiles of lateness, in milliseconds. */
 export const percentiles = (what: string, late: ReadonlyArray<number>): string => {

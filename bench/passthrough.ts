@@ -6,15 +6,14 @@
  *   node bench/passthrough.ts [rounds]
  */
 import { Agent } from "undici"
+import { median, quantile } from "./measures.ts"
 import { cpuMicros, residentMiB } from "./processes.ts"
 import {
   bench,
   database,
   makeKey,
-  median,
   pause,
   press,
-  quantile,
   small,
   startBareProxy,
   startGateway,

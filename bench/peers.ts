@@ -5,6 +5,7 @@
  *   node bench/peers.ts [rounds] [--only=calls,tasks,bare proxy,portkey,…] [--seconds=1.2] [--tasks=600]
  */
 import { writeFileSync } from "node:fs"
+import { median } from "./measures.ts"
 import { chart } from "./peers/chart.ts"
 import type { Bar } from "./peers/chart.ts"
 import { gatewayEngine, kill, measureTasks, peerEngine, startVendor } from "./peers/engines.ts"
@@ -22,7 +23,7 @@ import type { Gateway, Kind } from "./peers/gateways.ts"
 import { installers } from "./peers/install.ts"
 import type { Installed, Peer } from "./peers/install.ts"
 import { residentMiB } from "./processes.ts"
-import { bench, here, median, pause, startUpstream, stop } from "./proxies.ts"
+import { bench, here, pause, startUpstream, stop } from "./proxies.ts"
 
 const option = (name: string) =>
   process.argv.find((it) => it.startsWith(`--${name}=`))?.slice(name.length + 3)

@@ -9,6 +9,7 @@ import { Pool } from "pg"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
+import { quantile } from "./measures.ts"
 import { postgresCpuMicros, residentMiB, treeCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
 
@@ -196,10 +197,6 @@ export const small = {
   messages: [{ role: "user", content: "Tell me something in forty words, if you please." }]
 }
 export const streamed = { stream: true, ...small }
-
-export const quantile = (values: ReadonlyArray<number>, q: number) =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * q)] ?? Number.NaN
-export const median = (values: ReadonlyArray<number>) => quantile(values, 0.5)
 
 /** CPU is also shown for the quietest fifth of such windows: without most of the load of others. */
 const windowMillis = 100

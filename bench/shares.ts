@@ -29,6 +29,7 @@ import {
   writeCalls,
   writeReservations
 } from "../test/support/wallets.ts"
+import { median } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
 
 const text = (name: string) =>
@@ -40,9 +41,6 @@ const counts = [1, 3, 6]
 const keysCount = 64
 const roundMillis = 10
 const sliceMillis = 1000
-const median = (values: ReadonlyArray<number>) =>
-  [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
-
 type Book = InstanceType<typeof ReservationBook>
 
 /** One process. Calls take a round. */

@@ -15,6 +15,7 @@ import { Client } from "pg"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
+import { median } from "./measures.ts"
 import { openLoad } from "./openLoad.ts"
 import { cpuMicros, postgresCpuMicros } from "./processes.ts"
 import { startFlags } from "./startFlags.ts"
@@ -33,9 +34,6 @@ const keysCount = 64
 const token = "operator-token-of-the-bench"
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
-const median = (values: ReadonlyArray<number>) =>
-  [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
-
 const started: Array<ChildProcess> = []
 const start = (file: string, options: ForkOptions) => {
   const child = fork(file, [], { stdio: ["ignore", "inherit", "inherit", "ipc"], ...options })

@@ -15,6 +15,7 @@ import { promisify } from "node:util"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { load } from "./load.ts"
 import type { Measured } from "./load.ts"
+import { median } from "./measures.ts"
 import { cpuMicros, postgresCpuMicros } from "./processes.ts"
 
 const numbers = process.argv.slice(2).filter((it) => /^\d+$/u.test(it))
@@ -132,9 +133,6 @@ const pgbench = async (script: string, databaseUrl: string) => {
   const { stdout } = await exec("pgbench", [...args, "-f", script, databaseUrl])
   return Math.round(Number(/tps = ([\d.]+)/u.exec(stdout)?.[1]))
 }
-
-const median = (values: ReadonlyArray<number>) =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 const show = (name: string, values: ReadonlyArray<number>, unit = "/s") =>
   console.log(

@@ -16,6 +16,7 @@ import { layerPostgres } from "../src/db/Database.ts"
 import * as Migrations from "../src/db/Migrations.ts"
 import type { UserId } from "../src/domain/Ids.ts"
 import { accept, breaches, finish, newWallet, walletStores } from "../test/support/wallets.ts"
+import { median } from "./measures.ts"
 
 const url = process.env.DATABASE_URL
 if (url === undefined) throw new Error("Set DATABASE_URL to an empty Postgres database")
@@ -88,9 +89,6 @@ const pgbench = (wallets: number) =>
     if (Number.isNaN(tps) || failed !== "0") throw new Error(text)
     return tps
   })
-
-const median = (values: ReadonlyArray<number>) =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 const bench = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient

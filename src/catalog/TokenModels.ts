@@ -41,18 +41,24 @@ const batchShares: { readonly [vendor: string]: TokenPrice["batch"] } = {
 
 type Tools = NonNullable<TokenPrice["tools"]>
 
-/** A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 at Google since Gemini 3. */
-const searches: { readonly [vendor: string]: Tools } = {
-  openai: { web_search: { per: "use", amount: mills(10n) } },
+/**
+ * A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 at Google since Gemini 3. A container of OpenAI
+ * with 1 GB costs 3 cents.
+ */
+const toolPrices: { readonly [vendor: string]: Tools } = {
+  openai: {
+    web_search: { per: "use", amount: mills(10n) },
+    code_interpreter: { per: "container", amount: mills(30n) }
+  },
   anthropic: { web_search: { per: "use", amount: mills(10n) } },
   google: { google_search: { per: "use", amount: mills(14n) } }
 }
 
 /** Until Gemini 2.5 a thousand prompts with searches cost 35 dollars. */
-const searchesOf = (vendor: string, model: string): Tools | undefined =>
+const toolPricesOf = (vendor: string, model: string): Tools | undefined =>
   model.startsWith("gemini-2.")
     ? { google_search: { per: "call", amount: mills(35n) } }
-    : searches[vendor]
+    : toolPrices[vendor]
 
 const chat =
   (vendor: string, outputTokensMax: number, inputTokensMax: number) =>
@@ -62,7 +68,7 @@ const chat =
     price: price(
       base,
       long,
-      outputTokensMax === 0 ? undefined : searchesOf(vendor, model),
+      outputTokensMax === 0 ? undefined : toolPricesOf(vendor, model),
       batchShares[vendor]
     ),
     source,
@@ -129,7 +135,7 @@ const doubling = (from: string, model: string, base: readonly [bigint, bigint, b
       price: price(
         rates(base[0] * 2n, base[1] * 2n, base[2] * 2n),
         undefined,
-        searchesOf("google", model)
+        toolPricesOf("google", model)
       )
     }
   ]

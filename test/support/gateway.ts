@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { inspect } from "node:util"
 import { AppConfig } from "../../src/config/Config.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Credits from "../../src/domain/Credits.ts"
@@ -209,18 +210,24 @@ export const advance = Effect.fnUntraced(function* (
   }
 })
 
-/** Repeats the effect without moving the clock until it returns something. Real time, at most 10 seconds. */
+/**
+ * Repeats the effect without moving the clock until it returns what is expected. In real time, at least 60 seconds: a
+ * busy machine takes many times as long as the work.
+ */
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
   isThere: (answer: A) => boolean
 ): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {
-    for (let round = 0; round < 2000; round += 1) {
-      const answer = yield* ask
-      if (isThere(answer)) return answer
+    let answer = yield* ask
+    for (let round = 0; !isThere(answer); round += 1) {
+      if (round === 12_000) {
+        throw new Error(`The expected result did not come; the last was ${inspect(answer)}`)
+      }
       yield* breathe
+      answer = yield* ask
     }
-    throw new Error("the expected result did not come")
+    return answer
   })
 
 /** Advances the clock by seconds until the condition holds, because rendering, reading and sending take real time. */

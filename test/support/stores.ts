@@ -1,4 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
+import { PGlite } from "@electric-sql/pglite"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import type { Scope } from "effect"
 import { randomBytes } from "node:crypto"
@@ -8,6 +9,7 @@ import { describe, inject } from "vitest"
 import { layerPostgres, layerSession } from "../../src/db/Database.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
+import { startParams } from "../../src/db/PgliteOptions.ts"
 import { PgliteSession } from "../../src/db/PgliteStream.ts"
 import {
   embeddedTemplate,
@@ -121,13 +123,15 @@ const templateNamed = <E>(name: string, fill: Effect.Effect<unknown, E, Database
   return made
 }
 
+const templateOf = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
+  Effect.promise(() => templateNamed(`template_${hash.replaceAll("-", "_")}`, fill))
+
 /** A fresh copy of a template database, or an emptied used one. Returns its URL. */
 const copyOf = Effect.fnUntraced(function* <E>(
   hash: string,
   fill: Effect.Effect<unknown, E, Database>
 ) {
-  const name = `template_${hash.replaceAll("-", "_")}`
-  const template = yield* Effect.promise(() => templateNamed(name, fill))
+  const template = yield* templateOf(hash, fill)
   // On a server of the developer, databases kept for the next test would never be dropped
   if (process.env.TEST_DATABASE_URL !== undefined) return yield* freshDatabase({ template })
   const { url } = yield* Effect.acquireRelease(
@@ -179,10 +183,29 @@ export const stores = {
   embedded: startedDatabase
 }
 
-/** Both stores with one connection each, whose own statistics count all its statements. */
+/** A fresh copy of the migrated database: the tables of an emptied one have pages, which affect plans. */
+const unusedDatabaseUrl = Effect.suspend(() =>
+  Effect.flatMap(templateOf(schemaHash(), Migrations.migrate()), (template) =>
+    freshDatabase({ template })
+  )
+)
+
+/** The same, embedded. */
+const unusedEmbedded: Layer.Layer<Database> = Layer.unwrap(
+  Effect.map(migratedTemplate, (loadDataDir) =>
+    layerSession(
+      Effect.acquireRelease(
+        Effect.promise(() => PGlite.create({ loadDataDir, startParams: startParams(false) })),
+        (pglite) => Effect.promise(() => pglite.close())
+      ).pipe(Effect.map((pglite) => new PgliteSession(pglite)))
+    ).pipe(Layer.orDie)
+  )
+)
+
+/** Both stores, never used before, with one connection each, whose own statistics count all its statements. */
 export const singleStores = {
-  postgres: postgresOver(migratedDatabaseUrl, 1),
-  embedded: embeddedDatabase
+  postgres: postgresOver(unusedDatabaseUrl, 1),
+  embedded: unusedEmbedded
 }
 
 type Suite = (database: Layer.Layer<Database>, store: "postgres" | "embedded") => void

@@ -58,6 +58,30 @@ describe("tools that the vendor runs", () => {
     assert.deepEqual(call.usage?.["tools"], { web_search: 2 })
   })
 
+  it("OpenAI's code interpreter is charged by container, however often it ran there", async () => {
+    const ran = (id: string) => ({ type: "code_interpreter_call", container_id: id, code: "1" })
+    upstream.script = (_, response) =>
+      json(response, 200, {
+        model: "gpt-4o",
+        output: [ran("cntr_a"), ran("cntr_a"), ran("cntr_b")],
+        usage: responsesUsage
+      })
+    const tools = [{ type: "code_interpreter", container: { type: "auto" } }]
+    await (await gateway.post("/v1/responses", { ...asked, tools })).text()
+    const call = await newest()
+    assert.equal(call.captured, tokensOfGpt4o + 6_000_000n)
+    assert.deepEqual(call.usage?.["tools"], { code_interpreter: 2 })
+    for (const container of ["cntr_a", { type: "auto", memory_limit: "4g" }]) {
+      const refused = await gateway.post("/v1/responses", {
+        ...asked,
+        tools: [{ type: "code_interpreter", container }]
+      })
+      assert.equal(refused.status, 400)
+      assert.include(JSON.stringify(await jsonOf(refused)), "#/tools/0/container")
+    }
+    assert.equal(upstream.seen.length, 1)
+  })
+
   it("in a stream the last event counts, also one that is too long to be kept", async () => {
     const output = [search("a"), { type: "message", content: [{ text: "x".repeat(100_000) }] }]
     const completed = {
