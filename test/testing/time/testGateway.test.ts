@@ -1,5 +1,5 @@
-import { PGlite } from "@electric-sql/pglite"
 import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { PGlite } from "@electric-sql/pglite"
 import { Effect } from "effect"
 import { layerTest, MockVendor, startTestGateway, TestGateway } from "../../../src/testing/index.ts"
 import type { Failure, StartedTestGateway } from "../../../src/testing/index.ts"
