@@ -3,8 +3,8 @@ import type { Message } from "@cline/llms"
 import { constructLlmApi } from "@continuedev/openai-adapters"
 import type { ChatCompletionCreateParams } from "@continuedev/openai-adapters"
 import { readFile, writeFile } from "node:fs/promises"
-import { versionOf } from "./agents.ts"
 import type { Agent, Run } from "./agents.ts"
+import { versionOf } from "./installed.ts"
 
 /** The parts of Cline and Continue that speak to vendors; the loop around them, with its two tools, is ours. */
 

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { modules, versionOf } from "./installed.ts"
 
 /** One run of an agent. */
 export interface Run {
@@ -36,11 +37,7 @@ export interface Agent {
   readonly run: (run: Run) => Promise<Ended>
 }
 
-const modules = join(import.meta.dirname, "node_modules")
 const platform = `${process.platform}-${process.arch}`
-
-export const versionOf = (name: string): string =>
-  JSON.parse(readFileSync(join(modules, name, "package.json"), "utf8")).version
 
 /** An agent that does not end is killed. */
 const runMillisMax = 100_000

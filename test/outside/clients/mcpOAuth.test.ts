@@ -5,49 +5,18 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { GatewayProcess } from "../../support/gatewayProcess.ts"
-import { program as registered, startOidcProvider } from "../../support/oidcProvider.ts"
+import { program as registered } from "../../support/oidcProvider.ts"
+import { startOAuthGateway } from "../support/oauthGateway.ts"
 
 /** The official clients find the provider by themselves, register there, and get tokens. docs/reference/mcp.md#oauth */
 
 const [redirectUrl] = registered.redirect_uris
-const person = { sub: "u1", email: "oauth@example.com", email_verified: true }
 
-let gateway: GatewayProcess
-let provider: Awaited<ReturnType<typeof startOidcProvider>>
-
-/** The console's sign-in, which binds the person to the user with the address. */
-const signIn = async () => {
-  const begun = await fetch(`${gateway.url}/manage/v1/session/oidc`, { redirect: "manual" })
-  const cookie = begun.headers.getSetCookie()[0]!.split(";", 1)[0]!
-  const back = await provider.walk(begun.headers.get("location")!)
-  const finished = await fetch(back, { headers: { cookie } })
-  assert.strictEqual(finished.status, 200, await finished.text())
-}
-
+let world: Awaited<ReturnType<typeof startOAuthGateway>>
 beforeAll(async () => {
-  gateway = await GatewayProcess.start()
-  provider = await startOidcProvider({
-    redirectUri: `${gateway.url}/manage/v1/session/oidc/callback`,
-    inIdToken: true,
-    resource: `${gateway.url}/mcp`
-  })
-  provider.be(person)
-  Object.assign(gateway.env, {
-    OIDC_ISSUER: provider.issuer,
-    OIDC_CLIENT_ID: "gateway",
-    OIDC_CLIENT_SECRET: "the secret of the gateway"
-  })
-  await gateway.restart("SIGTERM")
-  const user = await gateway.makeUser()
-  await gateway.manage("PATCH", `/users/${user.id}`, { email: person.email })
-  await signIn()
+  world = await startOAuthGateway()
 })
-
-afterAll(async () => {
-  await gateway.close()
-  provider.stop()
-})
+afterAll(() => world.close())
 
 /** What a program keeps of its authorization, and the browser that it opens. */
 const makeProgram = (client?: { readonly client_id: string }) => {
@@ -75,8 +44,8 @@ const makeProgram = (client?: { readonly client_id: string }) => {
       saveDiscoveryState: (it: unknown) => void (kept["discovery"] = it),
       redirectToAuthorization: async (url: URL) => {
         scopes.push(url.searchParams.get("scope"))
-        assert.strictEqual(url.searchParams.get("resource"), `${gateway.url}/mcp`)
-        back = await provider.walk(url.href)
+        assert.strictEqual(url.searchParams.get("resource"), `${world.gateway.url}/mcp`)
+        back = await world.provider.walk(url.href)
       }
     }
   }
@@ -85,7 +54,7 @@ const makeProgram = (client?: { readonly client_id: string }) => {
 type Program = ReturnType<typeof makeProgram>
 
 const info = { name: "test", version: "1.0.0" }
-const mcp = () => new URL(`${gateway.url}/mcp`)
+const mcp = () => new URL(`${world.gateway.url}/mcp`)
 
 /** A connection of the program, and how it goes on after the browser came back. */
 const clients = {
