@@ -46,7 +46,7 @@ const meter = {
 writeFileSync(
   catalog,
   JSON.stringify({
-    vendors: ["bfl", "elevenlabs", "runway", meter]
+    vendors: ["bfl", "elevenlabs", "luma", "runway", meter]
   })
 )
 
@@ -86,11 +86,16 @@ describe("a described vendor without a key", () => {
     it.effect("so do the other shipped vendors", () =>
       Effect.gen(function* () {
         const prompt = "A lighthouse"
+        const frames = { start_frame: image, end_frame: image }
         const orders: ReadonlyArray<readonly [string, string, object, string, string]> = [
           ["bfl", "flux-2-flex", { prompt, width: 1024, height: 1024 }, "10.00", "PNG"],
           ["bfl", "flux-kontext-pro", { prompt, images: [image] }, "4.00", "PNG"],
           ["bfl", "flux-kontext-max", { prompt }, "8.00", "PNG"],
-          ["elevenlabs", "sound-effects", { prompt, duration: 1.5 }, "12.00", "WAV"]
+          ["elevenlabs", "sound-effects", { prompt, duration: 1.5 }, "12.00", "WAV"],
+          ["luma", "uni-1", { prompt }, "4.04", "PNG"],
+          ["luma", "uni-1-max", { prompt, image, images: [image, image] }, "10.90", "PNG"],
+          ["luma", "ray-3.2", { prompt, resolution: "540p", ...frames }, "15.00", "MP4"],
+          ["luma", "ray-3.2", { prompt, duration: "10s" }, "90.00", "MP4"]
         ]
         for (const [vendor, model, body, price, expected] of orders) {
           const path = pathOf(model, vendor)
