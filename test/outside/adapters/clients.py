@@ -1,4 +1,4 @@
-"""Calls the official Python client of a vendor, as a test says on standard input, and prints what it returned."""
+"""Calls methods of vendors' official clients: each line of the input says which, and a line says what it returned."""
 
 import json
 import sys
@@ -9,20 +9,24 @@ def client_of(name, base, key):
         from luma_agents import Luma
 
         return Luma(auth_token=key, base_url=base, max_retries=0)
+    if name == "byteplus":
+        from byteplussdkarkruntime import Ark
+
+        return Ark(api_key=key, base_url=base, max_retries=0)
     raise SystemExit(f"there is no client {name}")
 
 
-def outcome_of(client, path, arguments):
+def outcome_of(client, path, given):
     method = client
     for part in path.split("."):
         method = getattr(method, part)
     try:
-        made = method(**arguments)
-        return {"made": None if made is None else json.loads(made.model_dump_json())}
+        return {"made": json.loads(method(**given).model_dump_json())}
     except Exception as error:
         return {"error": type(error).__name__, "status": getattr(error, "status_code", None)}
 
 
-order = json.load(sys.stdin)
-client = client_of(order["client"], order["base"], order["key"])
-print(json.dumps([outcome_of(client, path, arguments) for path, arguments in order["calls"]]))
+for line in sys.stdin:
+    order = json.loads(line)
+    client = client_of(order["client"], order["base"], order["key"])
+    print(json.dumps(outcome_of(client, order["method"], order["given"])), flush=True)

@@ -1,11 +1,11 @@
 import { Struct } from "effect"
-import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { luma } from "../../../src/catalog/jobs/Luma.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
 import { picture, request } from "../../support/upstreams/accounts.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
-import { callPython, hasPythonClients } from "../support/pythonClients.ts"
+import { hasPythonClients, startPythonClients } from "../support/pythonClients.ts"
 import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 
@@ -24,8 +24,10 @@ beforeEach(async () => {
 })
 afterEach(() => upstream.close())
 
-const call = (method: string, given: object) =>
-  callPython("luma", { url: `${upstream.url}/v1`, key: upstream.key }, [[method, given]])
+let clients: ReturnType<typeof startPythonClients>
+
+const call = (method: string, given: object, key = upstream.key) =>
+  clients.call("luma", { url: `${upstream.url}/v1`, key }, method, given)
 
 const jobOf = (
   model: string,
@@ -42,6 +44,11 @@ const jobOf = (
 }
 
 describe.runIf(hasPythonClients)("Luma", () => {
+  beforeAll(() => {
+    clients = startPythonClients()
+  })
+  afterAll(() => clients.close())
+
   it("pictures: the same requests as luma-agents, from words, after pictures and as an edit", async () => {
     const plain = await submitBy(account, jobOf("uni-1", { prompt: "A harbour" }, "images"))
     await call("generations.create", { model: "uni-1", type: "image", prompt: "A harbour" })
@@ -97,34 +104,30 @@ describe.runIf(hasPythonClients)("Luma", () => {
     const items = await finishBy(account, job)
     const ours = upstream.seen.at(-1)!
     const id = [...upstream.jobs.keys()][0]!
-    const [done] = await call("generations.get", { generation_id: id })
+    const done = await call("generations.get", { generation_id: id })
     assert.deepEqual(differences(ours, upstream.seen.at(-1)!), {})
-    assert.strictEqual(done?.made.state, "completed")
+    assert.strictEqual(done.made.state, "completed")
     assert.deepEqual(
       urlsOf(items),
-      done?.made.output.map(({ url }: { url: string }) => url)
+      done.made.output.map(({ url }: { url: string }) => url)
     )
     upstream.ending = "content"
     upstream.runningPolls = 0
-    const [made] = await call("generations.create", { prompt: "p", model: "uni-1" })
-    const [failed] = await call("generations.get", { generation_id: made?.made.id })
-    assert.strictEqual(failed?.made.state, "failed")
-    assert.strictEqual(failed?.made.failure_code, "content_moderated")
+    const made = await call("generations.create", { prompt: "p", model: "uni-1" })
+    const failed = await call("generations.get", { generation_id: made.made.id })
+    assert.strictEqual(failed.made.state, "failed")
+    assert.strictEqual(failed.made.failure_code, "content_moderated")
   })
 
   it("the client gets the errors of the description as its own", async () => {
     const order = { prompt: "p", model: "uni-1" }
     upstream.submitFaults = ["client"]
-    assert.deepEqual(await call("generations.create", order), [
-      { error: "BadRequestError", status: 400 }
-    ])
+    const refused = await call("generations.create", order)
+    assert.deepEqual(refused, { error: "BadRequestError", status: 400 })
     upstream.submitFaults = ["429"]
-    assert.deepEqual(await call("generations.create", order), [
-      { error: "RateLimitError", status: 429 }
-    ])
-    const place = { url: `${upstream.url}/v1`, key: "other" }
-    assert.deepEqual(await callPython("luma", place, [["generations.create", order]]), [
-      { error: "AuthenticationError", status: 401 }
-    ])
+    const limited = await call("generations.create", order)
+    assert.deepEqual(limited, { error: "RateLimitError", status: 429 })
+    const stranger = await call("generations.create", order, "other")
+    assert.deepEqual(stranger, { error: "AuthenticationError", status: 401 })
   })
 })

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 
 const folder = join(import.meta.dirname, "../adapters")
 const environment = join(folder, "node_modules", ".python")
@@ -18,24 +19,29 @@ interface Outcome {
   readonly status?: number | null
 }
 
-/** Calls methods of a vendor's official client in Python, one after the other. */
-export const callPython = (
-  client: string,
-  { key, url }: { readonly key: string; readonly url: string },
-  calls: ReadonlyArray<readonly [method: string, given: object]>
-) =>
-  new Promise<ReadonlyArray<Outcome>>((resolve, reject) => {
-    const child = spawn(join(environment, "bin", "python"), ["clients.py"], {
-      cwd: folder,
-      env: { PATH: process.env["PATH"], PYTHONDONTWRITEBYTECODE: "1" }
-    })
-    let printed = ""
-    let faults = ""
-    child.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()))
-    child.stderr.on("data", (chunk: Buffer) => (faults += chunk.toString()))
-    child.on("error", reject)
-    child.on("close", (code) =>
-      code === 0 ? resolve(JSON.parse(printed)) : reject(new Error(`${code}: ${faults}`))
-    )
-    child.stdin.end(JSON.stringify({ client, base: url, key, calls }))
+/** Official clients in Python, in one process, because it takes seconds to load them. */
+export const startPythonClients = () => {
+  const child = spawn(join(environment, "bin", "python"), ["clients.py"], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], PYTHONDONTWRITEBYTECODE: "1" },
+    stdio: ["pipe", "pipe", "inherit"]
   })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return {
+    /** Calls a method of a vendor's client, such as `generations.create`. */
+    call: async (
+      client: string,
+      { key, url }: { readonly key: string; readonly url: string },
+      method: string,
+      given: object
+    ): Promise<Outcome> => {
+      child.stdin.write(`${JSON.stringify({ client, base: url, key, method, given })}\n`)
+      const line = await lines.next()
+      if (line.done === true) throw new Error("The clients in Python have ended")
+      return JSON.parse(line.value)
+    },
+    close: () => {
+      child.stdin.end()
+    }
+  }
+}

@@ -46,7 +46,7 @@ const meter = {
 writeFileSync(
   catalog,
   JSON.stringify({
-    vendors: ["bfl", "elevenlabs", "luma", "runway", meter]
+    vendors: ["bfl", "byteplus", "elevenlabs", "luma", "runway", meter]
   })
 )
 
@@ -92,6 +92,9 @@ describe("a described vendor without a key", () => {
           ["bfl", "flux-kontext-pro", { prompt, images: [image] }, "4.00", "PNG"],
           ["bfl", "flux-kontext-max", { prompt }, "8.00", "PNG"],
           ["elevenlabs", "sound-effects", { prompt, duration: 1.5 }, "12.00", "WAV"],
+          ["byteplus", "seedance-2-0", { prompt, duration: 4 }, "63.98", "MP4"],
+          ["byteplus", "seedream-5-0-lite", { prompt }, "3.50", "PNG"],
+          ["byteplus", "seedream-4-5", { prompt, images: [image], size: "4K" }, "4.00", "PNG"],
           ["luma", "uni-1", { prompt }, "4.04", "PNG"],
           ["luma", "uni-1-max", { prompt, image, images: [image, image] }, "10.90", "PNG"],
           ["luma", "ray-3.2", { prompt, resolution: "540p", ...frames }, "15.00", "MP4"],
