@@ -1,6 +1,8 @@
 import { make } from "../domain/Credits.ts"
 import { blackForestLabs } from "./jobs/BlackForestLabs.ts"
+import { bytePlus } from "./jobs/BytePlus.ts"
 import { elevenLabs } from "./jobs/ElevenLabs.ts"
+import { luma } from "./jobs/Luma.ts"
 import { runway } from "./jobs/Runway.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
@@ -232,5 +234,5 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
 
 /** Vendors of images and videos, which a catalog file opens by their names. docs/reference/vendors.md#job-vendors */
 export const shippedJobVendors: ReadonlyMap<string, Vendor> = new Map(
-  [blackForestLabs, elevenLabs, runway].map((vendor) => [vendor.name, vendor])
+  [blackForestLabs, bytePlus, elevenLabs, luma, runway].map((vendor) => [vendor.name, vendor])
 )

@@ -6,6 +6,12 @@ const text = (value: unknown): string | undefined => (typeof value === "string" 
 const whole = (value: unknown): number | undefined =>
   typeof value === "number" ? Math.round(value) : undefined
 
+/** `5`, `"5"` or `"5s"`. */
+const length = (value: unknown): number | undefined => {
+  const digits = /^(\d{1,4})s?$/u.exec(text(value) ?? "")?.[1]
+  return digits === undefined ? whole(value) : Number(digits)
+}
+
 const pixels = /^\d{2,4}[:x*]\d{2,4}$/u
 
 /** What the simulator renders of a body: a described one may have fields of any names and types. */
@@ -18,7 +24,7 @@ export const renderedBody = ({ body, described }: SubmitRequest): unknown => {
     prompt: text(fields["prompt"]) ?? text(fields["text"]),
     size,
     n: countOf(described.count, body) ?? 1,
-    duration: whole(fields["duration"]),
+    duration: length(fields["duration"]) ?? length(fields["seconds"]),
     seed: whole(fields["seed"])
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))

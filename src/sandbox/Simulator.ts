@@ -46,7 +46,9 @@ const Job = Schema.Struct({
   ending: Ending,
   /** Number of results: less than `plan.count` with `[[sim:partial=…]]`. */
   items: Schema.Int,
-  plan: Plan
+  plan: Plan,
+  /** The body is described, so that its price may read any field of it. */
+  isDescribed: Schema.optionalKey(Schema.Literal(true))
 })
 type Job = typeof Job.Type
 
@@ -240,8 +242,18 @@ const poll = Effect.fnUntraced(function* (
   }
   if ("completion" in job) return { _tag: "Done", result: resultOf(job) }
   if (job.items === 0) return yield* failure(job.taskId, "empty")
-  return { _tag: "Done", result: { items: yield* render(job, yield* loadFont) } }
+  return {
+    _tag: "Done",
+    result: { items: yield* render(job, yield* loadFont), ...figuresOf(job) }
+  }
 })
+
+/** With figures, even without any, the whole body is read when the task ends. */
+const figuresOf = ({ isDescribed, items, plan: { kind, seconds } }: Job) => {
+  if (isDescribed !== true) return {}
+  const length = kind === "videos" || kind === "audios" ? { duration: seconds, seconds } : {}
+  return { usage: {}, rendered: { results: items, ...length } }
+}
 
 const cancel = Effect.fn("Simulator.cancel")(function* (
   handle: Handle
@@ -316,7 +328,8 @@ export const make = Effect.fnUntraced(function* (
       ...timed,
       model,
       items: Math.min(plan.count, script.itemsMax ?? plan.count),
-      plan
+      plan,
+      ...(request.described === undefined ? {} : { isDescribed: true })
     }
     return { _tag: "Accepted", handle, pollAfter: pollAfter(delayMillis) }
   })

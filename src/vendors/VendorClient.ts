@@ -116,6 +116,8 @@ export interface VendorResult {
   readonly tokens?: VendorTokens
   /** Figures that a price by expression reads. */
   readonly usage?: Readonly<Record<string, string | number>>
+  /** What the simulator measures of its results, which a played vendor reports as its figures of these names. */
+  readonly rendered?: Readonly<Record<string, number>>
 }
 
 /** The tokens of a response, and the model that it names. */

@@ -125,4 +125,5 @@ switch (process.argv[2]) {
     break
   default:
     installNpm(folder, ["ci"])
+    installPython(join(folder, "adapters"))
 }

@@ -20,3 +20,14 @@ export const promptOf = (maxLength: number, description = "What the result shows
   maxLength,
   description
 })
+
+/**
+ * The template of a picture that is sent as Base64 with its media type, which its first bytes tell (JPEG, PNG, WEBP).
+ * `at` is a path without `$.`, such as `item`.
+ */
+export const inline = (at: string) => ({
+  data: { $: `$.${at}` },
+  media_type: {
+    $cel: `${at}.startsWith("/9j/") ? "image/jpeg" : ${at}.startsWith("iVBOR") ? "image/png" : "image/webp"`
+  }
+})

@@ -49,10 +49,25 @@ export const playResults = (
   return documents === undefined ? json : written(json, documents[0], made.documents())
 }
 
-/** A job that has ended, with its results. */
-export const playDone = ({ results, state }: Polled, made: PlayedResults): Played => ({
+/** Of the figures of a vendor, those that are measured of its results. */
+export const playFigures = (
+  usage: NonNullable<JobProtocol["usage"]>,
+  measured: Readonly<Record<string, number>>
+): Readonly<Record<string, number>> =>
+  Object.fromEntries(Object.entries(measured).filter(([name]) => Object.hasOwn(usage, name)))
+
+/** A job that has ended, with its results and figures. */
+export const playDone = (
+  { results, state }: Polled,
+  made: PlayedResults,
+  usage: NonNullable<JobProtocol["usage"]> = {},
+  measured: Readonly<Record<string, number>> = {}
+): Played => ({
   status: 200,
-  json: playResults(results, made, written({}, state.at, [state.done[0]]))
+  json: Object.entries(playFigures(usage, measured)).reduce<unknown>(
+    (json, [name, figure]) => written(json, usage[name] ?? "$", [figure]),
+    playResults(results, made, written({}, state.at, [state.done[0]]))
+  )
 })
 
 type Report = JobProtocol["error"]

@@ -11,6 +11,7 @@ import type { VendorHttp, VendorResponse } from "../VendorHttp.ts"
 import {
   playDone,
   playFailed,
+  playFigures,
   playHandle,
   playRefusal,
   playResults,
@@ -113,7 +114,7 @@ export const sandboxAccount = (
 
   const poll: VendorAccount["poll"] = Effect.fn("JobSandbox.poll")(function* (handle) {
     const own = directIn(handle)
-    if (Option.isSome(own)) return yield* simulator.poll(own.value)
+    if (Option.isSome(own)) return withFigures(protocol, yield* simulator.poll(own.value))
     const job = simulatedIn(handle)
     if (Option.isNone(job) || polled === undefined) return yield* lost
     const simulated = yield* Effect.result(simulator.poll(job.value))
@@ -128,8 +129,9 @@ export const sandboxAccount = (
       yield* playing(always(playRunning(polled))).poll(handle)
       return progress
     }
-    const { items } = progress.result
-    const done = yield* playing(always(playDone(polled, madeOf(items)))).poll(handle)
+    const { items, rendered } = progress.result
+    const played = playDone(polled, madeOf(items), protocol.usage, rendered)
+    const done = yield* playing(always(played)).poll(handle)
     return withItems(done, items)
   })
 
@@ -156,5 +158,17 @@ const withItems = (progress: Progress, items: ReadonlyArray<ResultItem>): Progre
     ? {
         _tag: "Done",
         result: { ...progress.result, items: items.slice(0, progress.result.items.length) }
+      }
+    : progress
+
+/** Those of a call that returns its results at once, and which the simulator renders later. */
+const withFigures = ({ usage = {} }: JobProtocol, progress: Progress): Progress =>
+  progress._tag === "Done"
+    ? {
+        _tag: "Done",
+        result: {
+          ...progress.result,
+          usage: playFigures(usage, progress.result.rendered ?? {})
+        }
       }
     : progress

@@ -12,7 +12,43 @@ import { pixel } from "../../support/upstreams/Upstream.ts"
 
 const folder = temporaryFolder("described-sandbox")
 const catalog = join(folder, "catalog.json")
-writeFileSync(catalog, JSON.stringify({ vendors: ["bfl", "elevenlabs", "runway"] }))
+const metered = (model: string, submit: object) => ({
+  model,
+  result: "videos",
+  body: {
+    type: "object",
+    properties: {
+      prompt: { type: "string" },
+      seconds: { type: "integer", minimum: 1, maximum: 10, default: 4 }
+    },
+    required: ["prompt"],
+    additionalProperties: false
+  },
+  submit: { path: "/v1/jobs", json: { prompt: { $: "$.body.prompt" } }, ...submit },
+  price: { per: "expression", hold: "90000000", capture: "timesUp(usage.seconds, 1500000)" }
+})
+
+/** Its price is that of the seconds that it reports, and it reports none before a job has ended. */
+const meter = {
+  name: "meter",
+  base: "https://api.meter.example",
+  jobs: {
+    submit: { handle: { id: "$.id" } },
+    poll: { path: "/v1/jobs/{id}" },
+    state: { at: "$.state", running: ["running"], done: ["done"], failed: ["failed"] },
+    results: { urls: ["$.files[*]"] },
+    error: { message: ["$.message"] },
+    failures: [],
+    usage: { seconds: "$.billed.seconds" },
+    models: [metered("film", {}), metered("clip", { results: { urls: ["$.files[*]"] } })]
+  }
+}
+writeFileSync(
+  catalog,
+  JSON.stringify({
+    vendors: ["bfl", "byteplus", "elevenlabs", "luma", "runway", meter]
+  })
+)
 
 const pathOf = (model: string, vendor = "runway") => `/vendors/${vendor}/v1/${model}/generation`
 const image = `data:image/png;base64,${pixel.toString("base64")}`
@@ -50,21 +86,41 @@ describe("a described vendor without a key", () => {
     it.effect("so do the other shipped vendors", () =>
       Effect.gen(function* () {
         const prompt = "A lighthouse"
-        const orders: ReadonlyArray<readonly [string, string, object, string]> = [
-          ["bfl", "flux-2-flex", { prompt, width: 1024, height: 1024 }, "10.00"],
-          ["bfl", "flux-kontext-pro", { prompt, images: [image] }, "4.00"],
-          ["bfl", "flux-kontext-max", { prompt }, "8.00"],
-          ["elevenlabs", "sound-effects", { prompt, duration: 1.5 }, "12.00"]
+        const frames = { start_frame: image, end_frame: image }
+        const orders: ReadonlyArray<readonly [string, string, object, string, string]> = [
+          ["bfl", "flux-2-flex", { prompt, width: 1024, height: 1024 }, "10.00", "PNG"],
+          ["bfl", "flux-kontext-pro", { prompt, images: [image] }, "4.00", "PNG"],
+          ["bfl", "flux-kontext-max", { prompt }, "8.00", "PNG"],
+          ["elevenlabs", "sound-effects", { prompt, duration: 1.5 }, "12.00", "WAV"],
+          ["byteplus", "seedance-2-0", { prompt, duration: 4 }, "63.98", "MP4"],
+          ["byteplus", "seedream-5-0-lite", { prompt }, "3.50", "PNG"],
+          ["byteplus", "seedream-4-5", { prompt, images: [image], size: "4K" }, "4.00", "PNG"],
+          ["luma", "uni-1", { prompt }, "4.04", "PNG"],
+          ["luma", "uni-1-max", { prompt, image, images: [image, image] }, "10.90", "PNG"],
+          ["luma", "ray-3.2", { prompt, resolution: "540p", ...frames }, "15.00", "MP4"],
+          ["luma", "ray-3.2", { prompt, duration: "10s" }, "90.00", "MP4"]
         ]
-        for (const [vendor, model, body, price] of orders) {
+        for (const [vendor, model, body, price, expected] of orders) {
           const path = pathOf(model, vendor)
           const task = yield* finishedTask(path, body)
           assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-          const { audios, images = audios } = task as typeof task & Record<string, Array<string>>
-          const format = yield* formatAt(images?.[0])
-          assert.strictEqual(format, vendor === "bfl" ? "PNG" : "WAV")
+          const { audios, images, videos } = task as typeof task & Record<string, Array<string>>
+          const format = yield* formatAt((images ?? videos ?? audios)?.[0])
+          assert.strictEqual(format, expected)
           const shown = yield* call(`${path}/${task.task_info.id}`)
           assert.strictEqual(shown.headers.get("x-service-cost"), price)
+        }
+      })
+    )
+
+    it.effect("is charged by the seconds that it rendered, with a job and without one", () =>
+      Effect.gen(function* () {
+        for (const model of ["film", "clip"]) {
+          const path = pathOf(model, "meter")
+          const task = yield* finishedTask(path, { prompt: "A lighthouse", seconds: 2 })
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          const shown = yield* call(`${path}/${task.task_info.id}`)
+          assert.strictEqual(shown.headers.get("x-service-cost"), "3.00")
         }
       })
     )

@@ -43,7 +43,12 @@ const caption = rowOf(
   replicateModel({ id: "acme/model", document: replicateCaption }),
   perCall
 )
-writeFileSync(catalog, JSON.stringify({ mediaModels: [brush, flux, caption] }))
+const draft = rowOf("fal", "draft", falModel({ id: "acme-ai/brush/edit", document: falImages }), {
+  per: "expression",
+  hold: "40000000",
+  capture: "body.num_images * 4000000"
+})
+writeFileSync(catalog, JSON.stringify({ mediaModels: [brush, draft, flux, caption] }))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const picture = `data:image/png;base64,${pixel.toString("base64")}`
@@ -155,6 +160,17 @@ describe("without a key", () => {
     excludeTestServices: true,
     timeout: "60 seconds"
   })((it) => {
+    it.effect("is charged by its capture as with a key, not by its hold", () =>
+      Effect.gen(function* () {
+        const path = "/vendors/fal/v1/draft/generation"
+        const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 2 }
+        const quoted = yield* Effect.flatMap(call(`${path}?dry_run=true`, json(body)), bodyOf)
+        assert.deepStrictEqual(quoted["quote"], { amount: "40.00", currency: "credits" })
+        const task = yield* finishedTask(path, body)
+        assert.strictEqual(yield* costOf(path, task.task_info.id), "8.00")
+      })
+    )
+
     it.effect("the simulator makes as many results as are ordered, whatever the fields are", () =>
       Effect.gen(function* () {
         const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 3 }
