@@ -657,7 +657,7 @@ export interface Reconciliation {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly billed: string
   readonly matched: number
-  readonly margin: { readonly billed: string; readonly charged: string; readonly margin: string; readonly models: ReadonlyArray<{ readonly model: string; readonly billed: string; readonly charged: string; readonly margin: string }> }
+  readonly margin: { readonly billed: string; readonly charged: string; readonly margin: string; readonly models: ReadonlyArray<{ readonly model: string; readonly billed: string; readonly charged: string; readonly margin: string }>; readonly days: ReadonlyArray<{ readonly day: string; readonly billed: string; readonly charged: string; readonly margin: string }> }
   readonly bought_not_charged: { readonly count: number; readonly billed: string; readonly data: ReadonlyArray<{ readonly id: string | null; readonly model: string; readonly day: string; readonly billed: string; readonly task_id: string | null; readonly call_id: string | null }> }
   readonly charged_not_bought: { readonly count: number; readonly charged: string; readonly data: ReadonlyArray<{ readonly task_id: string | null; readonly call_id: string | null; readonly model: string; readonly day: string; readonly charged: string }> }
   readonly differences: ReadonlyArray<{ readonly day: string; readonly model: string; readonly billed: string; readonly charged: string; readonly difference: string }>

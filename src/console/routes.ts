@@ -182,7 +182,7 @@ export const routes: ReadonlyArray<Route> = [
   },
   {
     path: "/open/:id",
-    title: texts.open.title,
+    title: texts.pages.open,
     role: "both",
     load: () => import("./pages/open/OpenPage.tsx")
   },

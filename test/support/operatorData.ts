@@ -275,6 +275,15 @@ export const billReport: Schemas["Reconciliation"] = {
       { model: "image-edit-pro", billed: "1105.20", charged: "1474.00", margin: "368.80" },
       { model: "text-to-image-max", billed: "612.90", charged: "727.50", margin: "114.60" },
       { model: "image-to-video-spark", billed: "124.50", charged: "109.00", margin: "-15.50" }
+    ],
+    days: [
+      { day: "2026-11-15", billed: "240.10", charged: "318.00", margin: "77.90" },
+      { day: "2026-11-16", billed: "198.40", charged: "260.50", margin: "62.10" },
+      { day: "2026-11-17", billed: "302.00", charged: "402.00", margin: "100.00" },
+      { day: "2026-11-18", billed: "355.60", charged: "466.00", margin: "110.40" },
+      { day: "2026-11-19", billed: "336.50", charged: "314.00", margin: "-22.50" },
+      { day: "2026-11-20", billed: "212.00", charged: "285.00", margin: "73.00" },
+      { day: "2026-11-21", billed: "198.00", charged: "265.00", margin: "67.00" }
     ]
   },
   bought_not_charged: { count: 0, billed: "0.00", data: [] },

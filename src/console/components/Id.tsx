@@ -1,5 +1,5 @@
-import { texts } from "../texts/en.ts"
 import { CopyButton } from "./CopyButton.tsx"
+import { None } from "./Values.tsx"
 
 interface Props {
   readonly name: string
@@ -9,7 +9,7 @@ interface Props {
 /** An id to be copied; where there is no room its end is cut off. */
 export const Id = ({ name, value }: Props) =>
   value === null ? (
-    <>{texts.none}</>
+    <None />
   ) : (
     <span class="id">
       <code title={value}>{value}</code>

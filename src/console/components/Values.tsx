@@ -8,10 +8,13 @@ export const Credits = ({ amount }: { readonly amount: string }) => (
   <span class="number">{showCredits(amount)}</span>
 )
 
+/** There is no value. A card of a phone leaves it out. */
+export const None = () => <span class="none faint">{texts.none}</span>
+
 /** In the viewer's zone; UTC on hover. */
 export const Time = ({ at }: { readonly at: string | null }) =>
   at === null ? (
-    <>{texts.none}</>
+    <None />
   ) : (
     <time dateTime={at} title={utcOf(at)}>
       {showTime(at)}
@@ -29,7 +32,7 @@ setInterval(() => {
 /** How long ago, for lists; the exact time on hover. */
 export const Ago = ({ at }: { readonly at: string | null }) =>
   at === null ? (
-    <>{texts.none}</>
+    <None />
   ) : (
     <time dateTime={at} title={`${showTime(at)} · ${utcOf(at)}`}>
       {showAgo(at, now.value)}
@@ -41,11 +44,12 @@ interface DurationProps {
   readonly to: string | null
 }
 
-export const Duration = ({ from, to }: DurationProps) => (
-  <span class="number">
-    {from === null || to === null ? texts.none : showDuration(millisBetween(from, to))}
-  </span>
-)
+export const Duration = ({ from, to }: DurationProps) =>
+  from === null || to === null ? (
+    <None />
+  ) : (
+    <span class="number">{showDuration(millisBetween(from, to))}</span>
+  )
 
 const tones: Readonly<Record<string, string>> = {
   completed: "good",

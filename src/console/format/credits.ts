@@ -23,9 +23,10 @@ export const textOfCredits = (micro: bigint): string => {
   return `${micro < 0n ? "-" : ""}${absolute / unit}.${fraction}`
 }
 
-/** For people: groups of three digits. */
+/** For people: groups of three digits, and the sign that is as wide as a digit. */
 export const showCredits = (text: string): string => {
-  const [whole = "", fraction = "00"] = textOfCredits(parseCredits(text)).split(".")
+  const shown = textOfCredits(parseCredits(text)).replace("-", "−")
+  const [whole = "", fraction = "00"] = shown.split(".")
   return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/gu, ",")}.${fraction}`
 }
 

@@ -7,4 +7,6 @@ export const topOf = (most: number): number => {
 
 /** `12k`, `2.5`, `0.004`: a label of an axis, for the eye; exact values are shown elsewhere. */
 export const showAxis = (value: number): string =>
-  new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 }).format(value)
+  new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 })
+    .format(value)
+    .replace("-", "−")

@@ -60,9 +60,6 @@ export const millisBetween = (from: string, to: string): number =>
 
 export const isPast = (iso: string): boolean => new Date(iso).getTime() <= Date.now()
 
-/** Days in UTC, as usage counts them. */
-export const dayOf = (time: Date): string => time.toISOString().slice(0, 10)
-
 /** The value of an `<input type="datetime-local">` in the viewer's zone, and back. */
 export const localInputOf = (iso: string): string => {
   const time = new Date(iso)
@@ -74,46 +71,3 @@ export const isoOfLocalInput = (value: string): string | undefined => {
   const time = new Date(value)
   return value === "" || Number.isNaN(time.getTime()) ? undefined : time.toISOString()
 }
-
-/** The day so many days later; earlier with a negative number. */
-export const dayAfter = (day: string, days: number): string =>
-  dayOf(new Date(new Date(`${day}T00:00:00Z`).getTime() + days * 86_400_000))
-
-/** All days from one to another, both inclusive; at most so many, the latest ones. */
-export const daysBetween = (from: string, to: string, atMost: number): ReadonlyArray<string> => {
-  const days: Array<string> = []
-  for (let day = to; day >= from && days.length < atMost; day = dayAfter(day, -1)) days.push(day)
-  return days.toReversed()
-}
-
-const hourMillis = 3_600_000
-
-/** When the hours of days begin, in UTC, up to now. */
-export const hoursBetween = (from: string, to: string, now: Date): ReadonlyArray<string> => {
-  const first = new Date(`${from}T00:00:00Z`).getTime()
-  const last = Math.min(new Date(`${to}T23:00:00Z`).getTime(), now.getTime())
-  const count = Math.max(0, Math.floor((last - first) / hourMillis) + 1)
-  return Array.from({ length: count }, (_, n) =>
-    new Date(first + n * hourMillis).toISOString().replace(".000Z", "Z")
-  )
-}
-
-export const hourAfter = (hour: string): string =>
-  new Date(new Date(hour).getTime() + hourMillis).toISOString()
-
-/** `11-26 14:00`, in UTC as days are. */
-export const showHour = (hour: string): string => `${hour.slice(5, 10)} ${hour.slice(11, 16)}`
-
-const localHour = new Intl.DateTimeFormat("en", {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23"
-})
-
-/** `Nov 26, 14:00`, in the viewer's zone as times in lists are. */
-export const showLocalHour = (hour: string): string => localHour.format(new Date(hour))
-
-export const isDay = (text: string): boolean =>
-  /^\d{4}-\d\d-\d\d$/u.test(text) && !Number.isNaN(new Date(`${text}T00:00:00Z`).getTime())

@@ -44,7 +44,6 @@ export const texts = {
     traceId: "Trace id",
     code: (code: number) => `Code ${code}`,
     codeHelp: "What this code means",
-    reloadPage: "Reload the page",
     notFoundTitle: "Page not found",
     notFoundDetail: "The address may be mistyped, or your role may not have this page.",
     toHome: "Go to the home page"
@@ -61,8 +60,6 @@ export const texts = {
   csv: "Download CSV",
   secretOnce: "Copy it now: it cannot be shown again.",
   secretKept: "Done",
-  confirm: "Confirm",
-  close: "Close",
   none: "—",
   yes: "Yes",
   no: "No",
@@ -75,24 +72,6 @@ export const texts = {
     scroll: (caption: string) => `${caption}, scrolls horizontally`,
     fresh: (count: number) => (count === 1 ? "Show 1 new entry" : `Show ${count} new entries`)
   },
-  filters: {
-    legend: "Filters",
-    set: (count: number) => `Filters (${count})`,
-    all: "All",
-    any: "Any",
-    clear: "Clear",
-    status: "Status",
-    outcome: "Outcome",
-    model: "Model",
-    vendor: "Vendor",
-    key: "API key",
-    traceId: "Trace id",
-    account: "Account",
-    since: "From",
-    until: "Before",
-    minCost: "Minimum cost",
-    maxCost: "Maximum cost"
-  },
   form: {
     required: "required",
     advanced: "Advanced",
@@ -100,6 +79,7 @@ export const texts = {
     removeItem: (n: number) => `Remove item ${n}`,
     item: (n: number) => `Item ${n}`,
     notSet: "Not set",
+    byDefault: (value: string) => `Default: ${value}`,
     json: "JSON",
     invalidJson: "Not valid JSON",
     noAmount: "Enter an amount with at most two decimals, such as 100.00",
@@ -141,53 +121,21 @@ export const texts = {
     webhooks: "Webhooks",
     deliveries: "Deliveries",
     delivery: "Delivery",
-    signature: "Signature debugger"
+    signature: "Signature debugger",
+    open: "Go to"
   },
-  open: {
-    title: "Go to",
-    label: "Search or go to…",
-    shortcut: "Ctrl K",
-    help: "A page, a model, words of a prompt, or any id: task, call, trace, delivery",
-    operatorHelp: "A page, a model, a user, or any id: task, call, trace, key, delivery",
-    nothing: (id: string) => `Nothing of yours has the id ${id}`,
-    nothingAtAll: (id: string) => `Nothing has the id ${id}, and no user matches it`,
-    byId: (id: string) => `Open ${id}`,
-    tasksWith: (text: string) => `Search tasks for “${text}”`,
-    usersWith: (text: string) => `Search users for “${text}”`,
-    noMatch: "No page or model has this name",
-    results: "Results",
-    found: "Found",
-    types: {
-      user: "User",
-      task: "Task",
-      call: "Call",
-      api_key: "API key",
-      session: "Session",
-      task_batch: "Batch",
-      webhook_endpoint: "Endpoint",
-      webhook_delivery: "Delivery",
-      event: "Event"
-    }
-  },
+  openLabel: "Search or go to…",
 
   buy: "Buy credits",
 
   tasks: {
-    title: "Tasks",
-    caption: "Tasks, newest first",
-    search: "Search prompts and ids…",
-    empty: "No tasks yet",
-    emptyDetail: "Tasks appear here when you create them with the API or in the playground.",
-    noMatch: "No tasks match these filters",
     created: "Created",
     task: "Task",
     model: "Model",
     status: "Status",
     cost: "Cost",
     duration: "Duration",
-    trace: "Trace id",
-    heldCost: (credits: string) => `${credits} held`,
-    free: "—"
+    heldCost: (credits: string) => `${credits} held`
   },
 
   status: {
@@ -202,18 +150,5 @@ export const texts = {
     submitted: "Submitted",
     refused: "Refused",
     ambiguous: "In doubt"
-  },
-
-  failure: {
-    dns: "The host name could not be resolved",
-    connect: "Connection failed",
-    tls: "TLS error",
-    timeout: "Timed out",
-    http_status: "Non-2xx response",
-    redirect: "Redirect, which is not followed",
-    protocol: "Not an HTTP response",
-    blocked: "The address is not public",
-    payload_too_large: "The event is larger than 64 KB and was not sent",
-    lost: "Interrupted; will be sent again"
   }
 }

@@ -40,6 +40,15 @@ const Reconciliation = Schema.Struct({
         charged: CreditsFromString,
         margin
       })
+    ),
+    /** The days of the bill on which there was any, the earliest first. */
+    days: Schema.Array(
+      Schema.Struct({
+        day: Schema.String,
+        billed: CreditsFromString,
+        charged: CreditsFromString,
+        margin
+      })
     )
   }),
   bought_not_charged: Schema.Struct({

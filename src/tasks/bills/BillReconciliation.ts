@@ -35,9 +35,8 @@ export interface PriceDifference {
   readonly charged: Credits.Credits
 }
 
-/** What the vendor billed for a model, and what users were charged for that work. */
-export interface ModelSum {
-  readonly model: string
+/** What the vendor billed, and what users were charged for that work. */
+export interface Margin {
   readonly billed: Credits.Credits
   readonly charged: Credits.Credits
 }
@@ -45,7 +44,7 @@ export interface ModelSum {
 export interface Reconciled {
   readonly matched: number
   /** Of the lines with an id, without those of running tasks. */
-  readonly models: ReadonlyArray<ModelSum>
+  readonly margins: Margins
   readonly boughtNotCharged: ReadonlyArray<BoughtNotCharged>
   readonly chargedNotBought: ReadonlyArray<ChargedNotBought>
   readonly differences: ReadonlyArray<PriceDifference>
@@ -89,14 +88,14 @@ export class BillReconciliation {
     const boughtNotCharged: Array<BoughtNotCharged> = []
     const sums = new Map<string, { day: string; model: string; billed: bigint; charged: bigint }>()
     const charged = new Set<string>()
-    const models = new ModelSums()
+    const margins = new Margins()
     let matched = 0
     for (const line of this.#lines) {
       if (line.id === null) continue
       const job = this.#purchases.get(line.id)
       if (job === undefined) {
         boughtNotCharged.push({ line, taskId: null, callId: null })
-        models.add({ model: line.model, billed: line.amount, charged: Credits.zero })
+        margins.add({ ...line, billed: line.amount, charged: Credits.zero })
         continue
       }
       matched += 1
@@ -105,7 +104,12 @@ export class BillReconciliation {
       if (job.captured === 0n) {
         const { callId, taskId } = job
         if (line.amount > 0n) boughtNotCharged.push({ line, taskId, callId })
-        models.add({ model: job.model, billed: line.amount, charged: Credits.zero })
+        margins.add({
+          day: line.day,
+          model: job.model,
+          billed: line.amount,
+          charged: Credits.zero
+        })
         continue
       }
       const name = `${line.day} ${job.model}`
@@ -115,13 +119,13 @@ export class BillReconciliation {
       const subject = job.taskId ?? job.callId ?? line.id
       const paid = charged.has(subject) ? Credits.zero : job.captured
       sum.charged += paid
-      models.add({ model: job.model, billed: line.amount, charged: paid })
+      margins.add({ day: line.day, model: job.model, billed: line.amount, charged: paid })
       charged.add(subject)
       sums.set(name, sum)
     }
     return {
       matched,
-      models: models.all(),
+      margins,
       boughtNotCharged,
       // The bill may name another attempt of the task
       chargedNotBought: [...this.#unbought.values()].filter(
@@ -140,20 +144,24 @@ export class BillReconciliation {
   }
 }
 
-/** Sums of amounts by model. */
-export class ModelSums {
-  readonly #sums = new Map<string, { billed: bigint; charged: bigint }>()
+interface Sum {
+  billed: bigint
+  charged: bigint
+}
 
-  add({ billed, charged, model }: ModelSum): void {
-    const sum = this.#sums.get(model) ?? { billed: 0n, charged: 0n }
-    sum.billed += billed
-    sum.charged += charged
-    this.#sums.set(model, sum)
+/** Sums of amounts by model and by day. */
+export class Margins {
+  readonly #models = new Map<string, Sum>()
+  readonly #days = new Map<string, Sum>()
+
+  add({ billed, charged, day, model }: PriceDifference): void {
+    addTo(this.#models, model, { billed, charged })
+    addTo(this.#days, day, { billed, charged })
   }
 
   /** The most expensive first. */
-  all(): ReadonlyArray<ModelSum> {
-    return [...this.#sums]
+  models(): ReadonlyArray<Margin & { readonly model: string }> {
+    return [...this.#models]
       .map(([model, { billed, charged }]) => ({
         model,
         billed: Credits.make(billed),
@@ -161,6 +169,24 @@ export class ModelSums {
       }))
       .toSorted((a, b) => Number(b.billed - a.billed))
   }
+
+  /** The earliest first. */
+  days(): ReadonlyArray<Margin & { readonly day: string }> {
+    return [...this.#days]
+      .map(([day, { billed, charged }]) => ({
+        day,
+        billed: Credits.make(billed),
+        charged: Credits.make(charged)
+      }))
+      .toSorted((a, b) => (a.day < b.day ? -1 : 1))
+  }
+}
+
+const addTo = (sums: Map<string, Sum>, name: string, { billed, charged }: Margin): void => {
+  const sum = sums.get(name) ?? { billed: 0n, charged: 0n }
+  sum.billed += billed
+  sum.charged += charged
+  sums.set(name, sum)
 }
 
 /** All texts of a handle, and the parts of its URLs: the vendor's id is among them. */

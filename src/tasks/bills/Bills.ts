@@ -7,7 +7,7 @@ import { UsageReport } from "../../wallet/UsageReport.ts"
 import { parseBill } from "./Bill.ts"
 import type { BillLine } from "./Bill.ts"
 import { billFormat } from "./BillFormats.ts"
-import { BillReconciliation, ModelSums } from "./BillReconciliation.ts"
+import { BillReconciliation } from "./BillReconciliation.ts"
 import type { ChargedNotBought, PriceDifference, Reconciled } from "./BillReconciliation.ts"
 import { BillStore } from "./BillStore.ts"
 
@@ -88,11 +88,9 @@ export class Bills extends Context.Service<
             : noCalls
           const report = bill.end()
           const unnamed = yield* byModel(lines.filter(({ id }) => id === null))
-          const models = new ModelSums()
-          for (const sum of [...report.models, ...unnamed]) models.add(sum)
+          for (const sum of unnamed) report.margins.add(sum)
           return {
             ...report,
-            models: models.all(),
             chargedNotBought: [...report.chargedNotBought, ...others.items],
             unbilledCalls: others,
             differences: [

@@ -141,7 +141,26 @@ const ledgerLeads = async (it: ConsolePage) => {
   await goTo(it, "Wallet")
   const call = page.getByRole("row").filter({ hasText: "Charge", hasNotText: "7.50" })
   await call.first().getByRole("link").click()
-  await opened(it, "Call")
+  await opened(it, "openai/gpt-5-mini")
+}
+
+/** An endpoint without an event is refused at its events. */
+const eventIsAskedFor = async (it: ConsolePage) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await goTo(it, "Webhooks")
+  await page.getByRole("button", { name: "Add endpoint" }).click()
+  await dialog.getByLabel("Address (URL)").fill("https://127.0.0.1/hook")
+  for (const name of [/task\.succeeded/u, /task\.failed/u]) {
+    await dialog.getByRole("checkbox", { name }).uncheck()
+  }
+  await dialog.getByRole("button", { name: "Add endpoint" }).click()
+  await dialog.getByText("Choose at least one event").waitFor()
+  assert.strictEqual(await dialog.getByText("Something went wrong").count(), 0)
+  await page.waitForFunction(`document.activeElement.type === "checkbox"`)
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "detached" })
 }
 
 const secretStays = async (it: ConsolePage) => {
@@ -190,7 +209,7 @@ const paletteLeads = async (it: ConsolePage, taskId: string) => {
   await page.keyboard.press("Control+k")
   await search.fill("0000-nothing")
   await page.keyboard.press("Enter")
-  await page.getByText("Nothing of yours has the id 0000-nothing").waitFor()
+  await page.getByText("No task, call or delivery of yours has the id 0000-nothing").waitFor()
 }
 
 const auditIsReadable = async (it: ConsolePage) => {
@@ -295,6 +314,7 @@ describe("the console no longer", () => {
             await barStays(screen)
             await filtersAreLists(screen)
             await amountIsRefusedOnce(screen)
+            await eventIsAskedFor(screen)
             await secretStays(screen)
             await consoleKeyHasNoRotate(screen)
             await pricesHaveNoSource(screen)

@@ -116,7 +116,7 @@ const allIsListed = async (it: ConsolePage, call: (body: unknown) => Promise<unk
   await call({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] })
   await goTo(it, "Calls")
   await page.getByRole("link", { name: "openai/gpt-5-mini" }).click()
-  await opened(it, "Call")
+  await opened(it, "openai/gpt-5-mini")
   await page.getByRole("button", { name: "Back to your account" }).click()
 }
 
@@ -125,6 +125,13 @@ const paletteFinds = async (it: ConsolePage) => {
   const { page } = it
   const search = page.getByRole("combobox", { name: "Search or go to…" })
   await page.keyboard.press("Control+k")
+  // A page and a search of the same page are two options, one of which is the current one
+  await search.fill("user")
+  await page.getByRole("option", { name: "Search users for “user”" }).waitFor()
+  const ids = await page.getByRole("option").evaluateAll((all) => all.map((one) => one.id))
+  assert.strictEqual(new Set(ids).size, ids.length)
+  const current = (await search.getAttribute("aria-activedescendant")) ?? ""
+  assert.strictEqual(await page.locator(`[id="${current}"][aria-selected="true"]`).count(), 1)
   await search.fill("ada@")
   await page.getByRole("option", { name: "ada@example.com", exact: true }).waitFor()
   assert.deepStrictEqual(await it.axeFindings(), [])
@@ -143,7 +150,7 @@ const paletteFinds = async (it: ConsolePage) => {
   await page.keyboard.press("Control+k")
   await search.fill("00000000-nothing")
   await page.keyboard.press("Enter")
-  await page.getByText("Nothing has the id 00000000-nothing").waitFor()
+  await page.getByText("No user, task, call or delivery matches 00000000-nothing").waitFor()
 }
 
 describe("what is looked for in the console", () => {

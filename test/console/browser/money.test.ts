@@ -1,6 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
+import { showDay, showFullDay } from "../../../src/console/format/days.ts"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, hostile } from "../../support/consoleSteps.ts"
@@ -111,12 +112,12 @@ const usage = async (it: ConsolePage) => {
   const today = new Date().toISOString().slice(0, 10)
   const chart = page.getByRole("slider")
   const said = async () => (await chart.getAttribute("aria-valuetext")) ?? ""
-  assert.strictEqual(await said(), `${today}: 15.00`)
+  assert.strictEqual(await said(), `${showDay(today)}: 15.00`)
   // By hour, how long it took, with half and nearly all of the requests
   await page.getByRole("button", { name: "Today" }).click()
   await page.getByRole("button", { name: "Duration" }).click()
-  await page.getByText(/95 % of the requests did not exceed/u).waitFor()
-  assert.match(await said(), /^\d\d-\d\d \d\d:00: [\d.]+ m?s/u)
+  await page.getByText(/95% of the requests did not exceed/u).waitFor()
+  assert.match(await said(), /^[A-Z][a-z]{2} \d+, \d\d:00: [\d.]+ m?s/u)
   await looks(it)
   const groups = page.getByRole("group", { name: "Group by" })
   await groups.getByRole("button", { name: "Hour", exact: true }).click()
@@ -128,13 +129,14 @@ const usage = async (it: ConsolePage) => {
   await goTo(it, "Usage")
   await page.getByRole("cell", { name: model }).waitFor()
   await chart.press("Enter")
-  await page.getByRole("heading", { name: `On ${today}` }).waitFor()
+  await page.getByRole("heading", { name: `On ${showFullDay(today)}` }).waitFor()
   assert.include(page.url(), `day=${today}`)
   await page.getByRole("cell", { name: model }).waitFor()
   await page.getByRole("button", { name: "Key + model" }).click()
   await page.getByRole("columnheader", { name: "Key" }).waitFor()
   await looks(it)
-  await page.getByRole("table").getByRole("link", { name: "Tasks" }).first().click()
+  // Its count leads to the tasks
+  await page.getByRole("table").getByRole("link", { name: "2 tasks" }).first().click()
   await opened(it, "Tasks")
   await page.getByRole("cell", { name: "Completed" }).first().waitFor()
 }
@@ -200,7 +202,7 @@ const contents = async (it: ConsolePage, call: () => Promise<void>) => {
   await goTo(it, "Calls")
   await page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" }).nth(1).waitFor()
   await page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" }).first().click()
-  await opened(it, "Call")
+  await opened(it, "openai/gpt-5-mini")
   const shown = (name: string) => page.getByRole("region", { name, exact: true })
   await shown("Request").getByText(hostile("Hello")).waitFor()
   await shown("Response").getByText("chat.completion").waitFor()
@@ -227,7 +229,7 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   await page.getByRole("cell", { name: "Charged" }).waitFor()
   await looks(it)
   await call.click()
-  await opened(it, "Call")
+  await opened(it, "openai/gpt-5-mini")
   await page.getByText("Output tokens").waitFor()
   await page.getByText("Requests and responses are not kept").waitFor()
   await looks(it)

@@ -176,11 +176,22 @@ const bills = async (it: ConsolePage) => {
   await upload("not a bill")
   await page.getByRole("alert").waitFor()
   await upload(`id,model,date,amount\n${hostile("job")},flux,2026-11-20,0.05\n`)
-  await page.getByRole("heading", { name: "Replicate, 2026-11-20 to 2026-11-20" }).waitFor()
+  await page.getByRole("heading", { name: "Replicate, Nov 20, 2026" }).waitFor()
   // Nobody was charged for what is on the bill: all of it is a loss
-  await page.locator(".tile.bad").filter({ hasText: "Margin" }).getByText("-5.00").waitFor()
+  await page.locator(".tile.bad").filter({ hasText: "Margin" }).getByText("−5.00").waitFor()
   const margin = page.getByRole("table", { name: "Margin by model" })
-  await margin.getByRole("row", { name: "flux 5.00 0.00 -5.00 —" }).waitFor()
+  await margin.getByRole("row", { name: "flux 5.00 0.00 −5.00 —" }).waitFor()
+  assert.strictEqual(await page.getByRole("slider").count(), 0)
+  // Of several days the course is drawn
+  await upload(`id,model,date,amount\n${hostile("job")},flux,2026-11-20,0.05\n,f,2026-11-22,0.02\n`)
+  const days = page.getByRole("slider", { name: /^Charged, billed and margin/u })
+  await days.press("Home")
+  assert.strictEqual(
+    await days.getAttribute("aria-valuetext"),
+    "Nov 20: −5.00 margin; Charged 0.00; Billed 5.00"
+  )
+  await days.press("ArrowRight")
+  assert.match((await days.getAttribute("aria-valuetext")) ?? "", /^Nov 21: 0\.00 margin/u)
   const table = page.getByRole("table", { name: "Billed, not charged" })
   await table.getByRole("cell", { name: hostile("job") }).waitFor()
   await table.getByRole("cell", { name: "5.00" }).waitFor()

@@ -75,7 +75,7 @@ const webhook = async (it: ConsolePage, url: string, key: string) => {
   await opened(it, "Deliveries")
   // It comes by itself
   await page.getByRole("table").getByRole("link").first().click()
-  await opened(it, "Delivery")
+  await page.getByRole("heading", { level: 1, name: /^task\./u }).waitFor()
   await page.getByText("Non-2xx response. Only 2xx counts as delivered.").waitFor()
   await page.getByText(hostile("no database")).waitFor()
   await looks(it)

@@ -48,7 +48,7 @@ const picture = async (it: ConsolePage) => {
   await goTo(it, "Playground")
   await page.getByLabel("Model").selectOption("alibaba/text-to-image-max")
   assert.include(page.url(), "model=alibaba%2Ftext-to-image-max")
-  await page.getByText("The price appears when").waitFor()
+  await page.getByText("Fill in the required fields").waitFor()
   await page.getByLabel("Prompt (required)").fill(`${attack} it's a lighthouse`)
   await page.getByText("7.50 credits").waitFor()
   await looks(it)
@@ -264,7 +264,7 @@ const chat = async (it: ConsolePage) => {
     .nth(1)
     .waitFor()
   await page.getByRole("link", { name: "Receipt" }).first().click()
-  await opened(it, "Call")
+  await page.getByRole("heading", { level: 1, name: /^google\//u }).waitFor()
   await page.getByText("First token after").waitFor()
   await looks(it)
   const embedding = names.find((one) => one.startsWith("openai/") && one.includes("embed")) ?? ""
@@ -324,7 +324,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("row").getByText("Test failed, HTTP 500").waitFor()
   await looks(it)
   await page.getByRole("link", { name: "View delivery" }).click()
-  await opened(it, "Delivery")
+  await opened(it, "task.succeeded")
   await page.getByText("Non-2xx response. Only 2xx counts as delivered.").waitFor()
   await page.getByText(`${attack} broken`).waitFor()
   await page.getByText("evt_test_").waitFor()
@@ -352,7 +352,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("link", { name: hook }).click()
   await opened(it, "Deliveries")
   await page.getByRole("row").nth(1).getByRole("link").first().click()
-  await opened(it, "Delivery")
+  await opened(it, "task.succeeded")
   receiver.status = 200
   await page.getByRole("button", { name: "Resend", exact: true }).click()
   await page.getByText("The delivery will be sent again.").waitFor()
@@ -531,7 +531,7 @@ describe("the playground and the webhooks in the console", () => {
               ["/playground?model=openai%2Fgpt-5-mini", "Playground"],
               ["/webhooks", "Webhooks"],
               ["/webhooks/deliveries", "Deliveries"],
-              [`/webhooks/deliveries/${id}`, "Delivery"],
+              [`/webhooks/deliveries/${id}`, "task.succeeded"],
               ["/webhooks/signature", "Signature debugger"]
             ] as const) {
               await screen.open(`${path}${path.includes("?") ? "&" : "?"}user_id=${userId}`)

@@ -25,7 +25,7 @@ import { matchPath } from "../../../src/console/router/match.ts"
 describe("amounts of credits", () => {
   it("are exact, whatever their size", () => {
     assert.strictEqual(showCredits("9007199254740993.123456"), "9,007,199,254,740,993.123456")
-    assert.strictEqual(showCredits("-1234.5"), "-1,234.50")
+    assert.strictEqual(showCredits("-1234.5"), "−1,234.50")
     assert.strictEqual(showCredits("0.000100"), "0.0001")
     assert.strictEqual(sumCredits(["0.1", "0.2", "-0.05"]), "0.25")
     assert.throws(() => parseCredits("1e3"), RangeError)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { dayAfter, daysBetween, isDay } from "../../../src/console/format/time.ts"
+import { dayAfter, daysBetween, isDay } from "../../../src/console/format/days.ts"
 import { changeOf, faultsOf, fieldsOf, newKeyOf } from "../../../src/console/pages/keys/keyForm.ts"
 import type { ApiKey } from "../../../src/console/pages/keys/keyForm.ts"
 

@@ -82,6 +82,10 @@ for (const store of ["embedded", "postgres"] as const) {
                   { model: "flux", billed: "16.00", charged: "10.00", margin: "-6.00" },
                   { model: "gpt-4o", billed: "4.00", charged: "3.00", margin: "-1.00" },
                   { model: "f", billed: "1.00", charged: "0.00", margin: "-1.00" }
+                ],
+                days: [
+                  { day: "2026-11-20", billed: "10.00", charged: "5.00", margin: "-5.00" },
+                  { day: "2026-11-21", billed: "11.00", charged: "8.00", margin: "-3.00" }
                 ]
               },
               bought_not_charged: {

@@ -154,7 +154,9 @@ describe("a vendor's bill", () => {
     const report = bill.end()
     assert.strictEqual(report.matched, 5)
     // Without the running one, whose charge is not known; the refund cost nothing
-    const sums = report.models.map(({ billed, charged, model }) => [model, billed, charged])
+    const sums = report.margins
+      .models()
+      .map(({ billed, charged, model }) => [model, billed, charged])
     assert.deepStrictEqual(sums as unknown, [
       ["flux", 12_000_000n, 5_000_000n],
       ["exact", 5_000_000n, 5_000_000n],

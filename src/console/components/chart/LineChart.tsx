@@ -18,9 +18,20 @@ interface Props {
 
 /** Lines over an axis, with a dot for each value. */
 export const LineChart = ({ lines, places, showValue, title }: Props) => {
-  const top = topOf(Math.max(...lines.flatMap(({ values }) => values.map((it) => it ?? 0))))
+  const all = lines.flatMap(({ values }) => values.map((it) => it ?? 0))
+  const top = topOf(Math.max(...all))
+  const least = Math.min(...all)
+  const bottom = least < 0 ? -topOf(-least) : 0
+  const heightOf = (value: number) => (value - bottom) / (top - bottom)
   return (
-    <Plot title={title} places={places} top={top} showValue={showValue} legend={lines}>
+    <Plot
+      title={title}
+      places={places}
+      top={top}
+      bottom={bottom}
+      showValue={showValue}
+      legend={lines}
+    >
       <svg
         class="lines"
         viewBox={`0 0 ${places.length} 1`}
@@ -28,7 +39,7 @@ export const LineChart = ({ lines, places, showValue, title }: Props) => {
         aria-hidden="true"
       >
         {lines.map(({ name, tone, values }) => (
-          <path key={name} data-tone={tone} d={pathOf(values, top)} />
+          <path key={name} data-tone={tone} d={pathOf(values, heightOf)} />
         ))}
       </svg>
     </Plot>
@@ -36,11 +47,11 @@ export const LineChart = ({ lines, places, showValue, title }: Props) => {
 }
 
 /** A value without neighbors is a line of no length, which its round ends make a dot. */
-const pathOf = (values: Line["values"], top: number): string =>
+const pathOf = (values: Line["values"], heightOf: (value: number) => number): string =>
   values
     .map((value, index) => {
       if (value === null) return ""
-      const at = `${index + 0.5} ${1 - value / top}`
+      const at = `${index + 0.5} ${1 - heightOf(value)}`
       return (values[index - 1] ?? null) === null ? `M${at}L${at}` : `L${at}`
     })
     .join("")

@@ -28,8 +28,9 @@ export interface Part {
 interface Props {
   readonly title: string
   readonly places: ReadonlyArray<Place>
-  /** The value at the top of the axis, and how its labels are written. */
+  /** The values at the top and the bottom of the axis, and how its labels are written. */
   readonly top: number
+  readonly bottom?: number
   readonly showValue: (value: number) => string
   /** What is drawn at each place. */
   readonly marks?: ReadonlyArray<ComponentChildren>
@@ -49,6 +50,7 @@ const labelsAtMost = 4
  * slider over its places, because thirty links are thirty stops.
  */
 export const Plot = ({
+  bottom = 0,
   children,
   isSmall = false,
   legend = [],
@@ -91,7 +93,7 @@ export const Plot = ({
         onBlur={() => setPointed(undefined)}
         onPointerLeave={() => setPointed(undefined)}
       >
-        {!isSmall && <Grid top={top} showValue={showValue} />}
+        {!isSmall && <Grid bottom={bottom} top={top} showValue={showValue} />}
         {places.map((place, index) => (
           // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- the slider has the keys
           <div
@@ -117,10 +119,25 @@ export const Plot = ({
   )
 }
 
-const Grid = ({ showValue, top }: Pick<Props, "showValue" | "top">) => (
+type GridProps = Pick<Props, "showValue" | "top"> & { readonly bottom: number }
+
+/** Below this share of the axis two labels would lie on each other. */
+const labelShare = 0.12
+
+/** The middle of the axis; of one that goes below zero, zero and the bottom. */
+const valuesOf = ({ bottom, top }: Pick<GridProps, "bottom" | "top">): ReadonlyArray<number> => {
+  if (bottom === 0) return [top, top / 2]
+  return -bottom / (top - bottom) < labelShare ? [top, 0] : [top, 0, bottom]
+}
+
+const Grid = ({ bottom, showValue, top }: GridProps) => (
   <>
-    {[top, top / 2].map((value) => (
-      <div key={value} class="gridline" style={{ bottom: `${(value / top) * 100}%` }}>
+    {valuesOf({ bottom, top }).map((value) => (
+      <div
+        key={value}
+        class="gridline"
+        style={{ bottom: `${((value - bottom) / (top - bottom)) * 100}%` }}
+      >
         <span>{showValue(value)}</span>
       </div>
     ))}

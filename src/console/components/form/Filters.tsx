@@ -1,7 +1,7 @@
 import { useEffect, useId, useState } from "preact/hooks"
 import { isoOfLocalInput, localInputOf } from "../../format/time.ts"
 import { location, setQuery } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { Icon } from "../Icon.tsx"
 import { Field } from "./Field.tsx"
 import { Segments } from "./Segments.tsx"
@@ -44,7 +44,7 @@ export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }
   return (
     <div class="filters">
       <div class="filter-bar">
-        {seen.map(({ all = texts.filters.all, label, name, options = [] }) => (
+        {seen.map(({ all = filterTexts.all, label, name, options = [] }) => (
           <Segments
             key={name}
             label={label}
@@ -67,7 +67,7 @@ export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }
             onClick={() => setOpen(!isOpen)}
           >
             <Icon name="filter" />
-            {count === 0 ? texts.filters.legend : texts.filters.set(count)}
+            {count === 0 ? filterTexts.legend : filterTexts.set(count)}
           </button>
         )}
         {isSet && (
@@ -76,7 +76,7 @@ export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }
             class="quiet"
             onClick={() => setQuery(Object.fromEntries(filters.map(({ name }) => [name, ""])))}
           >
-            {texts.filters.clear}
+            {filterTexts.clear}
           </button>
         )}
       </div>
@@ -141,7 +141,7 @@ const Choice = ({ attributes, filter: { name, options = [] }, value }: ControlPr
       value={value}
       onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
     >
-      <option value="">{texts.filters.any}</option>
+      <option value="">{filterTexts.any}</option>
       {all.map(([option, label]) => (
         <option key={option} value={option}>
           {label}

@@ -140,9 +140,7 @@ const Choice = ({ attributes, isRequired, onValue, schema, value }: ControlProps
     return option === false ? texts.no : String(option)
   }
   const unset =
-    schema.default === undefined
-      ? texts.form.notSet
-      : `${texts.form.notSet} (${nameOf(schema.default)})`
+    schema.default === undefined ? texts.form.notSet : texts.form.byDefault(nameOf(schema.default))
   return (
     <select
       {...attributes}

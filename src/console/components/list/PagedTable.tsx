@@ -11,6 +11,10 @@ export interface Column<T> {
   readonly isPlain?: boolean
   /** Not shown where there is little room beside the side bar. */
   readonly isMinor?: boolean
+  /** How it stands, which on a phone comes first. */
+  readonly isLead?: boolean
+  /** What describes the row, which on a phone comes last, on its own line. */
+  readonly isAbout?: boolean
   /** The menu of the row, at its end; its title is read out only. */
   readonly isEnd?: boolean
 }
@@ -35,9 +39,14 @@ interface TableProps<T> {
   readonly idOf: (row: T) => string
 }
 
-const classOf = ({ isEnd, isMinor, isNumber }: Column<never>): string | undefined => {
-  if (isEnd === true) return "end"
-  const names = [isNumber === true ? "number" : "", isMinor === true ? "minor" : ""]
+const classOf = (column: Column<never>): string | undefined => {
+  if (column.isEnd === true) return "end"
+  const names = [
+    column.isNumber === true ? "number" : "",
+    column.isMinor === true ? "minor" : "",
+    column.isLead === true ? "lead" : "",
+    column.isAbout === true ? "about" : ""
+  ]
   return names.filter((it) => it !== "").join(" ") || undefined
 }
 

@@ -1,5 +1,5 @@
 import { useModelNames } from "../../api/lists.ts"
-import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { filterValues } from "../form/Filters.tsx"
 import type { Filter } from "../form/Filters.tsx"
@@ -11,14 +11,14 @@ export const useFiltersOverAll = (first: Filter): ReadonlyArray<Filter> => {
   const { models, vendors } = useModelNames()
   return [
     first,
-    { name: "trace_id", label: texts.filters.traceId, kind: "search" },
+    { name: "trace_id", label: filterTexts.traceId, kind: "search" },
     { name: "of_user", label: operatorTexts.all.userId, kind: "text" },
-    { name: "model", label: texts.filters.model, kind: "choice", options: models },
-    { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
-    { name: "since", label: texts.filters.since, kind: "time" },
-    { name: "until", label: texts.filters.until, kind: "time" },
-    { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
-    { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+    { name: "model", label: filterTexts.model, kind: "choice", options: models },
+    { name: "vendor", label: filterTexts.vendor, kind: "choice", options: vendors },
+    { name: "since", label: filterTexts.since, kind: "time" },
+    { name: "until", label: filterTexts.until, kind: "time" },
+    { name: "min_cost", label: filterTexts.minCost, kind: "amount" },
+    { name: "max_cost", label: filterTexts.maxCost, kind: "amount" }
   ]
 }
 

@@ -28,9 +28,12 @@ const useSeen = <E extends Element>() => {
   return { ref, isSeen }
 }
 
-/** The first result beside the title of its task; a video is an icon, so that a list loads none. */
+/**
+ * The first result beside the title of its task; a video is an icon, so that a list loads none. Without a result its
+ * place stays, so that titles begin in one line.
+ */
 export const Thumbnail = ({ of }: { readonly of: Of }) => {
-  if (of === undefined || !isShown(of.url)) return null
+  if (of === undefined || !isShown(of.url)) return <NoPicture />
   return of.kind === "videos" ? (
     <span class="thumbnail">
       <Icon name="play" />
@@ -40,10 +43,14 @@ export const Thumbnail = ({ of }: { readonly of: Of }) => {
   )
 }
 
+const NoPicture = () => <span class="thumbnail" />
+
 const SmallPicture = ({ src }: { readonly src: string }) => {
   const [isGone, setGone] = useState(false)
   const { isSeen, ref } = useSeen<HTMLImageElement>()
-  return isGone ? null : (
+  return isGone ? (
+    <NoPicture />
+  ) : (
     <img
       ref={ref}
       class="thumbnail"

@@ -7,14 +7,18 @@ import { hrefOf, navigate } from "../../router/location.ts"
 import type { Query } from "../../router/location.ts"
 import { routes } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { openTexts } from "../../texts/en/open.ts"
 import { Dialog } from "../form/Dialog.tsx"
+import { Icon } from "../Icon.tsx"
+import type { IconName } from "../Icon.tsx"
 
-const words = texts.open
+const words = openTexts
 
 interface Found {
   readonly path: string
   readonly query?: Query
   readonly name: string
+  readonly icon: IconName
 }
 
 /** Long enough to be one, and not a word: it has a digit. */
@@ -43,7 +47,11 @@ const useUsers = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
       : undefined
   )
   if (!isAsked) return []
-  return (users.data?.data ?? []).map(({ email, id }) => ({ path: `/users/${id}`, name: email }))
+  return (users.data?.data ?? []).map(({ email, id }) => ({
+    path: `/users/${id}`,
+    name: email,
+    icon: "user"
+  }))
 }
 
 const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
@@ -52,8 +60,9 @@ const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   const role = isOperator ? "operator" : "user"
   const pages = routes
     .filter((it) => it.group !== undefined && (it.role === "both" || it.role === role))
-    .map(({ path, title }) => ({ path, name: title }))
-  const names = (models.data ?? []).map(({ model, vendor }) => ({
+    .map(({ icon = "page", path, title }): Found => ({ path, name: title, icon }))
+  const names = (models.data ?? []).map(({ model, vendor }): Found => ({
+    icon: "cube",
     path: `/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`,
     name: `${vendor}/${model}`
   }))
@@ -62,7 +71,9 @@ const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   const unique = new Map(all.map((it) => [it.path, it]))
   const matches = [...unique.values()].filter(({ name }) => name.toLowerCase().includes(asked))
   return [
-    ...(looksLikeId(asked) ? [{ path: `/open/${asked}`, name: words.byId(asked) }] : []),
+    ...(looksLikeId(asked)
+      ? [{ path: `/open/${asked}`, name: words.byId(asked), icon: "arrows" as const }]
+      : []),
     ...users,
     ...matches.slice(0, shownMax),
     ...(asked.length >= typedMin ? [searchFor(text.trim(), isOperator)] : [])
@@ -72,8 +83,8 @@ const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
 /** The list in which the text is searched. */
 const searchFor = (q: string, isOperator: boolean): Found =>
   isOperator
-    ? { path: "/users", query: { q }, name: words.usersWith(q) }
-    : { path: "/tasks", query: { q }, name: words.tasksWith(q) }
+    ? { path: "/users", query: { q }, name: words.usersWith(q), icon: "search" }
+    : { path: "/tasks", query: { q }, name: words.tasksWith(q), icon: "search" }
 
 /** The palette itself, which is loaded when it is opened. */
 export const PaletteSearch = ({ onClose }: { readonly onClose: () => void }) => {
@@ -82,7 +93,8 @@ export const PaletteSearch = ({ onClose }: { readonly onClose: () => void }) => 
   const isOperator = isOverAll()
   const found = useFound(text, isOperator)
   const help = isOperator ? words.operatorHelp : words.help
-  const current = found[Math.min(at, found.length - 1)]
+  const index = Math.min(at, found.length - 1)
+  const current = found[index]
   const open = (it: Found | undefined) => {
     if (it === undefined) return
     onClose()
@@ -96,17 +108,17 @@ export const PaletteSearch = ({ onClose }: { readonly onClose: () => void }) => 
     event.preventDefault()
   }
   return (
-    <Dialog title={words.title} onClose={onClose}>
+    <Dialog title={texts.pages.open} onClose={onClose}>
       <input
         type="text"
         role="combobox"
         autocomplete="off"
         spellcheck={false}
-        aria-label={words.label}
+        aria-label={texts.openLabel}
         aria-expanded="true"
         aria-controls="palette"
-        aria-activedescendant={current === undefined ? undefined : `palette ${current.path}`}
-        placeholder={words.label}
+        aria-activedescendant={current === undefined ? undefined : `palette-${index}`}
+        placeholder={texts.openLabel}
         value={text}
         onInput={({ currentTarget }) => {
           setText(currentTarget.value)
@@ -115,16 +127,17 @@ export const PaletteSearch = ({ onClose }: { readonly onClose: () => void }) => 
         onKeyDown={onKeyDown}
       />
       <div id="palette" class="palette" role="listbox" aria-label={words.results}>
-        {found.map((it) => (
+        {found.map((it, place) => (
           // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/interactive-supports-focus -- the input has the focus and the keys
           <div
-            key={it.path}
-            id={`palette ${it.path}`}
+            key={hrefOf(it.path, it.query)}
+            id={`palette-${place}`}
             role="option"
             aria-selected={it === current}
             onClick={() => open(it)}
           >
-            {it.name}
+            <Icon name={it.icon} />
+            <span class="clip">{it.name}</span>
           </div>
         ))}
       </div>

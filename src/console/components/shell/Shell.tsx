@@ -6,6 +6,7 @@ import { isOnline } from "../../api/online.ts"
 import { useResource } from "../../api/resource.ts"
 import { service, session } from "../../api/session.ts"
 import type { Session } from "../../api/session.ts"
+import { shortcutOf } from "../../format/shortcut.ts"
 import { hrefOf, location, navigate, viewedUser } from "../../router/location.ts"
 import { groups, routes } from "../../routes.ts"
 import type { Group, Route } from "../../routes.ts"
@@ -85,8 +86,8 @@ const TopBar = ({ isMenuOpen, onMenu, who }: TopBarProps) => (
       onClick={openPalette}
     >
       <Icon name="search" />
-      <span>{texts.open.label}</span>
-      <kbd>{texts.open.shortcut}</kbd>
+      <span>{texts.openLabel}</span>
+      <kbd>{shortcutOf("K")}</kbd>
     </button>
     <LiveState />
     {wallet.value !== undefined && (

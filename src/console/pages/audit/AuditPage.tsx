@@ -9,7 +9,7 @@ import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { actionName } from "./actionName.ts"
 import { auditColumns } from "./auditColumns.tsx"
@@ -28,8 +28,8 @@ const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
   },
   { name: "resource_id", label: words.resourceId, kind: "text" },
   { name: "actor_id", label: words.actorId, kind: "text" },
-  { name: "since", label: texts.filters.since, kind: "time" },
-  { name: "until", label: texts.filters.until, kind: "time" }
+  { name: "since", label: filterTexts.since, kind: "time" },
+  { name: "until", label: filterTexts.until, kind: "time" }
 ]
 
 /** `user_id` in the address would be the user that one views as. */

@@ -1,7 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Ago } from "../../components/Values.tsx"
-import { texts } from "../../texts/en.ts"
+import { Ago, None } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { actionName, isRead } from "./actionName.ts"
 
@@ -54,7 +53,7 @@ const Changes = ({ changes }: Entry) => {
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     .join(", ")
   return text === "" ? (
-    <span class="faint">{texts.none}</span>
+    <None />
   ) : (
     <code class="clip changes" title={text}>
       {text}

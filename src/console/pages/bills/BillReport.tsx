@@ -1,11 +1,14 @@
 import type { ComponentChildren } from "preact"
 import type { Schemas } from "../../api/schema.ts"
+import { LineChart } from "../../components/chart/LineChart.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
 import { Id } from "../../components/Id.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Credits } from "../../components/Values.tsx"
-import { parseCredits } from "../../format/credits.ts"
+import { Credits, None } from "../../components/Values.tsx"
+import { parseCredits, showCredits } from "../../format/credits.ts"
+import { daysBetween, showDay, showDays, showFullDay } from "../../format/days.ts"
+import { showAxis } from "../../format/scale.ts"
 import { texts } from "../../texts/en.ts"
 import { billTexts } from "../../texts/en/bills.ts"
 
@@ -24,7 +27,7 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
   const { charged_not_bought: unbilled, margin, matched } = report
   return (
     <>
-      <h2>{words.result(vendorNames[report.vendor] ?? report.vendor, from, to)}</h2>
+      <h2>{words.result(vendorNames[report.vendor] ?? report.vendor, showDays(from, to))}</h2>
       <Tiles>
         <Tile name={words.billed} note={words.lines(lines, matched)}>
           <Credits amount={billed} />
@@ -50,6 +53,7 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
           <Credits amount={unbilled.charged} />
         </Tile>
       </Tiles>
+      <Days report={report} />
       {differences.length + uncharged.count + unbilled.count === 0 && <p>{words.agrees}</p>}
       <Found title={words.models} help={words.modelsHelp} count={margin.models.length}>
         <Table
@@ -86,6 +90,47 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
         <Rest all={unbilled.count} shown={unbilled.data.length} />
       </Found>
     </>
+  )
+}
+
+/** A bill has at most so many days. */
+const daysMax = 62
+const noMargin = { billed: "0.00", charged: "0.00", margin: "0.00" }
+
+/** What was charged and billed for the work of each day, and what is left; a bill of one day has no course. */
+const Days = ({ report: { from, margin, to } }: { readonly report: Report }) => {
+  const days = daysBetween(from, to, daysMax)
+  if (days.length < 2) return null
+  const known = new Map(margin.days.map((it) => [it.day, it]))
+  const all = days.map((day) => known.get(day) ?? noMargin)
+  const lines = [
+    { name: words.charged, tone: 1, of: "charged" },
+    { name: words.billed, tone: 3, of: "billed" },
+    { name: words.margin, tone: 2, of: "margin" }
+  ] as const
+  return (
+    <LineChart
+      title={words.chart}
+      places={days.map((day, index) => {
+        const sums = all[index] ?? noMargin
+        return {
+          label: showDay(day),
+          value: words.marginOf(showCredits(sums.margin)),
+          parts: lines.slice(0, 2).map(({ name, of, tone }) => ({
+            name,
+            tone,
+            value: showCredits(sums[of]),
+            length: Number(sums[of])
+          }))
+        }
+      })}
+      lines={lines.map(({ name, of, tone }) => ({
+        name,
+        tone,
+        values: all.map((sums) => Number(sums[of]))
+      }))}
+      showValue={showAxis}
+    />
   )
 }
 
@@ -143,7 +188,7 @@ const marginColumns: ReadonlyArray<Column<Report["margin"]["models"][number]>> =
 ]
 
 const differenceColumns: ReadonlyArray<Column<Difference>> = [
-  { title: words.day, isPlain: true, cell: ({ day }) => day },
+  { title: words.day, isPlain: true, cell: ({ day }) => showFullDay(day) },
   { title: words.model, isPlain: true, cell: ({ model }) => model },
   amountColumn(words.billed, ({ billed }) => billed),
   amountColumn(words.charged, ({ charged }) => charged),
@@ -157,9 +202,9 @@ const Work = ({ call, task }: { readonly call: string | null; readonly task: str
 }
 
 const unchargedColumns: ReadonlyArray<Column<Uncharged>> = [
-  { title: words.day, isPlain: true, cell: ({ day }) => day },
+  { title: words.day, isPlain: true, cell: ({ day }) => showFullDay(day) },
   { title: words.model, isPlain: true, cell: ({ model }) => model },
-  { title: words.id, cell: ({ id }) => (id === null ? texts.none : <code>{id}</code>) },
+  { title: words.id, cell: ({ id }) => (id === null ? <None /> : <code>{id}</code>) },
   {
     title: words.work,
     cell: ({ call_id: call, task_id: task }) => <Work call={call} task={task} />
@@ -168,7 +213,7 @@ const unchargedColumns: ReadonlyArray<Column<Uncharged>> = [
 ]
 
 const unbilledColumns: ReadonlyArray<Column<Unbilled>> = [
-  { title: words.day, isPlain: true, cell: ({ day }) => day },
+  { title: words.day, isPlain: true, cell: ({ day }) => showFullDay(day) },
   { title: words.model, isPlain: true, cell: ({ model }) => model },
   {
     title: words.work,

@@ -86,7 +86,7 @@ const Side = ({ name, none, side }: SideProps) => {
   const text = indented(side.text)
   return (
     <section>
-      <div class="table-head">
+      <div class="text-head">
         <h2>{name}</h2>
         <CopyButton text={text} what={name} />
       </div>

@@ -1,17 +1,18 @@
 import type { ComponentChildren } from "preact"
 import { api, dataOf } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
-import { CopyButton } from "../../components/CopyButton.tsx"
+import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Credits, Duration, Time } from "../../components/Values.tsx"
-import { showDuration } from "../../format/time.ts"
+import { Ago, Credits, None, Time } from "../../components/Values.tsx"
+import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { callTexts } from "../../texts/en/calls.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { taskTexts } from "../../texts/en/task.ts"
-import { countIn, Outcome } from "../calls/tokens.tsx"
+import { callName, countIn, Outcome } from "../calls/tokens.tsx"
 import type { Call } from "../calls/tokens.tsx"
 import { CallContent } from "./CallContent.tsx"
 
@@ -22,17 +23,10 @@ export default function CallPage({ params: { id = "" } }: PageProps) {
   const call = useResource(id, () =>
     dataOf(api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
   )
+  const title = call.data === undefined ? texts.pages.call : callName(call.data)
   return (
     <>
-      <PageHeader title={texts.pages.call} back={{ to: "/calls", name: texts.pages.calls }}>
-        {call.data?.trace_id != null && (
-          <CopyButton
-            text={call.data.trace_id}
-            what={texts.states.traceId}
-            label={taskTexts.copyTrace}
-          />
-        )}
-      </PageHeader>
+      <PageHeader title={title} back={{ to: "/calls", name: texts.pages.calls }} />
       <Loaded of={call}>{(it) => <Receipt call={it} />}</Loaded>
     </>
   )
@@ -64,6 +58,13 @@ const tokenNames = [
 
 const Receipt = ({ call }: { readonly call: Call }) => (
   <>
+    <p class="facts">
+      <Outcome of={call.outcome} />
+      {call.charged_late && <span class="faint">{words.chargedLate}</span>}
+      <code>{call.route}</code>
+      <Ago at={call.created_at} />
+      <span>{taskTexts.ran(showDuration(millisBetween(call.created_at, call.ended_at)))}</span>
+    </p>
     <div class="columns">
       <Details call={call} />
       <Money call={call} />
@@ -76,39 +77,29 @@ const Details = ({ call }: { readonly call: Call }) => (
   <section>
     <h2>{taskTexts.details}</h2>
     <dl class="pairs">
-      <Pair name={texts.filters.outcome}>
-        <Outcome of={call.outcome} />
-        {call.charged_late && ` ${words.chargedLate}`}
-      </Pair>
-      <Pair name={words.id}>
-        <code>{call.id}</code>
-      </Pair>
-      <Pair name={texts.filters.vendor}>{call.vendor}</Pair>
-      <Pair name={texts.filters.model}>{call.model ?? texts.none}</Pair>
-      <Pair name={words.route}>
-        <code>{call.route}</code>
-      </Pair>
-      <Pair name={words.answer}>{call.http_status ?? texts.none}</Pair>
       <Pair name={words.begun}>
         <Time at={call.created_at} />
       </Pair>
-      <Pair name={texts.tasks.duration}>
-        <Duration from={call.created_at} to={call.ended_at} />
-      </Pair>
       <Pair name={words.firstToken}>
-        {call.time_to_first_token_ms === null
-          ? texts.none
-          : showDuration(call.time_to_first_token_ms)}
+        {call.time_to_first_token_ms === null ? (
+          <None />
+        ) : (
+          showDuration(call.time_to_first_token_ms)
+        )}
       </Pair>
-      <Pair name={texts.filters.account}>{call.account_id ?? texts.none}</Pair>
+      <Pair name={words.answer}>{call.http_status ?? <None />}</Pair>
+      <Pair name={filterTexts.account}>{call.account_id ?? <None />}</Pair>
+      <Pair name={words.id}>
+        <Id name={words.id} value={call.id} />
+      </Pair>
       {call.trace_id !== null && (
         <Pair name={texts.states.traceId}>
-          <code>{call.trace_id}</code>
+          <Id name={texts.states.traceId} value={call.trace_id} />
         </Pair>
       )}
       {call.catalog !== null && (
         <Pair name={taskTexts.catalog}>
-          <code>{call.catalog}</code>
+          <Id name={taskTexts.catalog} value={call.catalog} />
         </Pair>
       )}
     </dl>

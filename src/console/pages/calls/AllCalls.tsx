@@ -13,8 +13,10 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
 import { callTexts } from "../../texts/en/calls.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { callColumns } from "./callColumns.tsx"
+import { callName } from "./tokens.tsx"
 
 type Call = Schemas["OperatorCall"]
 
@@ -24,18 +26,18 @@ const outcomes = ["settled", "released", "lost"] as const
 
 const outcomeFilter: Filter = {
   name: "outcome",
-  label: texts.filters.outcome,
+  label: filterTexts.outcome,
   kind: "segments",
   options: outcomes.map((it) => [it, callTexts.outcomes[it]])
 }
 
 const columns: ReadonlyArray<Column<Call>> = [
   {
-    title: texts.filters.model,
+    title: filterTexts.model,
     isPlain: true,
-    cell: ({ id, model, route, user, vendor }) => (
-      <Link to={`/calls/${id}`} query={{ user_id: user.id }}>
-        {vendor}/{model ?? route}
+    cell: (call) => (
+      <Link to={`/calls/${call.id}`} query={{ user_id: call.user.id }}>
+        {callName(call)}
       </Link>
     )
   },

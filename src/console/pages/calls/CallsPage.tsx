@@ -11,6 +11,7 @@ import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { callTexts } from "../../texts/en/calls.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { AllCalls } from "./AllCalls.tsx"
 import { callColumns } from "./callColumns.tsx"
 import { KeepCalls, useKeepsCalls } from "./KeepCalls.tsx"
@@ -27,18 +28,18 @@ const useFilters = (
   return [
     {
       name: "outcome",
-      label: texts.filters.outcome,
+      label: filterTexts.outcome,
       kind: "segments",
       options: outcomes.map((it) => [it, words.outcomes[it]])
     },
-    { name: "model", label: texts.filters.model, kind: "choice", options: models },
-    { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
+    { name: "model", label: filterTexts.model, kind: "choice", options: models },
+    { name: "vendor", label: filterTexts.vendor, kind: "choice", options: vendors },
     { name: "api_key_id", label: words.key, kind: "choice", options: keys },
-    { name: "trace_id", label: texts.filters.traceId, kind: "text" },
-    { name: "since", label: texts.filters.since, kind: "time" },
-    { name: "until", label: texts.filters.until, kind: "time" },
-    { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
-    { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+    { name: "trace_id", label: filterTexts.traceId, kind: "text" },
+    { name: "since", label: filterTexts.since, kind: "time" },
+    { name: "until", label: filterTexts.until, kind: "time" },
+    { name: "min_cost", label: filterTexts.minCost, kind: "amount" },
+    { name: "max_cost", label: filterTexts.maxCost, kind: "amount" }
   ]
 }
 

@@ -1,12 +1,13 @@
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Ago, Credits, Duration } from "../../components/Values.tsx"
+import { Ago, Credits, Duration, None } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { callTexts } from "../../texts/en/calls.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { taskTexts } from "../../texts/en/task.ts"
-import { Outcome, Tokens } from "./tokens.tsx"
+import { callName, Outcome, Tokens } from "./tokens.tsx"
 import type { Call } from "./tokens.tsx"
 
 const words = callTexts
@@ -16,17 +17,14 @@ const isSuccess = (status: number | null): boolean =>
 
 export const callColumns: ReadonlyArray<Column<Call>> = [
   {
-    title: texts.filters.model,
+    title: filterTexts.model,
     isPlain: true,
-    cell: ({ id, model, route, vendor }) => (
-      <Link to={`/calls/${id}`}>
-        {vendor}/{model ?? route}
-      </Link>
-    )
+    cell: (call) => <Link to={`/calls/${call.id}`}>{callName(call)}</Link>
   },
   {
-    title: texts.filters.outcome,
+    title: filterTexts.outcome,
     isPlain: true,
+    isLead: true,
     cell: ({ http_status: status, outcome }) => (
       <>
         <Outcome of={outcome} />
@@ -36,28 +34,29 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
       </>
     )
   },
-  { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
+  {
+    title: words.tokens,
+    isNumber: true,
+    isAbout: true,
+    cell: ({ usage }) => <Tokens usage={usage} />
+  },
   {
     title: words.firstToken,
     isNumber: true,
-    cell: ({ time_to_first_token_ms: first }) =>
-      first === null ? <span class="faint">{texts.none}</span> : showDuration(first)
+    isAbout: true,
+    cell: ({ time_to_first_token_ms: first }) => (first === null ? <None /> : showDuration(first))
   },
   {
     title: texts.tasks.duration,
     isNumber: true,
+    isPlain: true,
     cell: ({ created_at: from, ended_at: to }) => <Duration from={from} to={to} />
   },
   {
     title: texts.tasks.cost,
     isNumber: true,
     // A call that was refused costs nothing: a figure would hide those that cost little
-    cell: ({ cost }) =>
-      parseCredits(cost) === 0n ? (
-        <span class="faint">{texts.tasks.free}</span>
-      ) : (
-        <Credits amount={cost} />
-      )
+    cell: ({ cost }) => (parseCredits(cost) === 0n ? <None /> : <Credits amount={cost} />)
   },
   {
     title: words.begun,

@@ -1,10 +1,14 @@
 import type { Schemas } from "../../api/schema.ts"
-import { texts } from "../../texts/en.ts"
+import { None } from "../../components/Values.tsx"
 import { callTexts } from "../../texts/en/calls.ts"
 
 export type Call = Schemas["Call"]
 
 const words = callTexts
+
+/** The model that was called; without one, the route. */
+export const callName = ({ model, route, vendor }: Pick<Call, "model" | "route" | "vendor">) =>
+  `${vendor}/${model ?? route}`
 
 /** A count in what the gateway notes of a call. */
 export const countIn = (usage: Call["usage"], name: string): number | undefined => {
@@ -16,7 +20,7 @@ export const countIn = (usage: Call["usage"], name: string): number | undefined 
 export const Tokens = ({ usage }: Pick<Call, "usage">) => {
   const input = countIn(usage, "inputTokens")
   const output = countIn(usage, "outputTokens")
-  if (input === undefined && output === undefined) return <span class="faint">{texts.none}</span>
+  if (input === undefined && output === undefined) return <None />
   const cached = countIn(usage, "cachedInputTokens") ?? 0
   return (
     <span title={cached > 0 ? words.cached(cached.toLocaleString("en")) : undefined}>
@@ -30,5 +34,7 @@ export const Tokens = ({ usage }: Pick<Call, "usage">) => {
 const tones = { settled: "good", released: "going", lost: "bad" } as const
 
 export const Outcome = ({ of }: { readonly of: Call["outcome"] }) => (
-  <span class={`status ${tones[of]}`}>{words.outcomes[of]}</span>
+  <span class={`status ${tones[of]}`} title={of === "lost" ? words.lostHelp : undefined}>
+    {words.outcomes[of]}
+  </span>
 )

@@ -2,10 +2,10 @@ import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { CopyButton } from "../../components/CopyButton.tsx"
 import { Confirm } from "../../components/form/Dialog.tsx"
 import { Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
+import { Id } from "../../components/Id.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
@@ -102,7 +102,7 @@ const About = ({ catalog }: { readonly catalog: Schemas["Catalog"] }) => (
     <div>
       <dt>{words.hash}</dt>
       <dd>
-        <code>{catalog.hash}</code> <CopyButton text={catalog.hash} what={words.hash} />
+        <Id name={words.hash} value={catalog.hash} />
       </dd>
     </div>
     <div>

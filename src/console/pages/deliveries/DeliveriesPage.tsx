@@ -12,7 +12,7 @@ import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 import { eventTypesOf } from "../webhooks/endpointForm.ts"
 import { WebhookTabs } from "../webhooks/WebhookTabs.tsx"
@@ -28,7 +28,7 @@ const pageSize = 50
 const filtersWith = (endpoints: ReadonlyMap<string, string>): ReadonlyArray<Filter> => [
   {
     name: "status",
-    label: texts.filters.status,
+    label: filterTexts.status,
     kind: "segments",
     options: statuses.map((it) => [it, words.status[it]])
   },
@@ -40,9 +40,9 @@ const filtersWith = (endpoints: ReadonlyMap<string, string>): ReadonlyArray<Filt
     options: eventTypesOf("openai").map((it) => [it, it])
   },
   { name: "task_id", label: words.task, kind: "text" },
-  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
-  { name: "since", label: texts.filters.since, kind: "time" },
-  { name: "until", label: texts.filters.until, kind: "time" }
+  { name: "trace_id", label: filterTexts.traceId, kind: "text" },
+  { name: "since", label: filterTexts.since, kind: "time" },
+  { name: "until", label: filterTexts.until, kind: "time" }
 ]
 
 /** The search in the address; a value that the API would not take is left out. */

@@ -32,11 +32,13 @@ export const deliveryColumns = (
   {
     title: webhookTexts.state,
     isPlain: true,
+    isLead: true,
     cell: ({ status }) => <DeliveryStatus of={status} />
   },
   {
     title: words.endpoint,
     isPlain: true,
+    isAbout: true,
     cell: ({ endpoint_id: id, webhook_url: url }) => (
       <span class="clip faint">{url ?? endpoints.get(id ?? "") ?? words.gone}</span>
     )

@@ -12,7 +12,7 @@ import { Ago, Time } from "../../components/Values.tsx"
 import { showDuration } from "../../format/time.ts"
 import { viewedUser } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
-import { texts } from "../../texts/en.ts"
+import { failureTexts } from "../../texts/en/failures.ts"
 import { taskTexts } from "../../texts/en/task.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 import { DeliveryStatus } from "../deliveries/deliveryColumns.tsx"
@@ -60,7 +60,7 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   return (
     <>
       <PageHeader
-        title={words.title}
+        title={found.data?.delivery.type ?? words.title}
         back={{ to: "/webhooks/deliveries", name: webhookTexts.deliveries }}
       >
         {viewedUser() === undefined && (
@@ -95,7 +95,6 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
   <>
     <p class="facts">
       <DeliveryStatus of={delivery.status} />
-      <code>{delivery.type}</code>
       <Ago at={delivery.created_at} />
       {delivery.task_id !== null && <Link to={`/tasks/${delivery.task_id}`}>{words.toTask}</Link>}
     </p>
@@ -120,15 +119,16 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
         </p>
         <h3>{words.headers}</h3>
         <Text label={words.headers} text={headersOf(delivery)} />
-        <h3>{words.body}</h3>
+        <div class="text-head">
+          <h3>{words.body}</h3>
+          {delivery.body !== "" && <CopyButton text={delivery.body} what={words.body} />}
+        </div>
         {delivery.body === "" ? (
           <p class="faint">{words.bodyGone}</p>
         ) : (
           <>
             <Text label={words.body} text={readable(delivery.body)} />
-            <p class="help">
-              {words.bodyHelp} <CopyButton text={delivery.body} what={words.body} />
-            </p>
+            <p class="help">{words.bodyHelp}</p>
           </>
         )}
         <p>
@@ -170,7 +170,7 @@ const Why = ({ delivery: { attempts, status } }: { readonly delivery: Delivery }
       <p class="problem-title">{status === "pending" ? words.whyLast : words.why}</p>
       {failure !== undefined && (
         <p>
-          {texts.failure[failure]}. {words.advice[failure]}
+          {failureTexts[failure]}. {words.advice[failure]}
         </p>
       )}
       {status === "skipped" && <p>{words.skipped}</p>}
@@ -189,7 +189,7 @@ const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
           {[
             ended === null ? words.underWay : "",
             status === null ? "" : taskTexts.answered(status),
-            failure === null ? "" : texts.failure[failure]
+            failure === null ? "" : failureTexts[failure]
           ]
             .filter((it) => it !== "")
             .join(", ")}

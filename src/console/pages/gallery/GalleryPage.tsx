@@ -15,7 +15,9 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { galleryTexts } from "../../texts/en/gallery.ts"
+import { taskListTexts } from "../../texts/en/tasks.ts"
 
 type Task = Schemas["TaskListItem"]
 
@@ -35,8 +37,8 @@ const useFilters = (): ReadonlyArray<Filter> => {
       kind: "segments",
       options: kinds.map((it) => [it, words[it]])
     },
-    { name: "q", label: texts.tasks.search, kind: "search" },
-    { name: "model", label: texts.filters.model, kind: "choice", options: models }
+    { name: "q", label: taskListTexts.search, kind: "search" },
+    { name: "model", label: filterTexts.model, kind: "choice", options: models }
   ]
 }
 

@@ -1,40 +1,70 @@
 import { api, dataOf } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
+import { BarChart } from "../../components/chart/BarChart.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
-import { sumCredits } from "../../format/credits.ts"
-import { dayOf } from "../../format/time.ts"
+import { parseCredits, showCredits, sumCredits } from "../../format/credits.ts"
+import { dayAfter, dayOf, daysBetween, showDay } from "../../format/days.ts"
+import { texts } from "../../texts/en.ts"
+import { homeTexts } from "../../texts/en/home.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { weekOf } from "./readHome.ts"
 
 const words = operatorTexts.overview
 const now = () => new Date()
+/** A month has no more. */
+const chartDays = 31
 
-/** What all users were charged for real work; a tile leads to the users and models. */
+/** What all users were charged for real work, by day; everything leads to the users and models. */
 export const Charges = () => {
   const today = dayOf(now())
   const from = `${today.slice(0, 8)}01`
-  const month = useResource(`charges ${today}`, () =>
+  const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
+  const usage = useResource(`charges ${today}`, () =>
     dataOf(
       api.GET("/manage/v1/usage", {
-        params: { query: { from, to: today, sandbox: "false", limit: 100 } }
+        params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
       })
     )
   )
   return (
-    <Loaded of={month}>
+    <Loaded of={usage}>
       {({ data }) => {
-        const amounts = data.map(({ amount }) => amount)
-        const ofToday = data.find(({ day }) => day === today)?.amount ?? "0.00"
+        const charged = new Map(data.map(({ amount, day }) => [day, amount]))
+        const amounts = days.map((day) => charged.get(day) ?? "0.00")
+        const { change, spent } = weekOf(amounts)
+        const month = amounts.filter((_, index) => (days[index] ?? "") >= from)
         return (
-          <Tiles>
-            <Tile name={words.chargedToday} to="/usage" query={{ from: today }}>
-              <Credits amount={ofToday} />
-            </Tile>
-            <Tile name={words.chargedMonth} to="/usage" query={{ from }}>
-              <Credits amount={sumCredits(amounts)} />
-            </Tile>
-          </Tiles>
+          <>
+            <Tiles>
+              <Tile name={words.chargedToday} to="/usage" query={{ from: today }}>
+                <Credits amount={amounts.at(-1) ?? "0.00"} />
+              </Tile>
+              <Tile
+                name={homeTexts.week}
+                to="/usage"
+                query={{ from: days.at(-7) ?? "" }}
+                note={change === undefined ? homeTexts.noWeekBefore : homeTexts.change(change)}
+              >
+                <Credits amount={spent} />
+              </Tile>
+              <Tile name={words.chargedMonth} to="/usage" query={{ from }}>
+                <Credits amount={sumCredits(month)} />
+              </Tile>
+            </Tiles>
+            {amounts.some((it) => parseCredits(it) > 0n) && (
+              <BarChart
+                title={words.chargesByDay}
+                bars={days.map((day, index) => ({
+                  label: showDay(day),
+                  value: `${showCredits(amounts[index] ?? "0.00")} ${texts.credits}`,
+                  length: Number(amounts[index] ?? "0"),
+                  to: { path: "/usage", query: { day } }
+                }))}
+              />
+            )}
+          </>
         )
       }}
     </Loaded>

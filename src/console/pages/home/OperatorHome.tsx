@@ -28,16 +28,11 @@ export const OperatorHome = () => {
   return (
     <>
       <PageHeader title={homeTexts.title} about={words.update} />
-      <Loaded of={queues}>
-        {(it) => (
-          <>
-            <Restored of={it} />
-            <Depths of={it} />
-          </>
-        )}
-      </Loaded>
+      {queues.data !== undefined && <Restored of={queues.data} />}
+      <Troubles queues={queues.data} accounts={accounts.data?.data ?? []} />
       <h2>{words.charges}</h2>
       <Charges />
+      <Loaded of={queues}>{(it) => <Depths of={it} />}</Loaded>
       <h2>{words.accounts}</h2>
       <Loaded of={accounts}>{({ data }) => <InNeed accounts={data} />}</Loaded>
       <p>
@@ -73,6 +68,38 @@ const Restored = ({ of: { store } }: { readonly of: Schemas["Queues"] }) => {
 
 /** Later than this is late. */
 const lateMillis = 10_000
+
+interface TroublesProps {
+  readonly queues: Schemas["Queues"] | undefined
+  readonly accounts: ReadonlyArray<Schemas["VendorAccount"]>
+}
+
+/** What needs somebody, in a strip; nothing when all is well. */
+const Troubles = ({ accounts, queues }: TroublesProps) => {
+  const broken = accounts.filter(({ health }) => health !== "healthy")
+  const late = (queues?.tasks.lateness_ms ?? 0) > lateMillis
+  const lateDeliveries = (queues?.deliveries.lateness_ms ?? 0) > lateMillis
+  const { budget_drift: budgets = 0, drift = 0 } = queues?.wallets ?? {}
+  if (broken.length + drift + budgets === 0 && !late && !lateDeliveries) return null
+  return (
+    <ul class="problems" aria-label={words.problems}>
+      {broken.map(({ health, id, last_fault: fault }) => (
+        <li key={id}>
+          <Link to="/accounts">
+            {health === "unavailable" ? words.unavailable(id) : words.degraded(id)}
+          </Link>
+          {fault !== null && <span class="faint"> {fault.remedy}</span>}
+        </li>
+      ))}
+      {drift > 0 && <li>{words.drift(drift)}</li>}
+      {budgets > 0 && <li>{words.budgetDrift(budgets)}</li>}
+      {late && <li>{words.late(showDuration(queues?.tasks.lateness_ms ?? 0))}</li>}
+      {lateDeliveries && (
+        <li>{words.lateDeliveries(showDuration(queues?.deliveries.lateness_ms ?? 0))}</li>
+      )}
+    </ul>
+  )
+}
 
 const Depths = ({ of: { deliveries, tasks, wallets } }: { readonly of: Schemas["Queues"] }) => (
   <>

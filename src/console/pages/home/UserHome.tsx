@@ -12,6 +12,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, showCredits } from "../../format/credits.ts"
+import { showDay } from "../../format/days.ts"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { homeTexts } from "../../texts/en/home.ts"
@@ -90,7 +91,7 @@ const HomeView = ({ home }: { readonly home: Home }) => {
           <BarChart
             title={words.chart}
             bars={days.map((day, index) => ({
-              label: day.slice(5),
+              label: showDay(day),
               value: `${showCredits(amounts[index] ?? "0.00")} ${texts.credits}`,
               length: Number(amounts[index] ?? "0"),
               to: { path: "/usage", query: { day } }
@@ -159,7 +160,7 @@ const Figures = ({ home }: HomeProps) => {
           query={{ status: "failed" }}
           note={words.successOf(success.count)}
         >
-          {success.percent} %
+          {success.percent}%
         </Tile>
       )}
       {endpoints.length > 0 && (

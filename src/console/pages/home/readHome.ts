@@ -1,7 +1,7 @@
 import { api, dataOf } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { parseCredits, sumCredits } from "../../format/credits.ts"
-import { dayAfter, dayOf, daysBetween } from "../../format/time.ts"
+import { dayAfter, dayOf, daysBetween } from "../../format/days.ts"
 
 const listMax = 100
 const chartDays = 30

@@ -2,7 +2,7 @@ import { Share } from "../../components/chart/Share.tsx"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { RowMenu } from "../../components/list/RowMenu.tsx"
-import { Ago } from "../../components/Values.tsx"
+import { Ago, None } from "../../components/Values.tsx"
 import { parseCredits, shareOfCredits, showCredits, textOfCredits } from "../../format/credits.ts"
 import { isPast } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
@@ -55,9 +55,11 @@ const Limits = (key: ApiKey) => {
     rate === null ? "" : words.perMinute(rate),
     tasks === null ? "" : words.atOnce(tasks)
   ].filter((it) => it !== "")
-  return (
+  return parts.length === 0 ? (
+    <None />
+  ) : (
     <span class="faint" title={models?.join("\n")}>
-      {parts.length === 0 ? texts.none : parts.join(" · ")}
+      {parts.join(" · ")}
     </span>
   )
 }

@@ -7,6 +7,7 @@ import { Empty, Loaded } from "../../components/States.tsx"
 import { Credits, Json, Time } from "../../components/Values.tsx"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { modelTexts } from "../../texts/en/models.ts"
 import { Availability } from "../models/Availability.tsx"
 import { ratesOf } from "../models/price.tsx"
@@ -25,16 +26,14 @@ export default function ModelPage({ params: { model = "", vendor = "" } }: PageP
   return (
     <>
       <PageHeader title={name} back={{ to: "/models", name: texts.pages.models }}>
+        <Link to="/usage" query={{ model, vendor }} class="button">
+          {texts.pages.usage}
+        </Link>
+        <CopyButton text={model} what={filterTexts.model} label={words.copyName} />
         <Link to="/playground" query={{ model: name }} class="button primary">
           {words.tryIt}
         </Link>
-        <CopyButton text={model} what={texts.filters.model} label={words.copyName} />
       </PageHeader>
-      <p>
-        <Link to="/usage" query={{ model, vendor }}>
-          {words.usage}
-        </Link>
-      </p>
       <Loaded of={models}>
         {(found) =>
           found.length === 0 ? (
@@ -55,39 +54,55 @@ export default function ModelPage({ params: { model = "", vendor = "" } }: PageP
 }
 
 const OneModel = ({ of }: { readonly of: AnyModel }) => (
-  <section>
-    <h2>
-      <code>POST {of.path}</code>
-    </h2>
+  <section class="route">
+    <div class="facts">
+      <Availability of={of} />
+      <span class="id">
+        <code>POST {of.path}</code>
+        <CopyButton text={of.path} what={words.path} />
+      </span>
+    </div>
     {of.candidates !== undefined && <Candidates of={of.candidates} />}
     <div class="columns">
       <section>
-        <h3>{words.price}</h3>
-        <dl class="pairs">
-          {ratesOf(of).map(({ amount, name }) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>
-                <Credits amount={amount} />
-              </dd>
-            </div>
-          ))}
-        </dl>
-        {of.price.per === "million_tokens" && <p class="faint">{words.perMillion}</p>}
+        <h2>{words.price}</h2>
+        {of.price.per === "expression" && <p class="faint">{words.byRequest}</p>}
+        <Rates of={ratesOf(of)} />
       </section>
-      <section>
-        <h3>{words.availability}</h3>
-        <Availability of={of} />
-        <Particulars of={of} />
-      </section>
+      <Particulars of={of} />
     </div>
-    <h3>{words.fields}</h3>
+    <h2>{words.fields}</h2>
     <SchemaTable schema={of.body_schema} />
-    <details>
+    <details class="schema">
       <summary>{words.schema}</summary>
       <Json label={words.schema} value={of.body_schema} />
     </details>
   </section>
+)
+
+/** A single rate needs no name. */
+const Rates = ({ of }: { readonly of: ReturnType<typeof ratesOf> }) => {
+  const [first, ...others] = of
+  if (first === undefined) return null
+  if (others.length === 0) return <OneRate {...first} />
+  return (
+    <dl class="pairs">
+      {of.map((rate) => (
+        <div key={rate.name}>
+          <dt>{rate.name}</dt>
+          <dd>
+            <OneRate {...rate} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+const OneRate = ({ amount, unit }: ReturnType<typeof ratesOf>[number]) => (
+  <>
+    <Credits amount={amount} /> {unit !== undefined && <span class="faint">{unit}</span>}
+  </>
 )
 
 /** The models of an alias. */
@@ -107,27 +122,31 @@ const Candidates = ({ of }: { readonly of: NonNullable<AnyModel["candidates"]> }
   </>
 )
 
-const Particulars = ({ of }: { readonly of: AnyModel }) => (
-  <dl class="pairs">
-    {of.type === "token" && (
-      <>
-        <div>
-          <dt>{words.inputMost}</dt>
-          <dd class="number">{of.input_tokens_max.toLocaleString("en")}</dd>
-        </div>
-        <div>
-          <dt>{words.outputMost}</dt>
-          <dd class="number">{of.output_tokens_max.toLocaleString("en")}</dd>
-        </div>
-      </>
-    )}
-    {of.valid_until !== null && (
-      <div>
-        <dt>{words.validUntil}</dt>
-        <dd>
-          <Time at={of.valid_until} />
-        </dd>
-      </div>
-    )}
-  </dl>
-)
+const Particulars = ({ of }: { readonly of: AnyModel }) =>
+  of.type !== "token" && of.valid_until === null ? null : (
+    <section>
+      <h2>{words.limits}</h2>
+      <dl class="pairs">
+        {of.type === "token" && (
+          <>
+            <div>
+              <dt>{words.inputMost}</dt>
+              <dd class="number">{of.input_tokens_max.toLocaleString("en")}</dd>
+            </div>
+            <div>
+              <dt>{words.outputMost}</dt>
+              <dd class="number">{of.output_tokens_max.toLocaleString("en")}</dd>
+            </div>
+          </>
+        )}
+        {of.valid_until !== null && (
+          <div>
+            <dt>{words.validUntil}</dt>
+            <dd>
+              <Time at={of.valid_until} />
+            </dd>
+          </div>
+        )}
+      </dl>
+    </section>
+  )

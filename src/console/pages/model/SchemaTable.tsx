@@ -2,6 +2,7 @@ import { constraintsOf, descriptionOf, plainSchema } from "../../components/form
 import type { JsonSchema } from "../../components/form/schema.ts"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
+import { None } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { modelTexts } from "../../texts/en/models.ts"
 
@@ -25,6 +26,7 @@ const itemsOf = ({ maxItems, minItems }: JsonSchema): string =>
 const columns: ReadonlyArray<Column<FieldRow>> = [
   {
     title: words.field,
+    isPlain: true,
     cell: ({ isRequired, name }) => (
       <>
         <code>{name}</code>
@@ -36,12 +38,12 @@ const columns: ReadonlyArray<Column<FieldRow>> = [
   {
     title: words.limits,
     cell: ({ schema }) =>
-      [constraintsOf(schema), itemsOf(schema)].filter(Boolean).join(", ") || texts.none
+      [constraintsOf(schema), itemsOf(schema)].filter(Boolean).join(", ") || <None />
   },
   {
     title: words.byDefault,
     cell: ({ schema }) =>
-      schema.default === undefined ? texts.none : <code>{JSON.stringify(schema.default)}</code>
+      schema.default === undefined ? <None /> : <code>{JSON.stringify(schema.default)}</code>
   },
   { title: words.description, cell: ({ schema }) => descriptionOf(schema) }
 ]

@@ -8,6 +8,7 @@ import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { modelTexts } from "../../texts/en/models.ts"
 import { Availability } from "./Availability.tsx"
 import { Price } from "./price.tsx"
@@ -28,7 +29,7 @@ const filtersWith = (models: ReadonlyArray<AnyModel>): ReadonlyArray<Filter> => 
   { name: "q", label: words.search, kind: "search" },
   {
     name: "vendor",
-    label: texts.filters.vendor,
+    label: filterTexts.vendor,
     kind: "choice",
     options: [...new Set(models.map(({ vendor }) => vendor))].sort().map((it) => [it, it])
   }
@@ -43,7 +44,7 @@ const linkTo = ({ model, vendor }: AnyModel): string =>
 
 const columns: ReadonlyArray<Column<AnyModel>> = [
   {
-    title: texts.filters.model,
+    title: filterTexts.model,
     isPlain: true,
     cell: (model) => (
       <Link to={linkTo(model)}>

@@ -10,6 +10,8 @@ const words = modelTexts
 interface Rate {
   readonly name: string
   readonly amount: string
+  /** What the amount is for, unless the name says it. */
+  readonly unit?: string
 }
 
 const tokenRates = [
@@ -24,7 +26,7 @@ const tokenRates = [
 ] as const
 
 const ratesOfTokens = (price: Readonly<Record<(typeof tokenRates)[number], string>>) =>
-  tokenRates.map((it) => ({ name: words.rates[it], amount: price[it] }))
+  tokenRates.map((it) => ({ name: words.rates[it], amount: price[it], unit: words.perMillion }))
 
 /** All rates of a model, the ordinary ones first. */
 export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
@@ -34,9 +36,10 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
       ...ratesOfTokens(price),
       ...(long === null
         ? []
-        : ratesOfTokens(long).map(({ amount, name }) => ({
+        : ratesOfTokens(long).map(({ amount, name, unit }) => ({
             name: words.longRate(name, long.above),
-            amount
+            amount,
+            unit
           }))),
       ...Object.entries(price.tools).map(([name, { amount, per }]) => ({
         name: words.tool(name, per),
@@ -47,11 +50,10 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
   // Its amount depends on the request; the playground shows it
   if (price.per === "expression") return []
   const tiers = price.per === "second" ? Object.entries(price.tiers ?? {}) : []
+  const unit = words.per[price.per]
   return [
-    { name: words.per[price.per], amount: price.amount },
-    ...tiers.flatMap(([name, amount]) =>
-      amount === undefined ? [] : [{ name: words.tier(name), amount }]
-    )
+    { name: tiers.length === 0 ? words.price : words.tierOthers, amount: price.amount, unit },
+    ...tiers.flatMap(([name, amount]) => (amount === undefined ? [] : [{ name, amount, unit }]))
   ]
 }
 

@@ -12,11 +12,12 @@ import { Ago } from "../../components/Values.tsx"
 import { hrefOf, navigate } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { openTexts } from "../../texts/en/open.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { findOverAll, placeOf, placeOfThing } from "./placeOf.ts"
 import type { Place } from "./placeOf.ts"
 
-const words = texts.open
+const words = openTexts
 
 /** `/open/:id`: leads to the page of what has this id or trace id, whatever it is. */
 export default function OpenPage({ params: { id = "" } }: PageProps) {
@@ -33,7 +34,7 @@ const OpenOwn = ({ id }: { readonly id: string }) => {
   useGoTo(place.data)
   return (
     <>
-      <PageHeader title={words.title} />
+      <PageHeader title={texts.pages.open} />
       <Loaded of={place}>{(it) => it === null && <Empty title={words.nothing(id)} />}</Loaded>
     </>
   )
@@ -68,7 +69,7 @@ const OpenOverAll = ({ id }: { readonly id: string }) => {
   useGoTo(found.data?.place)
   return (
     <>
-      <PageHeader title={words.title} />
+      <PageHeader title={texts.pages.open} />
       <Loaded of={found}>
         {({ place, things }) =>
           place === null &&

@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/schema.ts"
 import { Code } from "../../components/code/Code.tsx"
 import { Field } from "../../components/form/Field.tsx"
 import { ProblemView } from "../../components/States.tsx"
+import { shortcutOf } from "../../format/shortcut.ts"
 import { viewedUser } from "../../router/location.ts"
 import { chatTexts } from "../../texts/en/chat.ts"
 import { playgroundTexts } from "../../texts/en/playground.ts"
@@ -152,21 +153,22 @@ const Chat = ({ dialect, model, picker }: ChatProps) => {
               onText={(text) => setFields({ ...fields, message: text })}
               pictures={pictures}
               onPictures={setPictures}
-            />
-            <button type="submit" class="primary" disabled={isBusy || viewedUser() !== undefined}>
-              {words.send}
-            </button>
-            {isBusy && (
-              <button type="button" class="danger" onClick={stop}>
-                {words.stop}
+            >
+              {!isBusy && turns.length > 0 && (
+                <button type="button" onClick={begin}>
+                  {words.again}
+                </button>
+              )}
+              {isBusy && (
+                <button type="button" class="danger" onClick={stop}>
+                  {words.stop}
+                </button>
+              )}
+              <kbd class="faint">{shortcutOf("↵")}</kbd>
+              <button type="submit" class="primary" disabled={isBusy || viewedUser() !== undefined}>
+                {words.send}
               </button>
-            )}
-            {!isBusy && turns.length > 0 && (
-              <button type="button" onClick={begin}>
-                {words.again}
-              </button>
-            )}
-            <kbd class="faint">{playgroundTexts.shortcut}</kbd>
+            </Composer>
           </div>
         </form>
         <section class="run-result">
@@ -209,7 +211,7 @@ interface FieldsProps {
 
 /** They are part of no form: the browser checks the message alone. */
 const Settings = ({ fields, most, onFields }: FieldsProps & { readonly most: number }) => (
-  <>
+  <div class="settings">
     <Field label={words.system}>
       {(attributes) => (
         <textarea
@@ -247,7 +249,7 @@ const Settings = ({ fields, most, onFields }: FieldsProps & { readonly most: num
         />
       )}
     </Field>
-  </>
+  </div>
 )
 
 /** A model without a conversation. */

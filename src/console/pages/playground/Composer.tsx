@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact"
 import { useRef, useState } from "preact/hooks"
 import { dataUriOf, showBytes } from "../../api/files.ts"
 import { Field } from "../../components/form/Field.tsx"
@@ -25,6 +26,8 @@ interface Props {
   readonly onText: (text: string) => void
   readonly pictures: ReadonlyArray<Attached>
   readonly onPictures: (pictures: ReadonlyArray<Attached>) => void
+  /** What sends the message. */
+  readonly children: ComponentChildren
 }
 
 const faultOf = (file: File): string | undefined => {
@@ -38,7 +41,7 @@ const attachedOf = async (file: File): Promise<Attached> => {
 }
 
 /** The next message: text, and pictures that are dropped, pasted or chosen. */
-export const Composer = ({ onPictures, onText, pictures, text }: Props) => {
+export const Composer = ({ children, onPictures, onText, pictures, text }: Props) => {
   const [fault, setFault] = useState<string | undefined>(undefined)
   // Files that are read at the same time do not replace one another
   const newest = useRef(pictures)
@@ -84,21 +87,25 @@ export const Composer = ({ onPictures, onText, pictures, text }: Props) => {
           onRemove={() => onPictures(pictures.filter((_, at) => at !== index))}
         />
       ))}
-      <label class="attach" title={words.attachHelp(showBytes(bytesMax))}>
-        <Icon name="pictures" />
-        {words.attach}
-        <input
-          type="file"
-          class="hidden"
-          multiple
-          accept={mediaTypes.join(",")}
-          onChange={({ currentTarget }) => {
-            void take([...(currentTarget.files ?? [])])
-            // The same file may be chosen again
-            currentTarget.value = ""
-          }}
-        />
-      </label>
+      <div class="composer-bar">
+        <label class="attach" title={words.attachHelp(showBytes(bytesMax))}>
+          <Icon name="pictures" />
+          {words.attach}
+          <input
+            type="file"
+            class="hidden"
+            multiple
+            accept={mediaTypes.join(",")}
+            onChange={({ currentTarget }) => {
+              void take([...(currentTarget.files ?? [])])
+              // The same file may be chosen again
+              currentTarget.value = ""
+            }}
+          />
+        </label>
+        <span class="spacer" />
+        {children}
+      </div>
     </div>
   )
 }

@@ -12,6 +12,7 @@ import type { SchemaFieldProps } from "../../components/form/SchemaForm.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { promptOf } from "../../format/prompt.ts"
+import { shortcutOf } from "../../format/shortcut.ts"
 import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
@@ -156,7 +157,7 @@ export const MediaPlayground = ({ model, picker }: Props) => {
           />
           <div class="run-bar">
             <Price amount={price.amount} />
-            <kbd class="faint">{words.shortcut}</kbd>
+            <kbd class="faint">{shortcutOf("↵")}</kbd>
             <button
               type="submit"
               class="primary"

@@ -7,7 +7,6 @@ import type { Schemas } from "../../api/schema.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
-import { dayOf } from "../../format/time.ts"
 import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 import { priceText } from "../models/price.tsx"
@@ -23,7 +22,7 @@ const isSold = ({ valid_from: from, valid_until: until }: AnyModel, day: string)
   (from === null || from <= day) && (until === null || day < until)
 
 const readSold = async (): Promise<ReadonlyArray<AnyModel>> => {
-  const today = dayOf(new Date())
+  const today = new Date().toISOString().slice(0, 10)
   const byName = new Map<string, AnyModel>()
   for (const model of await readModels()) {
     if (isSold(model, today) && !byName.has(nameOf(model))) byName.set(nameOf(model), model)

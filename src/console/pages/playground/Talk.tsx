@@ -1,6 +1,5 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
-import { Empty } from "../../components/States.tsx"
 import { showCredits } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { chatTexts } from "../../texts/en/chat.ts"
@@ -29,7 +28,7 @@ interface Props {
 
 export const Talk = ({ isBusy, turns }: Props) =>
   turns.length === 0 ? (
-    <Empty title={words.empty} />
+    <p class="waiting">{words.empty}</p>
   ) : (
     <ol class="talk" aria-label={words.talk}>
       {turns.map((turn, index) => (

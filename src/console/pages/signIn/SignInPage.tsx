@@ -3,6 +3,7 @@ import { basePath } from "../../api/address.ts"
 import { service } from "../../api/session.ts"
 import { Mark } from "../../components/Icon.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
+import { texts } from "../../texts/en.ts"
 import { signInTexts } from "../../texts/en/signIn.ts"
 import { PasskeySignIn } from "./PasskeySignIn.tsx"
 import { PasswordForm, SecretForm, SignInForm } from "./SignInForms.tsx"
@@ -22,7 +23,10 @@ export const SignInPage = () => {
   const [token, setToken] = useState(takeToken)
   return (
     <main class="alone card">
-      <Mark />
+      <p class="brand">
+        <Mark />
+        {texts.product}
+      </p>
       {token === undefined ? (
         <SignInForms />
       ) : (

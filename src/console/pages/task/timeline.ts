@@ -3,6 +3,7 @@ import type { Moment } from "../../components/Timeline.tsx"
 import { showCredits } from "../../format/credits.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { failureTexts } from "../../texts/en/failures.ts"
 import { taskTexts } from "../../texts/en/task.ts"
 
 type Task = Schemas["TaskTimeline"]
@@ -105,7 +106,7 @@ const deliveryOf = ({ attempts, created_at, id, type }: Delivery): Moment => {
     ...joined([
       last === undefined ? words.waits : null,
       last?.status == null ? null : words.answered(last.status),
-      last?.failure == null || last.failure === "http_status" ? null : texts.failure[last.failure],
+      last?.failure == null || last.failure === "http_status" ? null : failureTexts[last.failure],
       last?.started_at == null || last.ended_at === null
         ? null
         : words.took(between(last.started_at, last.ended_at)),

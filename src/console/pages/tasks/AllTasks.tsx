@@ -12,7 +12,9 @@ import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
+import { taskListTexts } from "../../texts/en/tasks.ts"
 import { stateColumns } from "./taskColumns.tsx"
 
 type Task = Schemas["OperatorTask"]
@@ -23,7 +25,7 @@ const statuses = ["pending", "processing", "completed", "failed"] as const
 
 const statusFilter: Filter = {
   name: "status",
-  label: texts.filters.status,
+  label: filterTexts.status,
   kind: "segments",
   options: statuses.map((it) => [it, texts.status[it]])
 }
@@ -60,7 +62,7 @@ export const AllTasks = () => {
   )
   return (
     <>
-      <PageHeader title={texts.tasks.title} about={words.about}>
+      <PageHeader title={taskListTexts.title} about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>
@@ -72,7 +74,9 @@ export const AllTasks = () => {
         pages={pages}
         idOf={({ id }) => id}
         empty={
-          <Empty title={Object.keys(search).length > 0 ? texts.tasks.noMatch : texts.tasks.empty} />
+          <Empty
+            title={Object.keys(search).length > 0 ? taskListTexts.noMatch : taskListTexts.empty}
+          />
         }
       />
     </>

@@ -12,6 +12,8 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
+import { taskListTexts } from "../../texts/en/tasks.ts"
 import { AllTasks } from "./AllTasks.tsx"
 import { taskColumns } from "./taskColumns.tsx"
 
@@ -25,24 +27,24 @@ const useFilters = (user: string): ReadonlyArray<Filter> => {
   return [
     {
       name: "status",
-      label: texts.filters.status,
+      label: filterTexts.status,
       kind: "segments",
       options: statuses.map((it) => [it, texts.status[it]])
     },
-    { name: "q", label: texts.tasks.search, kind: "search" },
-    { name: "model", label: texts.filters.model, kind: "choice", options: models },
-    { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
+    { name: "q", label: taskListTexts.search, kind: "search" },
+    { name: "model", label: filterTexts.model, kind: "choice", options: models },
+    { name: "vendor", label: filterTexts.vendor, kind: "choice", options: vendors },
     {
       name: "api_key_id",
-      label: texts.filters.key,
+      label: filterTexts.key,
       kind: "choice",
       options: [...keys.values()].map(({ id, name }) => [id, name])
     },
-    { name: "trace_id", label: texts.filters.traceId, kind: "text" },
-    { name: "since", label: texts.filters.since, kind: "time" },
-    { name: "until", label: texts.filters.until, kind: "time" },
-    { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
-    { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+    { name: "trace_id", label: filterTexts.traceId, kind: "text" },
+    { name: "since", label: filterTexts.since, kind: "time" },
+    { name: "until", label: filterTexts.until, kind: "time" },
+    { name: "min_cost", label: filterTexts.minCost, kind: "amount" },
+    { name: "max_cost", label: filterTexts.maxCost, kind: "amount" }
   ]
 }
 
@@ -96,10 +98,10 @@ const OwnTasks = () => {
   const isSearch = Object.keys(search).length > 0
   return (
     <>
-      <PageHeader title={texts.tasks.title} />
+      <PageHeader title={taskListTexts.title} />
       <Filters filters={filters} />
       <PagedTable
-        caption={texts.tasks.caption}
+        caption={taskListTexts.caption}
         columns={taskColumns}
         pages={pages}
         idOf={({ id }) => id}
@@ -107,10 +109,10 @@ const OwnTasks = () => {
         onFresh={fresh.show}
         empty={
           isSearch ? (
-            <Empty title={texts.tasks.noMatch} />
+            <Empty title={taskListTexts.noMatch} />
           ) : (
-            <Empty title={texts.tasks.empty}>
-              <p>{texts.tasks.emptyDetail}</p>
+            <Empty title={taskListTexts.empty}>
+              <p>{taskListTexts.emptyDetail}</p>
             </Empty>
           )
         }

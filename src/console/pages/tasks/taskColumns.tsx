@@ -2,9 +2,10 @@ import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { Thumbnail } from "../../components/media/Preview.tsx"
-import { Ago, Credits, Duration, Status } from "../../components/Values.tsx"
+import { Ago, Credits, Duration, None, Status } from "../../components/Values.tsx"
 import { taskTitle } from "../../format/prompt.ts"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 
 type Task = Schemas["TaskListItem"]
 type TaskState = Pick<Task, "created_at" | "ended_at" | "receipt" | "status"> & {
@@ -16,11 +17,7 @@ const Cost = ({ receipt, status }: TaskState) => {
   if (status === "pending" || status === "processing") {
     return <span class="faint">{texts.tasks.heldCost(receipt.held)}</span>
   }
-  return status === "failed" ? (
-    <span class="faint">{texts.tasks.free}</span>
-  ) : (
-    <Credits amount={receipt.captured} />
-  )
+  return status === "failed" ? <None /> : <Credits amount={receipt.captured} />
 }
 
 /** How it went, for every list of tasks. */
@@ -28,6 +25,7 @@ export const stateColumns: ReadonlyArray<Column<TaskState>> = [
   {
     title: texts.tasks.status,
     isPlain: true,
+    isLead: true,
     cell: ({ error, status }) => (
       <>
         <Status of={status} />
@@ -39,6 +37,7 @@ export const stateColumns: ReadonlyArray<Column<TaskState>> = [
     title: texts.tasks.duration,
     isNumber: true,
     isMinor: true,
+    isPlain: true,
     cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
   },
   { title: texts.tasks.cost, isNumber: true, cell: (task) => <Cost {...task} /> },
@@ -63,6 +62,8 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
   },
   {
     title: texts.tasks.model,
+    isPlain: true,
+    isAbout: true,
     cell: ({ model, vendor }) => (
       <span title={`${vendor}/${model}`} class="clip narrow">
         {model}
@@ -70,13 +71,11 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
     )
   },
   {
-    title: texts.filters.key,
+    title: filterTexts.key,
+    isPlain: true,
+    isAbout: true,
     cell: ({ key_name: name }) =>
-      name === null ? (
-        <span class="faint">{texts.none}</span>
-      ) : (
-        <span class="clip narrow">{name}</span>
-      )
+      name === null ? <None /> : <span class="clip narrow">{name}</span>
   },
   ...stateColumns
 ]

@@ -67,6 +67,7 @@ const Choices = ({ search: { by, choices, hasHours, measure, per } }: Pick<Props
   <div class="chart-head">
     <Segments
       label={words.by}
+      isNamed
       value={by}
       options={choices.map((it) => [it, words.groupings[it](words.periods[per])])}
       onValue={(it) => setQuery({ by: it === choices[0] ? "" : it })}
@@ -74,6 +75,7 @@ const Choices = ({ search: { by, choices, hasHours, measure, per } }: Pick<Props
     {hasHours && (
       <Segments
         label={words.per}
+        isNamed
         value={per}
         options={periods.map((it) => [it, words.periods[it]])}
         onValue={(it) => setQuery({ per: it })}
@@ -81,6 +83,7 @@ const Choices = ({ search: { by, choices, hasHours, measure, per } }: Pick<Props
     )}
     <Segments
       label={words.measure}
+      isNamed
       value={measure}
       options={measures.map((it) => [it, words.measures[it]])}
       onValue={(it) => setQuery({ measure: it === "amount" ? "" : it })}

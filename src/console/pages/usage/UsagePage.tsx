@@ -11,7 +11,7 @@ import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { parseCredits } from "../../format/credits.ts"
-import { dayOf } from "../../format/time.ts"
+import { dayOf, showDays, showFullDay } from "../../format/days.ts"
 import { setQuery, viewedUser } from "../../router/location.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 import { UsageChart } from "./UsageChart.tsx"
@@ -96,7 +96,9 @@ export default function UsagePage() {
       <UsageChart user={user} search={search} keyName={keyName} />
       <div class="table-head">
         <h2>
-          {search.day === undefined ? words.all(search.from, search.to) : words.of(search.day)}
+          {search.day === undefined
+            ? showDays(search.from, search.to)
+            : words.of(showFullDay(search.day))}
         </h2>
         {search.day !== undefined && (
           <button type="button" class="small" onClick={() => setQuery({ day: "" })}>

@@ -4,10 +4,11 @@ import type { Schemas } from "../../api/schema.ts"
 import { Share } from "../../components/chart/Share.tsx"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Credits } from "../../components/Values.tsx"
+import { Credits, None } from "../../components/Values.tsx"
 import { shareOfCredits, showCredits } from "../../format/credits.ts"
-import { dayAfter, hourAfter, showDuration, showHour } from "../../format/time.ts"
-import { texts } from "../../texts/en.ts"
+import { dayAfter, hourAfter, showFullDay, showHour } from "../../format/days.ts"
+import { showDuration } from "../../format/time.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 import type { UsageSearch } from "./usageSearch.ts"
 
@@ -26,10 +27,12 @@ interface Shown {
 /** A column of counts, unless all are zero. */
 const countsIn =
   (rows: ReadonlyArray<Usage>) =>
-  (name: string, of: (row: Usage) => number): ReadonlyArray<Column<Usage>> =>
-    rows.some((row) => of(row) > 0)
-      ? [{ title: name, isNumber: true, cell: (row) => of(row).toLocaleString("en") }]
-      : []
+  (
+    name: string,
+    of: (row: Usage) => number,
+    cell: Column<Usage>["cell"] = (row) => of(row).toLocaleString("en")
+  ): ReadonlyArray<Column<Usage>> =>
+    rows.some((row) => of(row) > 0) ? [{ title: name, isNumber: true, cell }] : []
 
 /** A column of durations, unless there are none. */
 const durationsIn =
@@ -37,7 +40,7 @@ const durationsIn =
   (name: string, of: (row: Usage) => number | null): ReadonlyArray<Column<Usage>> => {
     const cell = (row: Usage) => {
       const value = of(row)
-      return value === null ? texts.none : showDuration(value)
+      return value === null ? <None /> : showDuration(value)
     }
     return rows.some((row) => of(row) !== null) ? [{ title: name, isNumber: true, cell }] : []
   }
@@ -53,18 +56,32 @@ export const usageColumns = ({
     day: {
       title: words.periods[search.per],
       isPlain: true,
-      cell: ({ day, hour }) => (hour === null ? day : showHour(hour))
+      cell: ({ day, hour }) => {
+        if (hour !== null) return showHour(hour)
+        return day === null ? <None /> : showFullDay(day)
+      }
     },
     key: { title: words.key, isPlain: true, cell: ({ key }) => keyName(key) },
     user: { title: words.user, isPlain: true, cell: ({ user }) => <UserName id={user} /> },
     model: {
-      title: texts.filters.model,
+      title: filterTexts.model,
       isPlain: true,
       cell: ({ model }) => model ?? words.noModel
     }
   }
   const counts = countsIn(rows)
   const durations = durationsIn(rows)
+  // Tasks and calls are those of a user
+  const hasLists = !search.isOfAll || search.by.includes("user")
+  const listed = (of: "calls" | "tasks") => (row: Usage) =>
+    hasLists && row[of] > 0 ? (
+      <Link to={`/${of}`} query={listQuery(row, search)}>
+        {row[of].toLocaleString("en")}
+        <span class="hidden"> {words.columns[of].toLowerCase()}</span>
+      </Link>
+    ) : (
+      row[of].toLocaleString("en")
+    )
   return [
     ...search.by.split(",").flatMap((name) => groups[name] ?? []),
     {
@@ -77,8 +94,8 @@ export const usageColumns = ({
         </>
       )
     },
-    ...counts(words.columns.tasks, ({ tasks }) => tasks),
-    ...counts(words.columns.calls, ({ calls }) => calls),
+    ...counts(words.columns.tasks, ({ tasks }) => tasks, listed("tasks")),
+    ...counts(words.columns.calls, ({ calls }) => calls, listed("calls")),
     ...counts(words.columns.input_tokens, ({ units }) => units.input_tokens),
     ...counts(words.cached, ({ units }) => units.input_cached_tokens),
     ...counts(words.columns.output_tokens, ({ units }) => units.output_tokens),
@@ -88,17 +105,7 @@ export const usageColumns = ({
     ...counts(words.columns.audios, ({ units }) => units.audios),
     ...counts(words.measures.errors, ({ errors }) => errors),
     ...durations(words.half, (row) => row.p50_ms),
-    ...durations(words.most, (row) => row.p95_ms),
-    // Tasks and calls are those of a user
-    ...(search.isOfAll && !search.by.includes("user")
-      ? []
-      : [
-          {
-            title: words.rows,
-            isPlain: true,
-            cell: (row: Usage) => <Rows row={row} search={search} />
-          }
-        ])
+    ...durations(words.most, (row) => row.p95_ms)
   ]
 }
 
@@ -109,15 +116,15 @@ const UserName = ({ id }: { readonly id: string | null }) => {
       ? undefined
       : await dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
   )
-  return id === null ? <>{texts.none}</> : <Link to={`/users/${id}`}>{data?.email ?? id}</Link>
+  return id === null ? <None /> : <Link to={`/users/${id}`}>{data?.email ?? id}</Link>
 }
 
 /** From a sum to what it is made of. */
-const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSearch }) => {
+const listQuery = (row: Usage, search: UsageSearch) => {
   const day = row.hour?.slice(0, 10) ?? row.day ?? search.day
   const from = day ?? search.from
   const to = day ?? search.to
-  const query = {
+  return {
     user_id: row.user ?? undefined,
     api_key_id: row.key ?? search.filters.api_key_id,
     model: row.model ?? search.filters.model,
@@ -125,15 +132,4 @@ const Rows = ({ row, search }: { readonly row: Usage; readonly search: UsageSear
     since: row.hour ?? `${from}T00:00:00.000Z`,
     until: row.hour === null ? `${dayAfter(to, 1)}T00:00:00.000Z` : hourAfter(row.hour)
   }
-  return (
-    <span class="nowrap">
-      <Link to="/tasks" query={query}>
-        {texts.pages.tasks}
-      </Link>
-      {" · "}
-      <Link to="/calls" query={query}>
-        {texts.pages.calls}
-      </Link>
-    </span>
-  )
 }

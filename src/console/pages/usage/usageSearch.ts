@@ -1,7 +1,8 @@
 import { filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
-import { dayAfter, dayOf, daysBetween, isDay } from "../../format/time.ts"
+import { dayAfter, dayOf, daysBetween, isDay } from "../../format/days.ts"
 import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 
 const words = usageTexts
@@ -118,8 +119,8 @@ export const usageFilters = (
   ...(keys === undefined
     ? []
     : [{ name: "api_key_id", label: words.key, kind: "choice" as const, options: keys }]),
-  { name: "model", label: texts.filters.model, kind: "choice", options: models },
-  { name: "vendor", label: texts.filters.vendor, kind: "choice", options: vendors },
+  { name: "model", label: filterTexts.model, kind: "choice", options: models },
+  { name: "vendor", label: filterTexts.vendor, kind: "choice", options: vendors },
   { name: "from", label: words.from, kind: "day" },
   { name: "to", label: words.to, kind: "day" },
   {

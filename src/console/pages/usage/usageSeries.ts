@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import { parseCredits, showCredits, sumCredits } from "../../format/credits.ts"
-import { daysBetween, hoursBetween, showHour } from "../../format/time.ts"
+import { daysBetween, hoursBetween, showDay, showHour } from "../../format/days.ts"
 import { usageTexts } from "../../texts/en/usage.ts"
 import type { Measure, UsageSearch } from "./usageSearch.ts"
 
@@ -43,7 +43,7 @@ export const placesOf = ({ from, per, to }: UsageSearch, now: Date) =>
         label: showHour(hour),
         day: hour.slice(0, 10)
       }))
-    : daysBetween(from, to, daysAtMost).map((day) => ({ id: day, label: day, day }))
+    : daysBetween(from, to, daysAtMost).map((day) => ({ id: day, label: showDay(day), day }))
 
 /** A model or a key with its rows. */
 export interface Series {

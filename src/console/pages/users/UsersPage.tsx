@@ -59,12 +59,12 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
       </>
     )
   },
-  { title: words.state, isPlain: true, cell: (user) => <UserState of={user} /> },
+  { title: words.state, isPlain: true, isLead: true, cell: (user) => <UserState of={user} /> },
   {
     title: words.balance,
     isNumber: true,
     cell: ({ available_balance: balance }) => (
-      <span class={parseCredits(balance) < 0n ? "status bad" : undefined}>
+      <span class={parseCredits(balance) < 0n ? "loss" : undefined}>
         <Credits amount={balance} />
       </span>
     )
@@ -74,7 +74,12 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
     isNumber: true,
     cell: ({ spent_this_month: spent }) => <Credits amount={spent} />
   },
-  { title: words.created, isNumber: true, cell: ({ created_at: at }) => <Ago at={at} /> },
+  {
+    title: words.created,
+    isNumber: true,
+    isAbout: true,
+    cell: ({ created_at: at }) => <Ago at={at} />
+  },
   {
     title: texts.actions,
     isEnd: true,

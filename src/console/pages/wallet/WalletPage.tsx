@@ -16,7 +16,7 @@ import { BuyLink } from "../../components/shell/BuyLink.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
+import { filterTexts } from "../../texts/en/filters.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
 import { rowsOf } from "./ledger.ts"
 import { ledgerColumns } from "./ledgerColumns.tsx"
@@ -34,9 +34,9 @@ const filters: ReadonlyArray<Filter> = [
     options: kinds.map((it) => [it, words.kinds[it]])
   },
   { name: "task_id", label: words.subjectId, kind: "text" },
-  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
-  { name: "since", label: texts.filters.since, kind: "time" },
-  { name: "until", label: texts.filters.until, kind: "time" },
+  { name: "trace_id", label: filterTexts.traceId, kind: "text" },
+  { name: "since", label: filterTexts.since, kind: "time" },
+  { name: "until", label: filterTexts.until, kind: "time" },
   { name: "min_amount", label: words.minAmount, kind: "amount" },
   { name: "max_amount", label: words.maxAmount, kind: "amount" }
 ]

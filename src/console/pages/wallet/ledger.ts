@@ -46,7 +46,7 @@ export const changeOf = (row: LedgerRow): string => {
 }
 
 const signed = (micro: bigint): string =>
-  `${micro > 0n ? "+" : ""}${showCredits(textOfCredits(micro)).replace("-", "−")}`
+  `${micro > 0n ? "+" : ""}${showCredits(textOfCredits(micro))}`
 
 export const availableAfter = ({ held_after: held, settled_after: settled }: Entry): string =>
   textOfCredits(parseCredits(settled) - parseCredits(held))

@@ -23,7 +23,7 @@ const Subject = ({ newest: { note, task_id: id } }: LedgerRow) => (
       (note ?? <span class="faint">{words.noNote}</span>)
     ) : (
       <Link to={`/open/${id}`}>
-        {words.ofWork} <code title={id}>{id.slice(-8)}</code>
+        {words.ofWork} <code title={id}>…{id.slice(-8)}</code>
       </Link>
     )}
     {id !== null && note !== null && <span class="faint"> {note}</span>}
@@ -57,11 +57,12 @@ export const ledgerColumns = ({ onToggle, open }: Shown): ReadonlyArray<Column<L
       </>
     )
   },
-  { title: words.kind, isPlain: true, cell: (row) => words.kinds[kindOf(row)] },
-  { title: words.change, isNumber: true, cell: (row) => changeOf(row) },
+  { title: words.kind, isPlain: true, isLead: true, cell: (row) => words.kinds[kindOf(row)] },
+  { title: words.change, isNumber: true, isPlain: true, cell: (row) => changeOf(row) },
   {
     title: words.availableAfter,
     isNumber: true,
+    isAbout: true,
     cell: ({ newest }) => <Credits amount={availableAfter(newest)} />
   },
   {

@@ -1,5 +1,5 @@
-import { useState } from "preact/hooks"
-import { DialogForm } from "../../components/form/DialogForm.tsx"
+import { useId, useState } from "preact/hooks"
+import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { SelectField, TextField } from "../../components/form/Field.tsx"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
@@ -18,8 +18,10 @@ export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
   const [fields, setFields] = useState(() => fieldsOf(of))
   const { events, format } = fields
   const eventTypes = eventTypesOf(format)
+  const isWithout = events.length === 0
+  const fault = useId()
   const submit = async () => {
-    if (events.length === 0) throw new Error(words.noEvent)
+    if (isWithout) throw new FormFault()
     await onSubmit(fields)
   }
   return (
@@ -60,6 +62,8 @@ export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
             <input
               type="checkbox"
               checked={events.includes(type)}
+              aria-invalid={isWithout || undefined}
+              aria-describedby={isWithout ? fault : undefined}
               onChange={({ currentTarget: { checked } }) =>
                 setFields({
                   ...fields,
@@ -70,6 +74,11 @@ export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
             <code>{type}</code> <span class="faint">{words.eventNames[type]}</span>
           </label>
         ))}
+        {isWithout && (
+          <p id={fault} class="field-error" role="alert">
+            {words.noEvent}
+          </p>
+        )}
       </fieldset>
     </DialogForm>
   )

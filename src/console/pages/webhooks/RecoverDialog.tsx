@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
-import { DialogForm } from "../../components/form/DialogForm.tsx"
+import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
-import { isoOfLocalInput } from "../../format/time.ts"
+import { isoOfLocalInput, isPast } from "../../format/time.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import type { Endpoint } from "./endpointForm.ts"
 
@@ -27,9 +27,10 @@ const recover = async (id: string, since: string, before = 0): Promise<number> =
 /** All failed and skipped deliveries of an endpoint since a time are sent again. */
 export const RecoverDialog = ({ of, onClose, onRecovered }: Props) => {
   const [since, setSince] = useState("")
+  const time = isoOfLocalInput(since)
+  const isFaulty = since !== "" && (time === undefined || !isPast(time))
   const submit = async () => {
-    const time = isoOfLocalInput(since)
-    if (time === undefined) throw new Error(words.chooseTime)
+    if (time === undefined || isFaulty) throw new FormFault()
     onRecovered(await recover(of.id, time))
   }
   return (
@@ -44,6 +45,7 @@ export const RecoverDialog = ({ of, onClose, onRecovered }: Props) => {
         label={words.since}
         type="datetime-local"
         required
+        error={isFaulty ? words.chooseTime : undefined}
         value={since}
         onText={setSince}
       />

@@ -4,7 +4,7 @@ import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import { Link } from "../../components/Link.tsx"
 import { millisBetween, showDuration } from "../../format/time.ts"
-import { texts } from "../../texts/en.ts"
+import { failureTexts } from "../../texts/en/failures.ts"
 import { taskTexts } from "../../texts/en/task.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 
@@ -36,7 +36,7 @@ export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
             attempt.status === null ? "" : taskTexts.answered(attempt.status),
             attempt.failure === null || attempt.failure === "http_status"
               ? ""
-              : texts.failure[attempt.failure],
+              : failureTexts[attempt.failure],
             attempt.ended_at === null || attempt.started_at === null
               ? ""
               : taskTexts.took(showDuration(millisBetween(attempt.started_at, attempt.ended_at)))

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks"
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { RowMenu } from "../../components/list/RowMenu.tsx"
-import { Ago } from "../../components/Values.tsx"
+import { Ago, None } from "../../components/Values.tsx"
 import { showDuration, utcOf } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
@@ -51,7 +51,7 @@ const isForLong = (since: string | null): boolean =>
 
 const LastAttempt = ({ health: { last_attempt: last } }: Endpoint) =>
   last === null ? (
-    <span class="faint">{texts.none}</span>
+    <None />
   ) : (
     <>
       {last.status !== null && `${last.status} · `}

@@ -7,7 +7,8 @@ export const callTexts = {
   emptyDetail: "Calls through the vendors' native routes appear here when they end.",
   noMatch: "No calls match these filters",
   key: "Key",
-  outcomes: { settled: "Charged", released: "Free", lost: "Lost" },
+  outcomes: { settled: "Charged", released: "Not charged", lost: "Lost" },
+  lostHelp: "The gateway's process ended during the call. Nothing was charged.",
   chargedLate: "late: the hold was already released",
   answer: "HTTP status",
   begun: "Started",
@@ -17,7 +18,6 @@ export const callTexts = {
   cached: (count: string) => `${count} cached`,
   counted: "Estimated by the gateway because the vendor reported no usage.",
   id: "Call id",
-  route: "Route",
   pricedAs: "Priced as",
   entries: "Ledger entries",
   tokenNames: {

@@ -6,7 +6,10 @@ export const homeTexts = {
   runway: (days: number) => (days > 365 ? "lasts over a year" : `lasts about ${days} days`),
   today: "Spent today",
   week: "Last 7 days",
-  change: (percent: number) => `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % vs. prior week`,
+  change: (percent: number) =>
+    percent === 0
+      ? "as in the prior week"
+      : `${percent > 0 ? "+" : "−"}${Math.abs(percent).toLocaleString("en")}% vs. prior week`,
   noWeekBefore: "nothing the week before",
   running: "Running tasks",
   atLeast: (count: number) => `${count}+`,

@@ -24,7 +24,7 @@ export const modelTexts = {
     minute: "/ minute",
     search: "/ search"
   },
-  tier: (name: string) => `/ second at ${name}`,
+  tierOthers: "Other resolutions",
   in: "in",
   out: "out",
   perMillion: "/ million tokens",
@@ -50,7 +50,7 @@ export const modelTexts = {
   sandbox: "Simulated",
   tryIt: "Try it",
   copyName: "Copy name",
-  usage: "Usage of this model",
+  path: "path",
   notFound: "Model not found",
   notFoundDetail: "It may have been removed from the catalog.",
   fields: "Body fields",

@@ -21,6 +21,20 @@ export const operatorTexts = {
     charges: "Charges of all users",
     chargedToday: "Today",
     chargedMonth: "This month",
+    chargesByDay: "Credits per day, last 31 days (UTC)",
+    problems: "Needs attention",
+    unavailable: (id: string) => `The account ${id} is unavailable`,
+    degraded: (id: string) => `The account ${id} is degraded`,
+    late: (tasks: string) => `Tasks are ${tasks} overdue`,
+    lateDeliveries: (deliveries: string) => `Webhook deliveries are ${deliveries} overdue`,
+    drift: (count: number) =>
+      count === 1
+        ? "1 wallet does not match its ledger"
+        : `${count} wallets do not match their ledgers`,
+    budgetDrift: (count: number) =>
+      count === 1
+        ? "1 spend limit does not match what was spent"
+        : `${count} spend limits do not match what was spent`,
     accounts: "Accounts that need attention",
     allWell: "All vendor accounts are healthy and in use.",
     allAccounts: "All accounts",

@@ -23,7 +23,6 @@ export const taskTexts = {
   cancelTask: "Cancel task",
   cancelTitle: "Cancel this task?",
   cancelDetail: "If the vendor has started the job, it may no longer be possible to stop it.",
-  copyTrace: "Copy trace id",
   createdTask: "Created",
   moved: {
     pending: "Pending",

@@ -26,7 +26,7 @@ export const usageTexts = {
   },
   per: "Per",
   periods: { hour: "Hour", day: "Day" },
-  measure: "Shown in the chart",
+  measure: "Chart",
   measures: {
     amount: "Credits",
     requests: "Requests",
@@ -56,18 +56,16 @@ export const usageTexts = {
   hour: "Hour",
   cached: "Cached input",
   seconds: "Seconds of video",
-  rows: "Rows",
   real: "Real",
   simulated: "Simulated",
   noKey: "No key",
   noModel: "No model",
   chart: (measure: string, per: string) =>
-    `${measure} per ${per.toLowerCase()} (UTC). Select one to see the rows of its day.`,
+    `${measure} per ${per.toLowerCase()} (UTC). Select a bar for the rows of its day.`,
   durations: (per: string) =>
-    `Duration per ${per.toLowerCase()} (UTC): half of the requests took no longer than p50, 95 % no longer than p95.`,
+    `Duration per ${per.toLowerCase()} (UTC): half of the requests took no longer than p50, 95% no longer than p95.`,
   durationsBy: (per: string) =>
-    `Duration per ${per.toLowerCase()} (UTC) that 95 % of the requests did not exceed (p95).`,
-  all: (from: string, to: string) => `${from} to ${to}`,
+    `Duration per ${per.toLowerCase()} (UTC) that 95% of the requests did not exceed (p95).`,
   of: (day: string) => `On ${day}`,
   allDays: "Show all days",
   caption: "Usage",

@@ -151,7 +151,7 @@ export const webhookTexts = {
     attempt: (n: number) => `Attempt ${n}`,
     underWay: "In progress",
     late: (duration: string) => `${duration} after it was due`,
-    bodyHelp: "Indented for reading; Copy has it as it was sent.",
+    bodyHelp: "Indented for reading. Copy gives the bytes that were sent.",
     attemptsMade: (count: number) => (count === 1 ? "1 attempt" : `${count} attempts`),
     resendOf: (id: string) => `Resend ${id}`,
     address: "Address",

@@ -3,6 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { billItemsMax } from "../../../domain/limits/Limits.ts"
+import type { Margin } from "../../../tasks/bills/BillReconciliation.ts"
 import { Bills } from "../../../tasks/bills/Bills.ts"
 import type { BillReport } from "../../../tasks/bills/Bills.ts"
 import { requireOperator } from "../../server/access/Authentication.ts"
@@ -46,20 +47,20 @@ const unbought = ({ chargedNotBought: listed, unbilledCalls: calls }: BillReport
   }
 }
 
+const withMargin = <Of extends Margin>(of: Of) => ({
+  ...of,
+  margin: Credits.make(of.charged - of.billed)
+})
+
 /** Of models some are listed, and all are in the sums. */
-const margin = ({ models }: BillReport) => {
+const margin = ({ margins }: BillReport) => {
+  const models = margins.models()
   const billed = sumOf(models.map((it) => it.billed))
   const charged = sumOf(models.map((it) => it.charged))
   return {
-    billed,
-    charged,
-    margin: Credits.make(charged - billed),
-    models: models.slice(0, billItemsMax).map(({ billed, charged, model }) => ({
-      model,
-      billed,
-      charged,
-      margin: Credits.make(charged - billed)
-    }))
+    ...withMargin({ billed, charged }),
+    models: models.slice(0, billItemsMax).map(withMargin),
+    days: margins.days().map(withMargin)
   }
 }
 
