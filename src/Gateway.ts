@@ -18,6 +18,7 @@ import * as Routes from "./http/Routes.ts"
 import { Listener, listenerBounds } from "./http/server/listener/Listener.ts"
 import { AccountAffinity } from "./passthrough/AccountAffinity.ts"
 import { AffinityStore } from "./passthrough/AffinityStore.ts"
+import * as BatchRequestsLive from "./passthrough/batches/BatchRequestsLive.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
 import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
@@ -238,7 +239,7 @@ export const services = Layer.mergeAll(
       Offers.layer,
       TaskCreation.layer,
       TaskOutput.layer,
-      BatchOutput.layer,
+      BatchOutput.layer.pipe(Layer.provide(BatchRequestsLive.layer)),
       TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),

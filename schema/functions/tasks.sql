@@ -267,11 +267,13 @@ begin
     select array_agg(c.event) as ids, array_agg(c.user_id) as users, array_agg('task.created'::text) as types,
       array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace) as traces,
       array_agg(c.now) as times, array_agg(c.model) as models, array_agg(c.metadata::jsonb) as metadata,
-      array_agg(c.webhook) as hooks
+      array_agg(c.webhook) as hooks,
+      array_agg(case when c.kind = 'batches' then c.body -> 'models' end) as lists
     from c
   ) p
   cross join lateral events_publish(
-    p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.models, p.metadata, p.hooks) e
+    p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.models, p.metadata, p.hooks,
+    p_lists => p.lists) e
   join c on c.task = e.task_id;
 end $$;
 
@@ -403,7 +405,7 @@ begin
       from called c
       where t.id = c.task and t.id = any (array(select task from called)) and t.status in ('pending', 'processing')
     returning t.id, t.trace_id, t.api_key_id, t.sandbox, t.result_kind, t.batch_id, t.model as path_model, t.created_at,
-      t.metadata::jsonb as metadata,
+      t.metadata::jsonb as metadata, case when t.result_kind = 'batches' then t.body -> 'models' end as models,
       -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
@@ -411,7 +413,7 @@ begin
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
   ), c as materialized (
     select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.batch_id, w.vendor, w.model, w.seconds,
-      w.path_model, w.metadata, w.created_at, c.status = 'completed' or c.captured > 0 as is_counted,
+      w.path_model, w.metadata, w.models, w.created_at, c.status = 'completed' or c.captured > 0 as is_counted,
       jsonb_array_length(coalesce(c.result, '[]')) as made
     from called c left join written w on w.id = c.task
   ), entered as (
@@ -471,13 +473,13 @@ begin
       array_agg(case c.status when 'completed' then 'task.succeeded' else 'task.failed' end) as types,
       array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace_id) as traces,
       array_agg(c.now) as times, array_agg(c.path_model) as models, array_agg(c.metadata) as metadata,
-      array_agg(c.hook) as hooks, array_agg(c.event_openai) as openai
+      array_agg(c.hook) as hooks, array_agg(c.event_openai) as openai, array_agg(c.models) as lists
     from c
   ) p
   cross join used
   cross join lateral events_publish(
     p.ids, p.users, p.types, p.tasks, p.bodies, p.traces, p.times, p.models, p.metadata, p.hooks,
-    p_openai => p.openai) e
+    p_openai => p.openai, p_lists => p.lists) e
   join c on c.task = e.task_id
   left join batched b on b.id = c.batch_id and b.ended_at is not null;
   select array_agg(((c.now at time zone 'UTC')::date, v.account, 0, c.captured)::account_days) into charged

@@ -17,14 +17,15 @@ create or replace function id_time(p_id text, p_prefix text) returns timestamptz
 $$;
 
 -- Inserts events, one element of each array per event, and their deliveries, due now: for each enabled endpoint that
--- subscribes and whose filter takes the task (p_models has the name in its path, null for other events), but not for
--- p_except, and for the task's own webhook (p_hooks) if it asks for the event. Those of the format `openai` get it as
--- OpenAI has it (p_openai), under its type, if OpenAI has it. Returns the endpoints, to notify after the commit. plpgsql,
--- so that its plans are kept. docs/reference/webhooks.md#delivery
+-- subscribes and whose filter takes the task (p_models has the name in its path, null for other events; p_lists has the
+-- models that the requests of a vendor's batch name, if they are several), but not for p_except, and for the task's own
+-- webhook (p_hooks) if it asks for the event. Those of the format `openai` get it as OpenAI has it (p_openai), under its
+-- type, if OpenAI has it. Returns the endpoints, to notify after the commit. plpgsql, so that its plans are kept.
+-- docs/reference/webhooks.md#delivery
 create or replace function events_publish(
   p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
   p_times timestamptz[], p_models text[], p_metadata jsonb[], p_hooks jsonb[], p_except text default null,
-  p_openai jsonb[] default null
+  p_openai jsonb[] default null, p_lists jsonb[] default null
 ) returns table (task_id uuid, endpoints text[]) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -37,8 +38,8 @@ begin
   insert into events (id, created_at, user_id, type, task_id, body, trace_id, openai)
     select * from unnest(p_ids, p_times, p_users, p_types, p_tasks, p_bodies, p_traces, p_openai);
   select array_agg(e.place), array_agg(o.id), array_agg(null::text), array_agg(o.type) into places, hooks, urls, types
-    from unnest(p_users, p_types, p_models, p_metadata, p_openai) with ordinality
-      as e (user_id, type, model, metadata, openai, place)
+    from unnest(p_users, p_types, p_models, p_metadata, p_openai, p_lists) with ordinality
+      as e (user_id, type, model, metadata, openai, list, place)
     cross join lateral (
       select o.id, case o.format when 'openai' then coalesce(e.openai ->> 'type', e.type) else e.type end as type
       from webhook_endpoints o
@@ -46,7 +47,8 @@ begin
         and (e.type = any (o.events) or (o.format = 'openai' and e.openai ->> 'type' = any (o.events)))
         and o.id is distinct from p_except
         and (o.filter is null or e.model is null or (
-          (o.filter -> 'models' is null or o.filter -> 'models' ? e.model)
+          (o.filter -> 'models' is null or o.filter -> 'models' ? e.model
+            or o.filter -> 'models' ?| array(select jsonb_array_elements_text(e.list)))
           and (o.filter -> 'metadata' is null or coalesce(e.metadata, '{}') @> (o.filter -> 'metadata'))))
       offset 0
     ) o;

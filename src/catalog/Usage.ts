@@ -1,3 +1,4 @@
+import { Context, Metric } from "effect"
 import { at } from "../domain/json/Json.ts"
 import type { UsageDifferences } from "../domain/Provider.ts"
 import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
@@ -25,6 +26,15 @@ export const isCredible = (usage: TokenUsage, model: TokenModel): boolean =>
   usage.inputTokens <= readingsMax * model.inputTokensMax &&
   usage.outputTokens <= choicesMax * model.outputTokensMax &&
   !Number.isNaN(sumOf(usage))
+
+const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
+  description: "Metered calls whose usage figures were negative, no counts or beyond the model",
+  incremental: true
+})
+
+/** Counts figures of a vendor's account that are not credible. */
+export const countUsageFault = (account: string): void =>
+  Metric.withAttributes(usageFaults, { account }).updateUnsafe(1, Context.empty())
 
 const unitsIn = ({ characters = 0, searches = 0, seconds = 0 }: TokenUsage): number =>
   characters + searches + seconds

@@ -1,4 +1,6 @@
+import { Effect, Stream } from "effect"
 import { Buffer } from "node:buffer"
+import { nextTurn, sliceBytes } from "./Slices.ts"
 
 /** A line of a file, without its end. */
 export interface Line {
@@ -74,4 +76,36 @@ export class LineSplitter {
 const lineOf = (kept: Buffer): Line => {
   const bytes = kept.at(-1) === 0x0d ? kept.subarray(0, -1) : kept
   return { bytes, length: bytes.length }
+}
+
+/** In bytes that are read in the same time. */
+const lineCost = 1024
+
+/** Runs for each line of a file, in turns of heavy work: a file of short lines is many of them. */
+export const forEachLine = <E, E2>(
+  file: Stream.Stream<Uint8Array, E>,
+  bytesMax: number,
+  run: (line: Line) => Effect.Effect<void, E2>
+): Effect.Effect<void, E | E2> =>
+  Effect.suspend(() => {
+    const splitter = new LineSplitter(bytesMax)
+    const runAll = inTurns(run)
+    return Effect.andThen(
+      Stream.runForEach(file, (chunk) => runAll(splitter.push(chunk))),
+      Effect.suspend(() => runAll(splitter.end()))
+    )
+  })
+
+/** Runs for one line after another, and leaves the event loop to other work in between. */
+export const inTurns = <E>(run: (line: Line) => Effect.Effect<void, E>) => {
+  let seen = 0
+  return Effect.fnUntraced(function* (lines: ReadonlyArray<Line>): Effect.fn.Return<void, E> {
+    for (const line of lines) {
+      yield* run(line)
+      seen += line.length + lineCost
+      if (seen < sliceBytes) continue
+      seen = 0
+      yield* nextTurn
+    }
+  })
 }

@@ -1,9 +1,9 @@
-import { Context, Metric, Result } from "effect"
+import { Result } from "effect"
 import type { Clock } from "effect"
 import { chargeUsage, unitOf } from "../catalog/ModelPrice.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { settledPrice } from "../catalog/SettledPrice.ts"
-import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
+import { countUsageFault, isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
 import { Credits, zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { CallContent } from "../users/contents/CallContent.ts"
@@ -32,11 +32,6 @@ const textOf = (bytes: Uint8Array): string => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
   return text.startsWith("\uFEFF") ? text.slice(1) : text
 }
-
-const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
-  description: "Metered calls whose usage figures were negative, no counts or beyond the model",
-  incremental: true
-})
 
 /** The state of a stream without chunks. */
 const nothingRead = {
@@ -304,8 +299,7 @@ export class CallBill implements StreamWatch {
     if (usage === undefined || metered._tag !== "Tokens" || isCredible(usage, metered.model)) {
       return usage
     }
-    const account = this.#account ?? "sandbox"
-    Metric.withAttributes(usageFaults, { account }).updateUnsafe(1, Context.empty())
+    countUsageFault(this.#account ?? "sandbox")
     return undefined
   }
 

@@ -5,6 +5,7 @@ import type { Described, FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
 import type { UserId } from "../../domain/Ids.ts"
+import { withoutMark } from "../../domain/json/JsonDocument.ts"
 import {
   fileBytesMax,
   fileNameCharactersMax,
@@ -42,7 +43,10 @@ export const makeUpload = Effect.gen(function* () {
     const file = arriving(request, fileBytesMax + uploadFieldsBytesMax).pipe(
       Stream.mapEffect((chunk) => {
         const found = form.push(chunk)
-        if (typeof found === "string") return problem(2002, found)
+        return typeof found === "string" ? problem(2002, found) : Effect.succeed(found)
+      }),
+      skipMark,
+      Stream.mapEffect((found) => {
         size += found.length
         return size > fileBytesMax ? Effect.fail(tooLarge) : Effect.succeed(found)
       }),
@@ -62,6 +66,24 @@ export const makeUpload = Effect.gen(function* () {
       Effect.fail(tooManyUploads)
     )
 })
+
+/** The same bytes without a byte order mark, which is skipped before every JSON. docs/reference/files.md#uploads */
+const skipMark = <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
+  Stream.suspend(() => {
+    let first: Uint8Array | undefined = new Uint8Array()
+    const push = (chunk: Uint8Array): Uint8Array => {
+      if (first === undefined) return chunk
+      const all: Uint8Array = first.length === 0 ? chunk : Buffer.concat([first, chunk])
+      first = all.length < markBytes ? all : undefined
+      return first === undefined ? withoutMark(all) : new Uint8Array()
+    }
+    return Stream.concat(
+      Stream.map(bytes, push),
+      Stream.suspend(() => Stream.succeed(first ?? new Uint8Array()))
+    )
+  })
+
+const markBytes = 3
 
 const notForm = problem(2003, "Send the file as plain multipart/form-data")
 const tooLarge = problem(2004, `The file is larger than ${fileBytesMax} bytes`)

@@ -1,4 +1,5 @@
-import { Effect, Result, Schema, Stream } from "effect"
+import { Effect, Result, Schema } from "effect"
+import type { Stream } from "effect"
 import { capFaults, describeValue } from "../../catalog/FieldFaults.ts"
 import type { OpenRoute, TokenModel } from "../../catalog/OpenRoutes.ts"
 import type { UpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
@@ -11,7 +12,7 @@ import type { JsonDocument } from "../../domain/json/JsonDocument.ts"
 import { JsonScanner } from "../../domain/json/JsonScanner.ts"
 import { batchLineBytesMax, batchLinesMax } from "../../domain/limits/FileLimits.ts"
 import { faultsMax } from "../../domain/limits/Limits.ts"
-import { LineSplitter } from "../../domain/Lines.ts"
+import { forEachLine } from "../../domain/Lines.ts"
 import type { Line } from "../../domain/Lines.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
@@ -68,26 +69,15 @@ export const planBatch = Effect.fn("planBatch")(function* <E>(
   shape: BatchShape,
   file: Stream.Stream<Uint8Array, E>
 ): Effect.fn.Return<PlannedBatch, Problem | E> {
-  const splitter = new LineSplitter(batchLineBytesMax)
   const plan = new BatchPlan(shape)
-  let seen = 0
-  const add = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
-    for (const line of lines) {
-      yield* inSlices(() => plan.add(line))
-      if (plan.isFull) return yield* plan.refusal
-      seen += line.length + lineCost
-      if (seen < sliceBytes) continue
-      seen = 0
-      yield* Effect.yieldNow
-    }
-  })
-  yield* Stream.runForEach(file, (chunk) => add(splitter.push(chunk)))
-  yield* add(splitter.end())
+  yield* forEachLine(file, batchLineBytesMax, (line) =>
+    Effect.andThen(
+      inSlices(() => plan.add(line)),
+      Effect.suspend(() => (plan.isFull ? plan.refusal : Effect.void))
+    )
+  )
   return yield* plan.end()
 })
-
-/** In bytes that are parsed in the same time. */
-const lineCost = 1024
 
 const Named = Schema.Struct({ custom_id: Schema.String })
 const isNamed = Schema.is(Named)
@@ -228,7 +218,7 @@ const tooMany = ({ at: pointer }: BatchShape): Problem =>
   invalid([{ pointer, detail: `Expected at most ${batchLinesMax} requests` }])
 
 /** The document of a line or of its body, remembered where a part of it was kept apart. */
-function* readDocument(bytes: Uint8Array): Sliced<Result.Result<JsonDocument, string>> {
+export function* readDocument(bytes: Uint8Array): Sliced<Result.Result<JsonDocument, string>> {
   if (bytes.length <= sliceBytes) return documentOf(bytes)
   const scanner = new JsonScanner()
   for (let start = 0; start < bytes.length; start += sliceBytes) {

@@ -17,7 +17,7 @@ import { chargeUsage } from "../../catalog/ModelPrice.ts"
 import { capturedBy, chargeHeld } from "../../catalog/Price.ts"
 import { priceAt as priceRowAt } from "../../catalog/PriceRow.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
-import { isCredible } from "../../catalog/Usage.ts"
+import { countUsageFault, isCredible } from "../../catalog/Usage.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
@@ -161,7 +161,7 @@ export class TaskOutput extends Context.Service<
           const [urls, [failure]] = yield* copied
           if (failure !== undefined) return yield* failure
           const isIncomplete = result.tokens.end === "incomplete"
-          return { urls, isIncomplete, ...(yield* chargeResponse(task, result.tokens)) }
+          return { urls, isIncomplete, ...(yield* chargeResponse(task, result.tokens, account)) }
         })
       })
     })
@@ -175,7 +175,8 @@ export class TaskOutput extends Context.Service<
 const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
   Effect.fnUntraced(function* (
     task: TaskRow,
-    { counted, responder, usage }: VendorTokens
+    { counted, responder, usage }: VendorTokens,
+    { accountId }: VendorAccount
   ): Effect.fn.Return<Pick<PersistedOutput, "captured" | "usage">, VendorError> {
     const { catalogId, createdAt, model: name, price: held, vendor } = task
     const version = yield* retryStore(versions.withId(catalogId))
@@ -186,6 +187,7 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
     // The same catalog priced it when it was accepted
     if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
     const isReported = usage !== undefined && isCredible(usage, model)
+    if (usage !== undefined && !isReported) countUsageFault(accountId)
     const charged = isReported ? usage : counted
     const request = { catalog, model, price, nowMillis, fallbacks: [] }
     const settled = settledPrice(request, name, responder)

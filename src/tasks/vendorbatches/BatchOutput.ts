@@ -2,6 +2,7 @@ import { Context, DateTime, Effect, Layer, Option, Schema, Semaphore, Stream } f
 import { createHash } from "node:crypto"
 import { Files } from "../../artifacts/files/Files.ts"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
+import { BatchRequests } from "../../catalog/bodies/BatchRequests.ts"
 import { batchPriceOf } from "../../catalog/Price.ts"
 import { priceAt } from "../../catalog/PriceRow.ts"
 import { AppConfig } from "../../config/Config.ts"
@@ -11,17 +12,11 @@ import { make } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { outputFileIdOf } from "../../domain/Ids.ts"
 import type { FileId } from "../../domain/Ids.ts"
-import {
-  batchLineBytesMax,
-  receiptsAtOnce,
-  resultLineBytesMax,
-  resultsAtOnce
-} from "../../domain/limits/FileLimits.ts"
+import { batchLineBytesMax, resultsAtOnce } from "../../domain/limits/FileLimits.ts"
 import { LineSplitter } from "../../domain/Lines.ts"
 import type { Line } from "../../domain/Lines.ts"
 import { StoreUnavailable } from "../../domain/Problem.ts"
 import { batchFileRetries } from "../../domain/Retries.ts"
-import { sliceBytes } from "../../domain/Slices.ts"
 import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 import type { BatchResult, UrlItem, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
@@ -31,9 +26,8 @@ import { Fenced } from "../submission/PaidSubmit.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { withoutMarks } from "./Marks.ts"
-import { namedModels } from "./NamedModels.ts"
-import type { NamedModels } from "./NamedModels.ts"
-import { receiptOf } from "./ResultLine.ts"
+import { metered } from "./MeteredResults.ts"
+import type { ReadResults } from "./MeteredResults.ts"
 import type { BatchModel, BatchPricing } from "./ResultLine.ts"
 import { VendorBatchStore } from "./VendorBatchStore.ts"
 import type { BatchReceipt, InHand, ReceiptSum } from "./VendorBatchStore.ts"
@@ -75,7 +69,7 @@ const decodeBody = Schema.decodeUnknownOption(BatchBody)
 const makePersist = Effect.gen(function* () {
   const { baseUrl } = yield* AppConfig
   const store = yield* VendorBatchStore
-  const pricingOf = pricingWith(yield* CatalogVersions)
+  const pricingOf = pricingWith(yield* CatalogVersions, yield* BatchRequests)
   const tasks = yield* TaskStore
   const files = yield* Files
   const copy = copyWith(files, store)
@@ -88,10 +82,13 @@ const makePersist = Effect.gen(function* () {
     const body = Option.flatMap(row, (it) => decodeBody(it.body))
     if (Option.isNone(row) || Option.isNone(body)) return yield* new Fenced()
     const task = row.value
-    const pricing = yield* pricingOf(task, body.value, modelsOf(files, body.value))
+    const pricing = yield* pricingOf(task, body.value, {
+      account: account.accountId,
+      file: requestsOf(files, body.value)
+    })
     const before = yield* retryStore(store.sumReceipts(task))
     let left = make(task.price - capturedOf(before))
-    const source = { owned, task, pricing, take: () => left }
+    const source = { owned, task, pricing, take: () => left, read: new Map() }
     const copyOf = Effect.fnUntraced(function* (
       kind: "output" | "errors",
       open: Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError, never> | undefined
@@ -157,19 +154,24 @@ const sharesOf = ({ models }: BatchBody, sums: Sums): Pick<TaskUsage, "models"> 
         })
       }
 
+interface Requests {
+  readonly account: string
+  readonly file: Opened
+}
+
 /** By the prices of its creation. */
-const pricingWith = (versions: CatalogVersions["Service"]) =>
+const pricingWith = (versions: CatalogVersions["Service"], requests: BatchRequests["Service"]) =>
   Effect.fnUntraced(function* (
     { catalogId, createdAt, model: name, vendor }: TaskRow,
-    { bytes, endpoint, models: [first, ...others] = [name], requests }: BatchBody,
-    named: Effect.Effect<NamedModels, VendorError>
+    { endpoint, models: [first, ...others] = [name] }: BatchBody,
+    { account, file }: Requests
   ): Effect.fn.Return<BatchPricing, VendorError> {
     const version = yield* retryStore(versions.withId(catalogId))
     const catalog = Option.getOrUndefined(version)?.upstream
     const found = catalog?.match(vendor, "POST", endpoint)
-    const meter = found?._tag === "Open" ? found.route.meter : undefined
+    const route = found?._tag === "Open" ? found.route : undefined
     // It was priced when it was accepted, by the same catalog
-    if (catalog === undefined || meter?.per !== "tokens") return yield* noPrice
+    if (catalog === undefined || route?.meter.per !== "tokens") return yield* noPrice
     const nowMillis = DateTime.toEpochMillis(createdAt)
     const priced = Effect.fnUntraced(function* (model: string) {
       const found = catalog.priced(vendor, model)
@@ -182,13 +184,13 @@ const pricingWith = (versions: CatalogVersions["Service"]) =>
     const ofOthers = new Map(
       yield* Effect.forEach(others, (it) => Effect.map(priced(it), (model) => [it, model] as const))
     )
-    const names: NamedModels = others.length === 0 ? new Map() : yield* named
     return {
       catalog,
-      protocol: meter.protocol,
-      modelOf: (digest) => ofOthers.get(names.get(digest) ?? first) ?? ofFirst,
-      nowMillis,
-      requestBytes: bytes / Math.max(1, requests)
+      protocol: route.meter.protocol,
+      account,
+      requests: yield* requests.read({ catalog, route, nowMillis }, yield* file),
+      modelOf: ({ model }) => ofOthers.get(model) ?? ofFirst,
+      nowMillis
     }
   })
 
@@ -233,10 +235,6 @@ const requestsOf = (files: Files["Service"], body: BatchBody): Opened => {
   )
 }
 
-/** Which request names which model, read from the file again: nothing of the plan is stored. */
-const modelsOf = (files: Files["Service"], body: BatchBody) =>
-  Effect.flatMap(requestsOf(files, body), (stream) => namedModels(stream, body.models?.[0]))
-
 const storeAway = new VendorError({
   class: "RETRYABLE",
   message: "The artifact store cannot be reached"
@@ -260,16 +258,18 @@ interface Source {
   readonly pricing: BatchPricing
   /** What may still be charged. */
   readonly take: () => Credits
+  readonly read: ReadResults
 }
 
 /** Stores a file of results, and writes the receipts of its lines as they pass. Returns the id of the file. */
 const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =>
   Effect.fnUntraced(function* (
-    { owned, pricing, take, task }: Source,
+    source: Source,
     kind: "output" | "errors",
     open: Opened,
     charged: (amount: Credits) => void
   ): Effect.fn.Return<FileId | null, VendorError | Fenced> {
+    const { owned, take, task } = source
     const id = outputFileIdOf(
       task.id,
       createHash("sha256").update(`${task.id}:${kind}`).digest("hex")
@@ -283,7 +283,7 @@ const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =
     })
     const file = { id, userId: task.userId, filename: `${kind}.jsonl` }
     const once = Effect.flatMap(open, (stream) =>
-      files.putOutput(file, metered(pricing, stream, write))
+      files.putOutput(file, metered({ ...source, kind }, stream, write))
     ).pipe(
       Effect.catchIf(
         (error) => error instanceof StoreUnavailable,
@@ -295,42 +295,4 @@ const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =
       while: (error) => error._tag === "VendorError" && error.class === "RETRYABLE"
     })
     return isKept ? id : null
-  })
-
-type Write = (receipts: ReadonlyArray<BatchReceipt>) => Effect.Effect<void, Fenced>
-
-/** In bytes that are read in the same time. */
-const lineCost = 1024
-
-/** The same bytes. The receipts of the lines that have passed are written before the next chunk is read. */
-const metered = (
-  pricing: BatchPricing,
-  bytes: Stream.Stream<Uint8Array, VendorError>,
-  write: Write
-): Stream.Stream<Uint8Array, VendorError | Fenced> =>
-  Stream.suspend(() => {
-    const splitter = new LineSplitter(resultLineBytesMax)
-    let waiting: Array<BatchReceipt> = []
-    const flush = Effect.suspend(() => {
-      const receipts = waiting
-      waiting = []
-      return write(receipts)
-    })
-    const add = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
-      let seen = 0
-      for (const line of lines) {
-        const receipt = line.length === 0 ? Option.none() : receiptOf(pricing, line)
-        if (Option.isSome(receipt)) waiting.push(receipt.value)
-        if (waiting.length >= receiptsAtOnce) yield* flush
-        seen += line.length + lineCost
-        if (seen < sliceBytes) continue
-        seen = 0
-        yield* Effect.yieldNow
-      }
-    })
-    const rest = Effect.suspend(() => Effect.andThen(add(splitter.end()), flush))
-    return Stream.concat(
-      Stream.tap(bytes, (chunk) => add(splitter.push(chunk))),
-      Stream.fromEffectDrain(rest)
-    )
   })

@@ -1,12 +1,14 @@
 import { Option, Schema } from "effect"
-import { createHash } from "node:crypto"
+import { digestOf } from "../../catalog/bodies/BatchRequests.ts"
+import type { BatchRequest } from "../../catalog/bodies/BatchRequests.ts"
 import type { TokenModel, UsageProtocol } from "../../catalog/OpenRoutes.ts"
 import { batchPriceOf, chargeTokens } from "../../catalog/Price.ts"
 import type { TokenPrice, TokenUsage } from "../../catalog/Price.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
 import type { UpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
-import { isCredible, responderOf, usageOf } from "../../catalog/Usage.ts"
+import { countUsageFault, isCredible, responderOf, usageOf } from "../../catalog/Usage.ts"
 import { zero } from "../../domain/Credits.ts"
+import type { Credits } from "../../domain/Credits.ts"
 import { at } from "../../domain/json/Json.ts"
 import { customIdCharactersMax } from "../../domain/limits/FileLimits.ts"
 import type { Line } from "../../domain/Lines.ts"
@@ -16,11 +18,12 @@ import type { BatchReceipt } from "./VendorBatchStore.ts"
 export interface BatchPricing {
   readonly catalog: UpstreamCatalog
   readonly protocol: UsageProtocol
-  /** The model that the request with this digest names. */
-  readonly modelOf: (digest: string) => BatchModel
+  /** The vendor's account that has the batch. */
+  readonly account: string
+  /** By the digests of their names. */
+  readonly requests: ReadonlyMap<string, BatchRequest>
+  readonly modelOf: (request: BatchRequest) => BatchModel
   readonly nowMillis: number
-  /** An average request, by which the prompt is estimated where the vendor reports no figures. */
-  readonly requestBytes: number
 }
 
 export interface BatchModel {
@@ -33,12 +36,6 @@ export interface BatchModel {
 /** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
 const bytesPerToken = 4
 
-/** Digits of the SHA-256 of a `custom_id`: 80 bits tell the requests of one batch apart. */
-const digestDigits = 20
-
-export const digestOf = (customId: string): string =>
-  createHash("sha256").update(customId).digest("hex").slice(0, digestDigits)
-
 const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
 const Named = Schema.Struct({
@@ -46,16 +43,18 @@ const Named = Schema.Struct({
 })
 const decodeNamed = Schema.decodeUnknownOption(Named)
 
-/** The receipt of a line of the vendor's results. `None`: it is no result of a request. */
+/** The receipt of a line of the vendor's results. `None`: it is no result of a request of this batch. */
 export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<BatchReceipt> => {
   const value =
     line.tail === undefined ? parse(line.bytes.toString("utf8")) : longLine(pricing, line)
   return Option.flatMap(value, (it) =>
-    Option.map(decodeNamed(it), ({ custom_id: customId }) => {
+    Option.flatMap(decodeNamed(it), ({ custom_id: customId }) => {
       const digest = digestOf(customId)
-      const model = pricing.modelOf(digest)
-      const charge = chargeOf(pricing, model, { value: it, bytes: line.length })
-      return { digest, customId, model: model.name, ...charge }
+      const request = pricing.requests.get(digest)
+      if (request === undefined) return Option.none()
+      const model = pricing.modelOf(request)
+      const charge = chargeOf(pricing, request, model, { value: it, bytes: line.length })
+      return Option.some({ digest, customId, model: model.name, ...charge })
     })
   )
 }
@@ -85,6 +84,7 @@ const messageIn = (result: unknown) => {
 
 const chargeOf = (
   pricing: BatchPricing,
+  asked: BatchRequest,
   { model, name, price }: BatchModel,
   { bytes, value }: { readonly value: unknown; readonly bytes: number }
 ): Omit<BatchReceipt, "customId" | "digest" | "model"> => {
@@ -92,10 +92,11 @@ const chargeOf = (
   if (status === null || status < 200 || status >= 300) {
     return { outcome: "released", status, requestId, cost: zero, usage: null }
   }
-  const { catalog, nowMillis, protocol } = pricing
+  const { account, catalog, nowMillis, protocol } = pricing
   const reported = usageOf(protocol, body)
   const isReported = reported !== undefined && isCredible(reported, model)
-  const usage: TokenUsage = isReported ? reported : counted(pricing, bytes)
+  if (reported !== undefined && !isReported) countUsageFault(account)
+  const usage: TokenUsage = isReported ? reported : counted(asked, bytes)
   const request = { catalog, model, price, nowMillis, fallbacks: [] }
   const settled = settledPrice(request, name, responderOf(protocol, body))
   // The responding model may differ from the requested one, and may not be sold in batches
@@ -105,7 +106,7 @@ const chargeOf = (
     outcome: "settled",
     status,
     requestId,
-    cost: chargeTokens(charged ?? price, usage),
+    cost: bounded(asked, chargeTokens(charged ?? price, usage)),
     usage: {
       ...usage,
       counted: !isReported,
@@ -114,7 +115,11 @@ const chargeOf = (
   }
 }
 
-const counted = ({ requestBytes }: BatchPricing, bytes: number): TokenUsage => ({
+/** At most what is held for the request, like a call. */
+const bounded = ({ hold }: BatchRequest, cost: Credits): Credits =>
+  hold !== undefined && cost > hold ? hold : cost
+
+const counted = ({ bytes: requestBytes }: BatchRequest, bytes: number): TokenUsage => ({
   inputTokens: Math.ceil(requestBytes / bytesPerToken),
   outputTokens: Math.ceil(bytes / bytesPerToken)
 })

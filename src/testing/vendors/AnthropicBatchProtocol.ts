@@ -59,6 +59,14 @@ const lineOf = ({ customId, request, type }: ReturnType<typeof resultsOf>[number
   return Buffer.from(`${JSON.stringify({ custom_id: customId, result })}\n`)
 }
 
+/** By its name, a result comes again, or with one more of a request that nobody sent. */
+const linesOf = (result: ReturnType<typeof resultsOf>[number]): ReadonlyArray<Uint8Array> => {
+  const line = lineOf(result)
+  if (result.customId.includes("repeats")) return [line, line]
+  if (!result.customId.includes("invents")) return [line]
+  return [line, Buffer.from(Buffer.from(line).toString("utf8").replace("invents", "invented"))]
+}
+
 const isoOf = (millis: number) => new Date(millis).toISOString()
 
 const batchOf = (job: Job, vendor: Vendor): object => {
@@ -112,7 +120,7 @@ export const batches = (request: VendorRequest, vendor: Vendor): Reply | undefin
     return { status: 200, json: batchOf(job, vendor) }
   }
   if (vendor.isRunning(job)) return missing(id)
-  return { status: 200, bytes: Buffer.concat(resultsOf(job).map(lineOf)) }
+  return { status: 200, bytes: Buffer.concat(resultsOf(job).flatMap(linesOf)) }
 }
 
 /** The model of a submit. */

@@ -49,6 +49,24 @@ const failing = /"custom_id" *: *"fails/u
 /** Requests that the vendor does not run in time, if their names say so: then their batch expires. */
 const expiring = /"custom_id" *: *"expires/u
 
+/**
+ * Results that a vendor should not have, if the name of their request says so: one that comes again (`repeats`), one more
+ * of a request that nobody sent (`invents`), and one that claims a number of tokens, such as -5 (`claims -5`).
+ */
+const faulty = /"custom_id" *: *"(?:(repeats)|(invents)|claims ([-+\d.e]+))/u
+
+const linesFor = (endpoint: string, line: Buffer): ReadonlyArray<Uint8Array> => {
+  const result = Buffer.from(simulatedLine(endpoint, line)).toString("utf8")
+  const [, repeats, invents, claimed] = faulty.exec(result) ?? []
+  const claiming = result.replace(
+    /"(completion_tokens|output_tokens)":\d+/u,
+    claimed === undefined ? "$&" : `"$1":${claimed}`
+  )
+  const more = repeats === undefined ? result.replace("invents", "invented") : result
+  const isMore = repeats !== undefined || invents !== undefined
+  return (isMore ? [claiming, more] : [claiming]).map((text) => Buffer.from(text))
+}
+
 /** The results that a batch has made by now: a cancelled one has half of them. */
 const resultsOf = (job: Job) => {
   const found = ordered.get(job)
@@ -61,7 +79,8 @@ const resultsOf = (job: Job) => {
   return {
     total: all.length,
     isExpired: !job.isCancelled && made.length < all.length,
-    output: made.filter((line) => !isFailing(line)).map((line) => simulatedLine(endpoint, line)),
+    completed: made.filter((line) => !isFailing(line)).length,
+    output: made.filter((line) => !isFailing(line)).flatMap((line) => linesFor(endpoint, line)),
     errors: made.filter(isFailing).map((line) => failedLine(line))
   }
 }
@@ -108,13 +127,13 @@ const batchOf = (job: Job, vendor: Vendor): object => {
     const data = [{ code, message: ending.message ?? words, line: null, param: null }]
     return { ...plain, status: "failed", errors: { object: "list", data } }
   }
-  const { errors, isExpired, output, total } = resultsOf(job)
+  const { completed, errors, isExpired, output, total } = resultsOf(job)
   return {
     ...plain,
     status: job.isCancelled ? "cancelled" : isExpired ? "expired" : "completed",
     output_file_id: store(vendor, `file-out-${job.id}`, output),
     error_file_id: store(vendor, `file-err-${job.id}`, errors),
-    request_counts: { total, completed: output.length, failed: errors.length }
+    request_counts: { total, completed, failed: errors.length }
   }
 }
 

@@ -195,6 +195,48 @@ describe("batches of messages, in the sandbox", () => {
       })
     )
 
+    it.effect("are events for endpoints that filter for any of their models", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const sql = yield* SqlClient.SqlClient
+        const endpointFor = Effect.fnUntraced(function* (models: ReadonlyArray<string>) {
+          const made = yield* call("/manage/v1/webhook-endpoints", {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({
+              url: `https://127.0.0.1:9/${models.join("/")}`,
+              events: ["task.created", "task.succeeded"],
+              filter: { models }
+            })
+          })
+          const { json } = yield* promised(() => readResult(made))
+          assert.strictEqual(made.status, 201, JSON.stringify(json))
+          return json.id as string
+        })
+        const first = yield* endpointFor(["claude-haiku-4-5"])
+        const second = yield* endpointFor(["other", "claude-sonnet-4-5"])
+        const none = yield* endpointFor(["claude-opus-4-5"])
+        const batch = yield* create(anthropic, [
+          message("a"),
+          message("b", { model: "claude-sonnet-4-5" })
+        ])
+        yield* ended(anthropic, batch.id)
+        const alone = yield* create(anthropic, [message("c")])
+        yield* ended(anthropic, alone.id)
+        const typesOf = (id: string) =>
+          Effect.map(
+            sql`SELECT endpoint_id, event_type FROM deliveries WHERE task_id = ${taskIdOf(id)}`,
+            (rows) => rows.map((it) => `${it["endpointId"]} ${it["eventType"]}`)
+          )
+        const both = (id: string) => [`${id} task.created`, `${id} task.succeeded`]
+        assert.sameMembers(yield* typesOf(batch.id), [...both(first), ...both(second)])
+        assert.sameMembers(yield* typesOf(alone.id), both(first))
+        for (const id of [first, second, none]) {
+          yield* call(`/manage/v1/webhook-endpoints/${id}`, { method: "DELETE" })
+        }
+      })
+    )
+
     it.effect("name at most 20 models", () =>
       Effect.gen(function* () {
         const requests = Array.from({ length: 21 }, (_, n) =>
@@ -356,6 +398,37 @@ class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
 interface Sent {
   readonly requests: ReadonlyArray<{ readonly custom_id: string; readonly params: object }>
 }
+
+describe("a batch of messages whose vendor errs in its results", () => {
+  layer(
+    vendorGateway({ script: { default: [MockVendor.result("300 millis")] } }),
+    seconds
+  )((it) => {
+    it.effect("is charged neither a result of another request nor a second one", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const batch = yield* create(anthropic, [
+          message("a"),
+          message("repeats"),
+          message("invents")
+        ])
+        yield* ended(anthropic, batch.id)
+        // As the vendor wrote them
+        const results = yield* resultsOf(anthropic, batch.id)
+        assert.deepStrictEqual(
+          results.map((it) => it.custom_id),
+          ["a", "repeats", "repeats", "invents", "invented"]
+        )
+        const receipts = yield* receiptsOf(batch.id)
+        assert.sameMembers(
+          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+          ["a settled", "repeats settled", "invents settled"]
+        )
+        assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
+      })
+    )
+  })
+})
 
 describe("a batch of messages at the vendor", () => {
   layer(

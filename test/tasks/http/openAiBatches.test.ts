@@ -6,7 +6,14 @@ import type { Batch } from "openai/resources/batches"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
 import { readResult } from "../../support/gateway.ts"
-import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
+import {
+  call,
+  metricsText,
+  promised,
+  Running,
+  runningGateway,
+  strangersKey
+} from "../../support/running.ts"
 import { micro, taskIdOf } from "../../support/vendorBatches.ts"
 
 /** docs/reference/vendor-batches.md, docs/reference/files.md */
@@ -137,6 +144,38 @@ describe("files and batches, in the sandbox", () => {
           status: 404,
           code: "2005"
         })
+      })
+    )
+
+    it.effect("skips a byte order mark before the requests, as before every JSON", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const text = `${JSON.stringify(chat("a"))}\n`
+        for (const mark of ["\uFEFF", "\uFEFF\uFEFF"]) {
+          const marked = new File([mark, text], "marked.jsonl")
+          const file = yield* promised(() =>
+            openai.files.create({ purpose: "batch", file: marked })
+          )
+          if (mark.length === 2) {
+            const refused = yield* refusal(() =>
+              openai.batches.create({
+                input_file_id: file.id,
+                endpoint: "/v1/chat/completions",
+                completion_window: "24h"
+              })
+            )
+            assert.deepInclude(refused, { status: 400, code: "2001" })
+            continue
+          }
+          assert.strictEqual(file.bytes, Buffer.byteLength(text))
+          assert.strictEqual(yield* textOf(openai, file.id), text)
+          const done = yield* ended(openai, (yield* create(openai, file.id)).id)
+          assert.strictEqual(done.request_counts?.completed, 1)
+        }
+        const empty = yield* refusal(() =>
+          openai.files.create({ purpose: "batch", file: new File(["\uFEFF"], "empty.jsonl") })
+        )
+        assert.deepInclude(empty, { status: 400, code: "2001" })
       })
     )
 
@@ -274,7 +313,7 @@ describe("files and batches, in the sandbox", () => {
 /** The sum of the receipts of a batch, in micro-credits. */
 const receiptsOf = (id: string) =>
   Effect.gen(function* () {
-    const receipts: Array<{ custom_id: string; cost: string; outcome: string }> = []
+    const receipts: Array<{ custom_id: string; cost: string; outcome: string; usage: object }> = []
     let cursor = ""
     do {
       const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
@@ -326,6 +365,87 @@ describe("a batch that its vendor did not end in time", () => {
         assert.isAbove(Number(sum), 0)
         assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
       })
+    )
+  })
+})
+
+describe("a batch whose vendor errs in its results", () => {
+  layer(
+    vendorGateway({ script: { default: [MockVendor.result("300 millis")] } }),
+    seconds
+  )((it) => {
+    const runOf = (ids: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const batch = yield* create(
+          openai,
+          (yield* upload(
+            openai,
+            ids.map((id) => chat(id))
+          )).id
+        )
+        const done = yield* ended(openai, batch.id)
+        assert.strictEqual(done.status, "completed")
+        const receipts = yield* receiptsOf(batch.id)
+        const sql = yield* SqlClient.SqlClient
+        const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
+        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
+        assert.strictEqual(String(sum), row?.["captured"])
+        assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
+        const text = yield* textOf(openai, done.output_file_id)
+        return { receipts, lines: text.trim().split("\n") }
+      })
+
+    const counterOf = (name: string, label: string) =>
+      Effect.map(metricsText, (text) => {
+        const lines = text.split("\n").filter((it) => it.startsWith(`${name}{`))
+        const [line, ...more] = lines.filter((it) => it.includes(label))
+        assert.lengthOf(more, 0)
+        return Number(line?.split(" ").at(-1) ?? 0)
+      })
+
+    it.effect("charges no result of a request that nobody sent, and no second one", () =>
+      Effect.gen(function* () {
+        const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
+        // As the vendor wrote them
+        assert.lengthOf(lines, 5)
+        assert.sameMembers(
+          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+          ["a settled", "repeats settled", "invents settled"]
+        )
+        for (const fault of ["unknown", "repeated"]) {
+          const name = "gateway_batch_result_faults_total"
+          assert.strictEqual(yield* counterOf(name, `fault="${fault}"`), 1, fault)
+        }
+      })
+    )
+
+    it.effect(
+      "counts the tokens of a result itself where the vendor's figures are impossible",
+      () =>
+        Effect.gen(function* () {
+          const claims = ["-5", "0.5", "1e300", "2000000000"]
+          const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
+          for (const claim of claims) {
+            const id = `claims ${claim}`
+            const receipt = receipts.find((it) => it.custom_id === id)
+            const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
+            assert.deepStrictEqual(
+              receipt?.usage,
+              {
+                inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
+                outputTokens: Math.ceil(line.length / 4),
+                counted: true
+              },
+              claim
+            )
+            // As a call, at most what is held for the request: 50 tokens of output
+            const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
+            assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
+          }
+          const faults = yield* counterOf("gateway_upstream_usage_faults_total", "account=")
+          assert.strictEqual(faults, claims.length)
+        })
     )
   })
 })
