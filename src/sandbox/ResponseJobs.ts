@@ -122,11 +122,13 @@ export const eventsOf = (
   const events = openAiResponseEvents(responseOf(job)).map((text) => utf8.encode(text))
   const part = (from: number, until: number) =>
     Stream.fromIterable(events.slice(Math.max(after + 1, from), Math.max(after + 1, until)))
+  const madeEvents = job.ending === "done" ? events.length : begunEvents
+  // One that fails ends without its last event
   const rest =
-    job.ending === "done"
+    job.ending === "done" || job.ending === "fail"
       ? Stream.concat(
           Stream.fromEffectDrain(Effect.sleep(Duration.millis(Math.max(0, remainingMillis)))),
-          part(begunEvents, events.length)
+          part(begunEvents, madeEvents)
         )
       : Stream.never
   return Stream.concat(part(0, begunEvents), rest)

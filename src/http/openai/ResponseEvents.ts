@@ -3,7 +3,7 @@ import type { Scope } from "effect"
 import type { Problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/task/Task.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
-import type { Response } from "../../tasks/responses/Responses.ts"
+import type { Response, ResponseEvent } from "../../tasks/responses/Responses.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import type { MayStill } from "../../tasks/TaskWatch.ts"
 import type { Sent } from "../server/EventStream.ts"
@@ -59,7 +59,8 @@ export const makeResponseEvents = Effect.gen(function* () {
     const { task } = response
     const moves = yield* watch.moves(task, mayStill)
     const over = yield* Deferred.make<boolean>()
-    let [last, hasEnded, isOver]: [number | undefined, boolean, boolean] = [after, false, false]
+    let isOver = false
+    const place = new Place(after)
     yield* Effect.forkScoped(
       Stream.runLast(moves).pipe(
         Effect.flatMap((seen) => {
@@ -74,28 +75,31 @@ export const makeResponseEvents = Effect.gen(function* () {
 
     const relayOnce = Stream.unwrap(
       Effect.map(
-        Effect.result(responses.events(response, last)),
+        Effect.result(responses.events(response, place.readAfter)),
         Result.match({
           onFailure: (error) =>
             error._tag === "VendorError" && error.class !== "RETRYABLE"
               ? Stream.fromEffect(Effect.never)
               : Stream.empty,
-          onSuccess: Option.getOrElse(() => Stream.empty)
+          onSuccess: Option.match({
+            onNone: () => Stream.empty,
+            onSome: (events) => {
+              place.isOpen = true
+              return events
+            }
+          })
         })
       )
     ).pipe(
       Stream.catchCause(() => Stream.empty),
-      Stream.map(({ data, sequence, type }): Sent => {
-        last = sequence
-        hasEnded = ends.has(type)
-        return { event: type, data }
-      })
+      Stream.filter((event) => place.follow(event)),
+      Stream.map(({ data, type }): Sent => ({ event: type, data }))
     )
     const relayed: Stream.Stream<Sent> = Stream.suspend(() =>
       Stream.concat(
         relayOnce,
         Stream.suspend(() =>
-          hasEnded || isOver
+          place.hasEnded || isOver
             ? Stream.empty
             : Stream.concat(Stream.fromEffectDrain(Effect.sleep(reopenAfter)), relayed)
         )
@@ -106,21 +110,58 @@ export const makeResponseEvents = Effect.gen(function* () {
     )
     const closing = Stream.unwrap(
       Effect.gen(function* () {
-        if (hasEnded || !(yield* Deferred.await(over))) return Stream.empty
-        const made = yield* Effect.option(lastEvent(task.userId, idOf(response), last))
+        if (place.hasEnded || !(yield* Deferred.await(over)) || place.isBeyond) return Stream.empty
+        const made = yield* Effect.option(lastEvent(task.userId, idOf(response), place.last))
         const event = Option.getOrUndefined(made)
         return event === undefined ? Stream.empty : Stream.succeed<Sent>(event)
       })
     )
     return Stream.concat(
       relayed.pipe(
-        Stream.takeUntil(() => hasEnded),
+        Stream.takeUntil(() => place.hasEnded),
         Stream.interruptWhen(tooLong)
       ),
       closing
     )
   })
 })
+
+/** Where a stream is among the events of its response. */
+class Place {
+  last: number | undefined
+  /** The last event has passed. */
+  hasEnded = false
+  /** The vendor has opened its stream. */
+  isOpen = false
+  readonly #after: number | undefined
+  #isFound: boolean
+
+  constructor(after: number | undefined) {
+    this.#after = after
+    this.last = after
+    this.#isFound = after === undefined
+  }
+
+  /** The client has the last event, or no event has its number. */
+  get isBeyond(): boolean {
+    return this.isOpen && !this.#isFound
+  }
+
+  /** The client's event is read again: whether it is there, and the last one, cannot be seen otherwise. */
+  get readAfter(): number | undefined {
+    if (this.#isFound || this.#after === undefined) return this.last
+    return this.#after === 0 ? undefined : this.#after - 1
+  }
+
+  /** Whether the client has not had the event. */
+  follow({ sequence, type }: Pick<ResponseEvent, "sequence" | "type">): boolean {
+    this.#isFound = true
+    this.hasEnded = ends.has(type)
+    if (this.#after !== undefined && sequence <= this.#after) return false
+    this.last = sequence
+    return true
+  }
+}
 
 const decodeStatus = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ status: Schema.String }))

@@ -151,6 +151,53 @@ describe("responses in the background, in the sandbox", () => {
       })
     )
 
+    it.effect("has no event after its last one, and none after a number that no event has", () =>
+      Effect.gen(function* () {
+        const responses = yield* client
+        const after = (id: string, number: number) =>
+          Effect.flatMap(
+            promised(() => responses.retrieve(id, { stream: true, starting_after: number })),
+            eventsOf
+          )
+        for (const [input, type] of [
+          ["Hi", "response.completed"],
+          ["[[sim:fail]]", "response.failed"]
+        ] as const) {
+          const stream = yield* promised(() =>
+            responses.create({ model: "gpt-4o-mini", input, background: true, stream: true })
+          )
+          const events = yield* eventsOf(stream)
+          const last = events.at(-1)!
+          assert.strictEqual(last.type, type)
+          const { id } = (last as { response: Response }).response
+          const { sequence_number: number } = last
+          assert.deepStrictEqual(yield* after(id, number - 1), [last])
+          assert.deepStrictEqual(yield* after(id, number), [])
+          assert.deepStrictEqual(yield* after(id, number + 1000), [])
+        }
+        // While it runs, it waits for later events
+        const { id } = yield* promised(() =>
+          responses.create({
+            model: "gpt-4o-mini",
+            input: "[[sim:slow=2s]]",
+            background: true,
+            stream: true
+          })
+        ).pipe(
+          Effect.flatMap((stream) =>
+            promised(async () => {
+              for await (const event of stream) {
+                if (event.type === "response.created") return event.response
+              }
+              throw new Error("no event")
+            })
+          )
+        )
+        assert.deepStrictEqual(yield* after(id, 1000), [])
+        assert.strictEqual((yield* promised(() => responses.retrieve(id))).status, "completed")
+      })
+    )
+
     it.effect("is cancelled, twice too, and a failure is shown as OpenAI's", () =>
       Effect.gen(function* () {
         const responses = yield* client
