@@ -91,9 +91,28 @@ const textOf = (annotations: object | undefined, key: string): string | undefine
 
 const wordOf = (ast: SchemaAST.AST): string => {
   if (ast._tag === "Literal") return describeValue(ast.literal)
-  const last = ast._tag === "Number" ? ast.checks?.at(-1) : undefined
-  return textOf(last?.annotations, "expected") ?? wordOfTag[ast._tag] ?? "another value"
+  return (
+    (ast._tag === "Number" ? numberWord(ast) : undefined) ?? wordOfTag[ast._tag] ?? "another value"
+  )
 }
+
+/**
+ * What a number has to be: in the words of its field, or of all rules of a described field, such as `an integer greater
+ * than or equal to 1 and less than or equal to 50`.
+ */
+const numberWord = (ast: SchemaAST.Number): string | undefined => {
+  const rules = (ast.checks ?? []).flatMap(
+    ({ annotations }) => textOf(annotations, "expected") ?? []
+  )
+  const last = rules.at(-1)
+  if (last === undefined || !last.startsWith(ofValue)) return last
+  const kind = rules.includes("an integer") ? "an integer" : "a number"
+  const limits = rules.filter((it) => it.startsWith(ofValue)).map((it) => it.slice(ofValue.length))
+  return `${kind} ${limits.join(" and ")}`
+}
+
+/** How the texts of Effect's own rules begin. */
+const ofValue = "a value "
 
 /** The expectation of a schema as text: `a string or null`, `5 or 10`, `one of "a", "b" or "c"`. */
 const expectation = (ast: SchemaAST.AST): string => {

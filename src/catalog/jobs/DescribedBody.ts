@@ -23,12 +23,19 @@ const reserved: ReadonlySet<string> = new Set(["metadata", "webhook"])
 const place = /\n\s*at ((?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])+)$/u
 
 const issueOfImport = (error: unknown): SchemaIssue => {
-  const text = error instanceof Error ? error.message : "It is not a JSON Schema"
+  const text = error instanceof Error ? error.message : ""
   const keys = place.exec(text)?.[1]?.slice(1, -1).split("][") ?? []
   const path = keys
     .map((key) => String(decodeKey(key)))
     .filter((key, at) => at > 0 || key !== "schema")
-  return { path, issue: text.replace(place, "").replaceAll(/\s+/gu, " ") }
+  const [, keyword] = /^Cannot import JSON Schema keyword "([^"]+)"/u.exec(text) ?? []
+  return {
+    path,
+    issue:
+      keyword === undefined
+        ? "These keywords cannot be combined: write them as one schema without allOf"
+        : `The keyword ${keyword} is not supported`
+  }
 }
 
 const decodeKey = Schema.decodeSync(Schema.fromJsonString(Schema.Json))

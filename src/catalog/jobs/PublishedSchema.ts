@@ -123,7 +123,9 @@ export class PublishedSchemas {
           }
         : {}),
       ...(additionalProperties === false ? { additionalProperties } : {}),
-      ...(isObject(additionalProperties) && Object.keys(additionalProperties).length > 0
+      ...(isObject(additionalProperties) &&
+      Object.keys(additionalProperties).length > 0 &&
+      names.length === 0
         ? { additionalProperties: this.write(additionalProperties, trail, depth) }
         : {})
     }

@@ -127,6 +127,24 @@ const missingFaults = (schema: Keywords, path: SchemaIssue["path"]): ReadonlyArr
   )
 }
 
+/** What checks a body would check the named properties by it, too. */
+const restFaults = (
+  { additionalProperties: rest, properties }: Keywords,
+  path: SchemaIssue["path"]
+): ReadonlyArray<SchemaIssue> =>
+  isObject(rest) &&
+  Object.keys(rest).length > 0 &&
+  isObject(properties) &&
+  Object.keys(properties).length > 0
+    ? [
+        {
+          path: [...path, "additionalProperties"],
+          issue:
+            "Expected true or false beside properties: a schema for the others is not supported"
+        }
+      ]
+    : []
+
 const below = (schema: Keywords): ReadonlyArray<readonly [SchemaIssue["path"], unknown]> => [
   ...Object.entries(isObject(schema["properties"]) ? schema["properties"] : {}).map(
     ([name, property]) => [["properties", name], property] as const
@@ -156,7 +174,8 @@ export const schemaFaults = (root: Readonly<Record<string, Schema.Json>>) => {
     faults.push(
       ...ownFaults(schema, path),
       ...nameFaults(schema, path),
-      ...missingFaults(schema, path)
+      ...missingFaults(schema, path),
+      ...restFaults(schema, path)
     )
     for (const [at, part] of below(schema)) visit(part, [...path, ...at], level + 1)
   }

@@ -36,17 +36,18 @@ const withBody = (body: unknown) =>
 const nested = (levels: number, open: string, close: string) =>
   `${open.repeat(levels)}1${close.repeat(levels)}`
 
-/** The places of the faults of a file, without its beginning. */
-const placesOf = Effect.fnUntraced(function* (text: string, start: string) {
+const faultsIn = Effect.fnUntraced(function* (text: string) {
   const folder = temporaryFolder("hostile")
   const path = join(folder, "catalog.json")
   writeFileSync(path, text)
   const read = yield* Effect.result(readFile(path))
   rmSync(folder, { recursive: true })
-  return Result.isSuccess(read)
-    ? []
-    : read.failure.errors.map(({ pointer }) => pointer.replace(start, ""))
+  return Result.isSuccess(read) ? [] : read.failure.errors
 }, Effect.provide(NodeServices.layer))
+
+/** The places of the faults of a file, without its beginning. */
+const placesOf = (text: string, start: string) =>
+  Effect.map(faultsIn(text), (faults) => faults.map(({ pointer }) => pointer.replace(start, "")))
 
 const inBody = (body: unknown) => placesOf(withBody(body), "#/mediaModels/0/body")
 const inField = (field: unknown) =>
@@ -110,6 +111,73 @@ describe("a hostile body", () => {
       ])
     })
   )
+
+  it.effect("is refused in plain words where its keywords cannot be checked together", () =>
+    Effect.gen(function* () {
+      const text = { type: "string" }
+      const cases = [
+        [
+          { type: "object", properties: { a: text }, additionalProperties: text },
+          "/additionalProperties",
+          "Expected true or false beside properties: a schema for the others is not supported"
+        ],
+        [
+          {
+            allOf: [
+              { type: "object", properties: { a: text }, additionalProperties: true },
+              { anyOf: [{ type: "object", properties: { b: text } }, { type: "object" }] },
+              { anyOf: [{ type: "object", properties: { c: text } }, { type: "object" }] }
+            ]
+          },
+          "/allOf/2",
+          "These keywords cannot be combined: write them as one schema without allOf"
+        ]
+      ] as const
+      for (const [field, place, words] of cases) {
+        const faults = yield* faultsIn(withBody(closed({ f: field })))
+        assert.deepStrictEqual(
+          faults.map(({ detail, pointer }) => [pointer, detail]),
+          [[`#/mediaModels/0/body/properties/f${place}`, words]]
+        )
+      }
+      const open = { type: "object", properties: { a: text }, additionalProperties: true }
+      assert.deepStrictEqual(yield* inField(open), [])
+      assert.deepStrictEqual(yield* inField({ type: "object", additionalProperties: text }), [])
+    })
+  )
+
+  it("names for a number of the wrong type what it has to be, with all its rules", () => {
+    const body = closed({
+      steps: { type: "integer", minimum: 1, maximum: 50 },
+      side: { type: "integer", minimum: 64, multipleOf: 8 },
+      seed: { type: ["integer", "null"], minimum: 0 },
+      count: { type: "integer" },
+      strength: { type: "number", exclusiveMinimum: 0 },
+      scale: { type: "number" }
+    })
+    const wordsFor = (value: unknown) => {
+      const given = { steps: value, side: value, seed: value, count: value, strength: value }
+      const decoded = decodeDescribed(body, { ...given, scale: value })
+      if (Result.isSuccess(decoded)) throw new Error("nothing was refused")
+      return decoded.failure.map(({ detail, pointer }) => `${pointer} ${detail}`)
+    }
+    const expected = [
+      "#/steps Expected an integer greater than or equal to 1 and less than or equal to 50",
+      "#/side Expected an integer greater than or equal to 64 and that is a multiple of 8",
+      "#/seed Expected an integer greater than or equal to 0 or null",
+      "#/count Expected an integer",
+      "#/strength Expected a number greater than 0",
+      "#/scale Expected a finite number"
+    ]
+    assert.deepStrictEqual(
+      wordsFor("x"),
+      expected.map((it) => `${it}, got "x"`)
+    )
+    assert.deepStrictEqual(
+      wordsFor(null),
+      expected.filter((it) => !it.startsWith("#/seed")).map((it) => `${it}, got null`)
+    )
+  })
 
   it.effect("is bounded in levels, alternatives and schemas", () =>
     Effect.gen(function* () {
