@@ -1,7 +1,7 @@
 import { Array as Arr, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import type { OpenRoute, UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { format } from "../domain/Credits.ts"
+import { formatExact } from "../domain/Credits.ts"
 import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { endingHeaders, modelHeaders, requestHeaders, withHeaders } from "./Headers.ts"
@@ -105,7 +105,7 @@ const paid = ({ meter }: OpenRoute): string => {
     case "nothing":
       return "Free."
     case "call":
-      return `${format(meter.amount)} credits a call.`
+      return `${formatExact(meter.amount)} credits a call.`
     case "tokens":
       return "Paid by its use: the most that it can cost is held before, what it cost is settled after."
   }

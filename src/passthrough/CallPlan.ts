@@ -10,7 +10,7 @@ import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import type { ToolUses } from "../catalog/ToolUses.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { format, zero } from "../domain/Credits.ts"
+import { formatExact, zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { at } from "../domain/json/Json.ts"
 import { withFirstMember, withMember, withoutMember } from "../domain/json/JsonBytes.ts"
@@ -266,7 +266,7 @@ const overMaxCost = (
   hold: Credits
 ): Problem | undefined =>
   maxCost !== undefined && hold > maxCost
-    ? problem(1103, `This call can cost up to ${format(hold)} credits`)
+    ? problem(1103, `This call can cost up to ${formatExact(hold)} credits`)
     : undefined
 
 /** The names of each model that the call may use: as the client wrote it, and as it is priced. */

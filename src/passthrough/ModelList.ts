@@ -7,7 +7,7 @@ import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { format } from "../domain/Credits.ts"
+import { formatExact } from "../domain/Credits.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Dialect } from "../domain/Provider.ts"
@@ -41,8 +41,8 @@ const stateOf = (model: TokenModel, price: ModelPrice): Member => {
   return {
     price:
       price.per === "million_tokens"
-        ? { per: price.per, input: format(price.input), output: format(price.output) }
-        : { per: price.per, amount: format(price.amount) },
+        ? { per: price.per, input: formatExact(price.input), output: formatExact(price.output) }
+        : { per: price.per, amount: formatExact(price.amount) },
     ...(sunset === undefined ? {} : { sunset }),
     ...(replacement === undefined ? {} : { replacement })
   }

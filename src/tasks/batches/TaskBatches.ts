@@ -191,7 +191,7 @@ const makePrice = Effect.gen(function* () {
     for (const { priced } of found) yield* check(priced, { maxCost: undefined })
     const total = totalOf(found)
     if (maxCost !== undefined && total > maxCost) {
-      return yield* problem(1103, `These tasks cost ${Credits.format(total)} credits`)
+      return yield* problem(1103, `These tasks cost ${Credits.formatExact(total)} credits`)
     }
     return found
   })

@@ -13,7 +13,7 @@ import { Artifacts } from "../../artifacts/Artifacts.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { endingOf } from "../../catalog/PriceRow.ts"
 import type { Ending } from "../../catalog/PriceRow.ts"
-import { bounded, format } from "../../domain/Credits.ts"
+import { bounded, formatExact } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { makeTaskId, TaskId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
@@ -241,7 +241,7 @@ export const makeCheck = Effect.gen(function* () {
       const atMost = models.length > 1 ? "up to " : ""
       const { count = 1 } = request
       const what = count > 1 ? `These ${count} tasks cost` : "This task costs"
-      return yield* problem(1103, `${what} ${atMost}${format(cost)} credits`)
+      return yield* problem(1103, `${what} ${atMost}${formatExact(cost)} credits`)
     }
   })
 })

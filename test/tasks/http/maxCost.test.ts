@@ -57,6 +57,14 @@ describeStores("X-Service-Max-Cost", (database) => {
         assert.isEmpty(
           yield* sql`SELECT FROM wallet_entries WHERE user_id = ${user.id} AND kind = 'hold'`
         )
+        // With all decimals: what the detail names is enough
+        const tiny = { ...hello, model: "gpt-4o-mini", max_tokens: 1 }
+        const named = yield* user.call("POST", chat, tiny, most("0"))
+        const [, cost = ""] = /can cost up to (0\.0\d+) credits$/u.exec(named.json.detail) ?? []
+        assert.isAbove(Number(cost), 0)
+        const less = String(Number((Number(cost) - 0.000001).toFixed(6)))
+        assert.strictEqual((yield* user.call("POST", chat, tiny, most(less))).json.code, 1103)
+        assert.strictEqual((yield* user.call("POST", chat, tiny, most(cost))).status, 200)
         const cheap = yield* user.call("POST", chat, { ...hello, max_tokens: 1 }, most("1"))
         assert.strictEqual(cheap.status, 200, cheap.text)
         // Free
