@@ -149,6 +149,21 @@ export const writeArchive = Effect.fnUntraced(function* (
 
 const inside = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[^/\0][^\0]*$/u
 
+/** Why the archive cannot be unpacked. */
+const unreadable = (file: string, cause: unknown): CommandFault => {
+  if (cause instanceof CommandFault) return cause
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  if (code === "Z_BUF_ERROR" || (Tar.isTarError(cause) && cause.kind === "Truncated")) {
+    return failed(
+      `${file} is truncated: it ends before the end of the backup`,
+      "Copy the whole file again, or use another backup"
+    )
+  }
+  const isDamaged = code.startsWith("Z_") || Tar.isTarError(cause)
+  const message = cause instanceof Error ? cause.message : "cannot be read"
+  return failed(`${file}${isDamaged ? " is damaged" : ""}: ${message}`, "Use another backup")
+}
+
 /** Unpacks an archive into an empty folder, and checks every file against the manifest. */
 export const readArchive = Effect.fnUntraced(function* (file: string, folder: string) {
   const found = new Map<string, { readonly size: number; readonly sha256: string }>()
@@ -170,10 +185,11 @@ export const readArchive = Effect.fnUntraced(function* (file: string, folder: st
         manifest = yield* Stream.mkString(Stream.decodeText(bytes))
         return undefined
       }
+      const written = Stream.mapError(bytes, (error) => unreadable(file, error))
       yield* attempt(target, async () => {
         await mkdir(dirname(target), { recursive: true })
         const out = createWriteStream(target, { flags: "wx", mode })
-        await pipeline(Readable.from(Stream.toAsyncIterable(bytes)), out)
+        await pipeline(Readable.from(Stream.toAsyncIterable(written)), out)
       })
       found.set(name, { size, sha256: hash.digest("hex") })
       return undefined
@@ -182,25 +198,15 @@ export const readArchive = Effect.fnUntraced(function* (file: string, folder: st
   const gunzip = createGunzip()
   // Passes the error on, because both streams are read through one iterator: any failure is a fault of the archive
   source.once("error", (error) => gunzip.destroy(error))
-  yield* Stream.fromAsyncIterable<Uint8Array, CommandFault>(source.pipe(gunzip), (cause) =>
-    failed(
-      `${file}: ${cause instanceof Error ? cause.message : "cannot be read"}`,
-      "Use another backup"
-    )
-  ).pipe(
+  // An entry that is being written fails without the reason
+  let reason: CommandFault | undefined
+  yield* Stream.fromAsyncIterable<Uint8Array, CommandFault>(source.pipe(gunzip), (cause) => {
+    reason = unreadable(file, cause)
+    return reason
+  }).pipe(
     Stream.pipeThroughChannelOrFail(Tar.decode()),
-    Stream.mapError((error) =>
-      error instanceof CommandFault
-        ? error
-        : failed(`${file} is damaged: ${error.message}`, "Use another backup")
-    ),
-    Stream.runForEach((entry) =>
-      Effect.mapError(unpack(entry), (error) =>
-        error instanceof CommandFault
-          ? error
-          : failed(`${file} is damaged: ${error.message}`, "Use another backup")
-      )
-    )
+    Stream.runForEach(unpack),
+    Effect.mapError((error) => reason ?? unreadable(file, error))
   )
   return yield* verified(file, manifest, found)
 })
@@ -211,7 +217,10 @@ const verified = Effect.fnUntraced(function* (
   found: ReadonlyMap<string, { readonly size: number; readonly sha256: string }>
 ) {
   if (text === undefined) {
-    return yield* failed(`${file} is incomplete: its manifest is missing`, "Use another backup")
+    return yield* failed(
+      `${file} is truncated: its last entry, the manifest, is missing`,
+      "Copy the whole file again, or use another backup"
+    )
   }
   const manifest = yield* Effect.mapError(decodeManifest(text), () =>
     failed(`${file} is a backup of another program`, "Restore it with the version that made it")

@@ -12,6 +12,7 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { gunzipSync, gzipSync } from "node:zlib"
 import { writeArchive } from "../../../src/cli/backup/Archive.ts"
 import { openEmbedded } from "../../../src/db/EmbeddedPostgres.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
@@ -77,6 +78,40 @@ describe("gateway backup and restore", () => {
         [target.DATA_DIR, target.ARTIFACT_STORE, join(target.DATA_DIR, "master-key")].map(modeOf),
         ["700", "700", "600"]
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("name a truncated archive, wherever it ends, and write nothing of it", () =>
+    Effect.gen(function* () {
+      const { archive, folder } = yield* stopped
+      yield* done("backup", archive)
+      const whole = readFileSync(archive)
+      const unpacked = gunzipSync(whole)
+      const cut = join(folder, "cut.tar.gz")
+      const target = {
+        DATA_DIR: join(folder, "restored"),
+        ARTIFACT_STORE: join(folder, "restored media")
+      }
+      yield* withEnvironment(target)
+      const parts = [
+        whole.subarray(0, 5),
+        whole.subarray(0, whole.length / 3),
+        whole.subarray(0, whole.length - 1),
+        // Compressed again: the end of the stream is not the end of the archive
+        gzipSync(unpacked.subarray(0, unpacked.length / 3), { level: 1 }),
+        gzipSync(unpacked.subarray(0, unpacked.lastIndexOf("manifest.json")), { level: 1 })
+      ]
+      for (const part of parts) {
+        writeFileSync(cut, part)
+        const { code, error } = yield* runCommand(["restore", cut])
+        assert.strictEqual(code, 1)
+        assert.include(error, `Error: ${cut} is truncated`, String(part.length))
+        assert.include(error, "Remedy: Copy the whole file again")
+        assert.deepStrictEqual(readdirSync(target.DATA_DIR), ["lock.sqlite"])
+        assert.isFalse(existsSync(target.ARTIFACT_STORE))
+      }
+      writeFileSync(cut, Buffer.from(whole).fill(7, whole.length / 2, whole.length / 2 + 1000))
+      assert.include((yield* runCommand(["restore", cut])).error, `${cut} is damaged`)
     }).pipe(Effect.scoped)
   )
 
