@@ -58,7 +58,9 @@ export class Management extends Context.Service<
     /** Runs the client; its errors get a remedy. */
     readonly use: <A, R>(
       as: Caller,
-      work: (client: Client) => Effect.Effect<A, ClientError, R>
+      work: (client: Client) => Effect.Effect<A, ClientError, R>,
+      /** What the id in the path is of, such as `tasks`. */
+      noun?: string
     ) => Effect.Effect<A, CommandFault, R>
     /** The body of the response, checked against the contract. */
     readonly call: <Name extends Operation>(
@@ -136,9 +138,9 @@ const clientOf = (baseUrl: string, secret: Option.Option<Redacted.Redacted>) =>
 type Known = Option.Option<Client>
 
 const make = (url: string, user: Known, operator: Known): Management["Service"] => {
-  const use: Management["Service"]["use"] = (as, work) =>
+  const use: Management["Service"]["use"] = (as, work, noun) =>
     Effect.flatMap(clientFor(as, user, operator), ({ client, name }) =>
-      Effect.mapError(work(client), (error) => faultOfClient(url, name, error))
+      Effect.mapError(work(client), (error) => faultOfClient(url, name, error, noun))
     )
   return Management.of({ url, use, call: makeCall(url, use) })
 }
@@ -161,8 +163,10 @@ export const makeCall = (
       const route = path.replaceAll(/:(\w+)/gu, (_, name: string) =>
         encodeURIComponent(params[name] ?? "")
       )
-      const answer = yield* use(as, (client) =>
-        client.request(`${method} /${route.slice(1)}`, { ...options, body })
+      const answer = yield* use(
+        as,
+        (client) => client.request(`${method} /${route.slice(1)}`, { ...options, body }),
+        /\/([\w-]+)\/:id\b/u.exec(path)?.[1]
       )
       if (!Schema.is(success)(answer ?? null)) {
         return yield* foreign(url, `${operation} has an unexpected form`)
@@ -215,13 +219,35 @@ const remedies: ReadonlyMap<number, { readonly remedy: string }> = new Map(
   Object.entries(problemHelp).map(([code, help]) => [Number(code), help])
 )
 
+/** Where the ids of a path's noun are. */
+const idsOf: Readonly<Record<string, string>> = {
+  users: "`gateway users list` shows the ids of users",
+  "api-keys": "`gateway keys list` shows the ids of keys",
+  tasks: "`gateway tasks list` shows the ids of tasks",
+  "webhook-endpoints": "`gateway endpoints list` shows the ids of endpoints",
+  "webhook-deliveries":
+    "Give the id of a delivery (whd_…) or of an event (evt_…): receivers get the event's, the console lists both"
+}
+
+/** Remedies for a command where those of the API name parts of a request. */
+const remedyOf = (code: number, noun: string | undefined): string | undefined => {
+  if (code === 2005) return noun === undefined ? "Check the id" : (idsOf[noun] ?? "Check the id")
+  if (code === 2001) return "Correct the values named above; --help of the command describes them"
+  return remedies.get(code)?.remedy
+}
+
 /** The credential itself is wrong. docs/reference/errors.md#problem-codes */
 const credentialCodes = new Set([1001, 1002, 1003, 1004])
 
 const problemIn = Schema.decodeUnknownOption(Schema.Json)
 
 /** The refusal of the service with its remedy, or that the service was not reached. */
-const faultOf = (url: string, credential: string, error: ClientError): Reason => {
+const faultOf = (
+  url: string,
+  credential: string,
+  error: ClientError,
+  noun: string | undefined
+): Reason => {
   const { code, detail, faults, status, title, traceId } = error
   if (error._tag === "ConnectionError") {
     return {
@@ -242,7 +268,7 @@ const faultOf = (url: string, credential: string, error: ClientError): Reason =>
     `${title}: ${detail} (code ${code}, HTTP ${status}${traceId === undefined ? "" : `, trace ${traceId}`})`,
     ...faults.map((fault) => `  ${fault.pointer}: ${fault.detail}`)
   ]
-  const remedy = remedies.get(code)?.remedy
+  const remedy = remedyOf(code, noun)
   return {
     message: lines.join("\n"),
     remedy: credentialCodes.has(code) ? `${credential}: ${remedy ?? "set another one"}` : remedy,
@@ -250,8 +276,8 @@ const faultOf = (url: string, credential: string, error: ClientError): Reason =>
   }
 }
 
-export const faultOfClient = (url: string, credential: string, error: ClientError) =>
-  new CommandFault({ ...faultOf(url, credential, error), isUnclear: isUnclear(error) })
+export const faultOfClient = (url: string, credential: string, error: ClientError, noun?: string) =>
+  new CommandFault({ ...faultOf(url, credential, error, noun), isUnclear: isUnclear(error) })
 
 const foreignReason = (url: string, what: string): Reason => ({
   message: `${url} is not a gateway of this version: ${what}`,

@@ -74,7 +74,7 @@ const report = (isJson: boolean) =>
     // A refusal may quote names given by others
     yield* Console.error(`Error: ${message.split("\n").map(plainText).join("\n")}`)
     if (remedy !== undefined) yield* Console.error(`Remedy: ${plainText(remedy)}`)
-    if (!isJson || isPrinted === true) return
+    if (!isJson || isPrinted === true || code === exitCode.usage) return
     const error = { message, remedy: remedy ?? null, exit_code: code, problem }
     yield* Console.log(JSON.stringify({ error }, null, 2))
   })

@@ -21,7 +21,12 @@ const deliveriesMax = 1000
 
 const deliveriesOf = Effect.fnUntraced(function* (eventId: string) {
   const millis = timeOf(eventId)
-  if (millis === undefined) return yield* wrongUsage(`${eventId} is not the id of an event`)
+  if (millis === undefined) {
+    return yield* wrongUsage(
+      `${eventId} is not the id of an event`,
+      "Give the whole id: evt_ and 32 digits"
+    )
+  }
   const period = {
     since: new Date(millis).toISOString(),
     until: new Date(millis + 1).toISOString()

@@ -127,8 +127,10 @@ const taskRef = Effect.fnUntraced(function* (taskId: string) {
 /** A task as GET returns it. */
 const readTask = Effect.fnUntraced(function* (task: TaskRef) {
   const api = yield* Management
-  const answer = yield* api.use("user", (client) =>
-    client.request(`GET /${pathOf(task, task.id).slice(1)}`)
+  const answer = yield* api.use(
+    "user",
+    (client) => client.request(`GET /${pathOf(task, task.id).slice(1)}`),
+    "tasks"
   )
   return yield* Effect.all({ document: decodeJson(answer), value: decodeResult(answer) }).pipe(
     Effect.mapError(() => foreign(api.url, `task ${task.id} has another form`))
@@ -168,11 +170,14 @@ const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
   const progress = yield* makeProgress(`Task ${task.id}`, yield* Json)
   const stillRuns = `Task ${task.id} is still running. To wait for it: gateway tasks wait ${task.id}`
   return yield* api
-    .use("user", ({ tasks }) =>
-      tasks.watch(task, { maxRetries: waitRetries }).pipe(
-        Stream.tap(({ status }) => progress.show(status)),
-        Stream.runForEachWhile((seen) => Effect.succeed(!isEnded(seen)))
-      )
+    .use(
+      "user",
+      ({ tasks }) =>
+        tasks.watch(task, { maxRetries: waitRetries }).pipe(
+          Stream.tap(({ status }) => progress.show(status)),
+          Stream.runForEachWhile((seen) => Effect.succeed(!isEnded(seen)))
+        ),
+      "tasks"
     )
     .pipe(
       Effect.ensuring(progress.end),
@@ -231,7 +236,7 @@ const cancel = Command.make(
   Effect.fnUntraced(function* ({ task }) {
     const api = yield* Management
     const ref = yield* taskRef(task)
-    yield* api.use("user", ({ tasks }) => tasks.cancel(ref))
+    yield* api.use("user", ({ tasks }) => tasks.cancel(ref), "tasks")
     const { document } = yield* readTask(ref)
     yield* print(document, `Cancelled ${task}; nothing is charged`)
   })

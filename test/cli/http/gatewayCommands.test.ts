@@ -263,14 +263,44 @@ layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((i
         [["tasks", "list"], closed, 1, "gateway serve"],
         [["tasks", "get", "0"], env, 1, "Remedy"],
         [["listen", "--forward", "https://example.com/"], env, 2, "this machine"],
-        [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], env, 2, "nowhere.csv"]
+        [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], env, 2, "nowhere.csv"],
+        [["run", "text-to-image-max", "--input", "/nowhere.json"], env, 2, "nowhere.json"]
       ] as const) {
         const ran = yield* runCommand(args, variables)
         assert.deepStrictEqual([ran.code, ran.out], [code, ""], `${args.join(" ")}: ${ran.error}`)
         assert.include(ran.error, reason)
         assert.notInclude(ran.error, key)
         assert.notInclude(ran.error, adminToken)
+        if (code !== 2) continue
+        // docs/cli.md#json: wrong usage has no document
+        const asJson = yield* runCommand([...args, "--json"], variables)
+        assert.deepStrictEqual([asJson.code, asJson.out], [code, ""], args.join(" "))
       }
+    })
+  )
+
+  it.effect("say where the ids are that a command takes, and name no part of a request", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
+      const stranger = "01a20678-2e2e-7311-9155-06f4bb3f7f57"
+      for (const [args, remedy] of [
+        [["users", "show", "x"], /^Remedy: `gateway users list`/mu],
+        [["users", "show", stranger], /^Remedy: `gateway users list`/mu],
+        [["top-up", "x", "1"], /^Remedy: `gateway users list`/mu],
+        [["tasks", "get", "x"], /^Remedy: `gateway tasks list`/mu],
+        [["keys", "revoke", "x", "--yes"], /^Remedy: `gateway keys list`/mu],
+        [["endpoints", "test", "x"], /^Remedy: `gateway endpoints list`/mu],
+        [["redeliver", "foo"], /^Remedy: Give the id of a delivery \(whd_…\) or of an event/mu],
+        [["keys", "create", "--name", ""], /^Remedy: Correct the values named above/mu]
+      ] as const) {
+        const ran = yield* runCommand(args, env)
+        assert.deepStrictEqual([ran.code, ran.out], [1, ""], `${args.join(" ")}: ${ran.error}`)
+        assert.match(ran.error, remedy)
+      }
+      const cut = yield* runCommand(["redeliver", "evt_1"], env)
+      assert.strictEqual(cut.code, 2)
+      assert.match(cut.error, /^Remedy: Give the whole id/mu)
     })
   )
 })
