@@ -168,6 +168,17 @@ export const attacks: Record<string, (target: Target) => void | Promise<void>> =
     const request = bytesOf({ path: "/v1/chat/completions", key, body })
     hammer(port, 64, () => request)
   },
+  "downloads of files": async ({ port, rich: key }) => {
+    const form = new FormData()
+    form.set("purpose", "batch")
+    form.set("file", new Blob([Buffer.alloc(64 * 1024 * 1024, "a")]), "a.jsonl")
+    const files = `http://127.0.0.1:${port}/v1/files`
+    const headers = { authorization: `Bearer ${key}` }
+    const made = await fetch(files, { method: "POST", headers, body: form })
+    const { id } = (await made.json()) as { readonly id: string }
+    const request = bytesOf({ method: "GET", path: `/v1/files/${id}/content`, key })
+    hold(port, 64, () => request, request)
+  },
   "wrong keys": ({ port }) => {
     const body = json({ prompt: "A lighthouse", n: 1 })
     hammer(port, 64, (n) =>

@@ -1,5 +1,5 @@
 /**
- * Ten attacks of one tenant, or of nobody, and what another tenant notices; see README.md.
+ * Eleven attacks of one tenant, or of nobody, and what another tenant notices; see README.md.
  * `node bench/hostile.ts [seconds] [--only=part of a name,…]`
  */
 import { fork } from "node:child_process"

@@ -23,6 +23,8 @@ export interface NewArtifact {
 
 /** A stored medium, opened by its signed URL. */
 export interface OpenedArtifact {
+  /** Its owner. */
+  readonly userId: UserId
   readonly mime: string
   /** Bytes. */
   readonly size: number
@@ -111,6 +113,7 @@ export class Artifacts extends Context.Service<
           const row = yield* index.find(id)
           if (Option.isNone(row)) return yield* notFound
           return {
+            userId: row.value.userId,
             mime: row.value.mime,
             size: Number(row.value.bytes),
             stream: (range) =>

@@ -31,6 +31,7 @@ import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { withClientKey } from "../server/access/ClientKeys.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
+import { inBodyTurns } from "../server/bodies/BodyTurns.ts"
 import { idempotencyKeyOf } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
@@ -276,7 +277,7 @@ const makeResults = Effect.gen(function* () {
     const { method } = yield* HttpServerRequest.HttpServerRequest
     if (method === "HEAD") return HttpServerResponse.raw(null, options)
     if (output !== undefined) {
-      return HttpServerResponse.stream(yield* files.open(output), {
+      return HttpServerResponse.stream(inBodyTurns(batch.userId, yield* files.open(output)), {
         ...options,
         contentLength: Number(output.bytes)
       })
@@ -284,7 +285,7 @@ const makeResults = Effect.gen(function* () {
     const body = bodyOf(row)
     if (Option.isNone(body)) return yield* noResults
     const { bytes, input_file_id: id } = body.value
-    const requests = yield* files.open({ id, bytes: BigInt(bytes) })
+    const requests = inBodyTurns(batch.userId, yield* files.open({ id, bytes: BigInt(bytes) }))
     return HttpServerResponse.stream(withoutResults(row, requests), options)
   })
 })

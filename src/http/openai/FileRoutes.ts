@@ -9,6 +9,7 @@ import { pageSizeDefault, pageSizeMax } from "../../domain/limits/Limits.ts"
 import { invalid } from "../../domain/Problem.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
+import { inBodyTurns } from "../server/bodies/BodyTurns.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { makeUpload } from "./Upload.ts"
@@ -104,7 +105,7 @@ const makeHandlers = Effect.gen(function* () {
       }
       return method === "HEAD" || row.bytes === 0n
         ? HttpServerResponse.raw(null, options)
-        : HttpServerResponse.stream(yield* files.open(row), options)
+        : HttpServerResponse.stream(inBodyTurns(row.userId, yield* files.open(row)), options)
     })
   }
 })

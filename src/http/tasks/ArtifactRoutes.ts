@@ -5,6 +5,7 @@ import type { OpenedArtifact } from "../../artifacts/Artifacts.ts"
 import { getArtifact } from "../../contract/ServiceApi.ts"
 import { ArtifactId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
+import { inBodyTurns } from "../server/bodies/BodyTurns.ts"
 import { matches, selectRange } from "../server/ByteRanges.ts"
 import { problemResponse } from "../server/problems/Problems.ts"
 import { resource } from "../server/Resource.ts"
@@ -78,7 +79,7 @@ export const respondArtifact = Effect.fnUntraced(function* (artifact: OpenedArti
         : headers
   }
   if (request.method === "HEAD") return HttpServerResponse.raw(null, options)
-  return HttpServerResponse.stream(yield* artifact.stream(range), {
+  return HttpServerResponse.stream(inBodyTurns(artifact.userId, yield* artifact.stream(range)), {
     ...options,
     status: selected._tag === "Part" ? 206 : 200
   })

@@ -1,7 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { heavyBodyBytesMin } from "../../../src/domain/limits/ShareLimits.ts"
-import { BodyTurns } from "../../../src/http/server/bodies/BodyTurns.ts"
+import {
+  BodyTurns,
+  CurrentBodyTurns,
+  inBodyTurns
+} from "../../../src/http/server/bodies/BodyTurns.ts"
 
 const immediate = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -46,6 +50,53 @@ describe("heavy bodies", () => {
       yield* Fiber.join(first)
       yield* turns.take("third", heavyBodyBytesMin)
       assert.strictEqual(turns.callers, 0)
+    })
+  )
+})
+
+/** docs/reference/keys-and-limits.md#shares */
+describe("downloads", () => {
+  const chunk = new Uint8Array(heavyBodyBytesMin / 2)
+
+  it("pass 64 KiB in a turn of the loop, in turn among callers", async () => {
+    const turns = new BodyTurns()
+    const passed: Array<string> = []
+    const download = (caller: string, chunks: number) =>
+      inBodyTurns(caller, Stream.fromIterable(Array.from({ length: chunks }, () => chunk))).pipe(
+        Stream.rechunk(1),
+        Stream.runForEach(() => Effect.sync(() => passed.push(caller))),
+        Effect.provideService(CurrentBodyTurns, turns),
+        Effect.runFork
+      )
+    for (let n = 0; n < 8; n += 1) download("greedy", 16)
+    download("other", 8)
+    while (turns.callers > 0) {
+      const before = passed.length
+      await immediate()
+      // Each download that ends a turn has the next 64 KiB to wait for
+      assert.isAtMost(passed.length - before, 2)
+    }
+    assert.lengthOf(passed, 8 * 16 + 8)
+    // Eight downloads of one caller delay another's as one would
+    assert.isAtMost(passed.lastIndexOf("other"), 40)
+  })
+
+  it.effect("have all their bytes, and short ones wait for nothing", () =>
+    Effect.gen(function* () {
+      const turns = new BodyTurns()
+      const bytes = Array.from({ length: 5 }, (_, n) => new Uint8Array(50_000).fill(n))
+      const passed = yield* Stream.runCollect(inBodyTurns("a", Stream.fromIterable(bytes))).pipe(
+        Effect.provideService(CurrentBodyTurns, turns)
+      )
+      assert.deepStrictEqual(passed, bytes)
+      assert.strictEqual(turns.callers, 0)
+      const short = inBodyTurns("a", Stream.succeed(new Uint8Array(1000)))
+      const busy = yield* Effect.forkChild(turns.take("b", heavyBodyBytesMin), {
+        startImmediately: true
+      })
+      yield* Effect.provideService(Stream.runDrain(short), CurrentBodyTurns, turns)
+      assert.isUndefined(busy.pollUnsafe())
+      yield* Fiber.join(busy)
     })
   )
 })

@@ -1,4 +1,4 @@
-import { Context, Effect } from "effect"
+import { Context, Effect, Stream } from "effect"
 import { FairShares } from "../../../domain/FairShares.ts"
 import { heavyBodyBytesMin } from "../../../domain/limits/ShareLimits.ts"
 import { inHeavyTurn } from "../../../domain/Slices.ts"
@@ -34,3 +34,23 @@ export class BodyTurns {
 export const CurrentBodyTurns = Context.Reference<BodyTurns>("gateway/http/server/BodyTurns", {
   defaultValue: () => new BodyTurns()
 })
+
+/**
+ * The same bytes: every 64 KiB of a download wait for a turn of its caller, so that no number of downloads takes more
+ * than a third of the event loop. `hostile`, downloads
+ */
+export const inBodyTurns = <E>(
+  caller: string,
+  bytes: Stream.Stream<Uint8Array, E>
+): Stream.Stream<Uint8Array, E> =>
+  Stream.unwrap(
+    Effect.map(CurrentBodyTurns, (turns) => {
+      let seen = 0
+      return Stream.tap(bytes, ({ length }) => {
+        seen += length
+        if (seen < heavyBodyBytesMin) return Effect.void
+        seen = 0
+        return turns.take(caller, heavyBodyBytesMin)
+      })
+    })
+  )
