@@ -40,7 +40,7 @@ export const makeStoreRequests = Effect.gen(function* () {
     const hash = createHash("sha256")
     let size = 0
     let lines = 0
-    const bytes = arriving(request, fileBytesMax).pipe(
+    const bytes = arriving(request, fileBytesMax, userId).pipe(
       Stream.mapEffect((chunk) => {
         size += chunk.length
         if (size > fileBytesMax) return Effect.fail(tooLarge)

@@ -40,7 +40,7 @@ export const makeUpload = Effect.gen(function* () {
     yield* files.admit(userId, announced)
     const form = new UploadParser(boundary)
     let size = 0
-    const file = arriving(request, fileBytesMax + uploadFieldsBytesMax).pipe(
+    const file = arriving(request, fileBytesMax + uploadFieldsBytesMax, userId).pipe(
       Stream.mapEffect((chunk) => {
         const found = form.push(chunk)
         return typeof found === "string" ? problem(2002, found) : Effect.succeed(found)

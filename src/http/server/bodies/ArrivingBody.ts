@@ -7,13 +7,23 @@ import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { sendContinue } from "../listener/Listener.ts"
 import { cutOffBody } from "./BodyReader.ts"
+import { inBodyTurns } from "./BodyTurns.ts"
 
 const unreadable = problem(2002, "The body could not be read")
 
 const silenceMax = Duration.seconds(30)
 
-/** A long body as it arrives; of a request of a test's own process too, whose body is at most `bytesMax` long. */
+/**
+ * A long body as it arrives, in turns of its caller; of a request of a test's own process too, whose body is at most
+ * `bytesMax` long.
+ */
 export const arriving = (
+  request: HttpServerRequest.HttpServerRequest,
+  bytesMax: number,
+  caller: string
+): Stream.Stream<Uint8Array, Problem> => inBodyTurns(caller, bytesOf(request, bytesMax))
+
+const bytesOf = (
   request: HttpServerRequest.HttpServerRequest,
   bytesMax: number
 ): Stream.Stream<Uint8Array, Problem> => {

@@ -36,8 +36,8 @@ export const CurrentBodyTurns = Context.Reference<BodyTurns>("gateway/http/serve
 })
 
 /**
- * The same bytes: every 64 KiB of a download wait for a turn of its caller, so that no number of downloads takes more
- * than a third of the event loop. `hostile`, downloads
+ * The same bytes: every 64 KiB of a download, or of a file that arrives, wait for a turn of their caller, so that no
+ * number of them takes more than a third of the event loop. `hostile`, downloads
  */
 export const inBodyTurns = <E>(
   caller: string,
