@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config"
 import { BaseSequencer } from "vitest/node"
 import type { TestSpecification } from "vitest/node"
+import { FailedTests } from "./test/support/failedTests.ts"
 
 /**
  * Fault tests mostly wait for processes, so that the machine has time for others beside them: every second
@@ -24,6 +25,7 @@ class Interleaved extends BaseSequencer {
 export default defineConfig({
   test: {
     globalSetup: ["test/support/globalSetup.ts"],
+    reporters: ["default", new FailedTests()],
     setupFiles: ["test/support/seed.ts"],
     // For a test that hangs: no bound of the product, and of a busy machine many times what a test takes
     testTimeout: 120_000,

@@ -202,32 +202,6 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect(
-      "a body above the limit is 413 and closes, whether announced or chunked without end",
-      () =>
-        Effect.gen(function* () {
-          const { key, port } = yield* Running
-          const head = `POST ${create} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`
-          const announced = yield* rawHttp(port, (write) =>
-            write(`${head}Content-Length: ${bodyMax + 1}\r\n\r\n{`)
-          )
-          assert.match(announced.text, /^HTTP\/1\.1 413 /)
-          assert.match(announced.text, /"code":2004/)
-          let sent = 0
-          const piece = `4000\r\n${" ".repeat(0x4000)}\r\n`
-          const endless = yield* rawHttp(port, async (write) => {
-            write(`${head}Transfer-Encoding: chunked\r\n\r\n`)
-            for (let n = 0; n < 2000; n += 1) {
-              write(piece)
-              sent += 0x4000
-              await new Promise((resolve) => setImmediate(resolve))
-            }
-          })
-          assert.match(endless.text, /^HTTP\/1\.1 413 /)
-          assert.isAbove(sent, bodyMax)
-        })
-    )
-
     it.effect("slow senders of headers or body are closed within the time-outs", () =>
       Effect.gen(function* () {
         const { key, port } = yield* Running
@@ -292,7 +266,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("huge headers are 431, input that is not HTTP is 400, smuggling is refused", () =>
+    it.effect("smuggling is refused", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const status = (text: string) =>
@@ -300,11 +274,6 @@ describe("robustness of the HTTP border", () => {
             rawHttp(port, (write) => write(text)),
             (answer) => answer.text.split(" ", 2)[1]
           )
-        const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
-        assert.strictEqual(yield* status(`${get}X: ${"a".repeat(20_000)}\r\n\r\n`), "431")
-        assert.strictEqual(yield* status("\u0016\u0003\u0001\u0000garbage\r\n\r\n"), "400")
-        assert.strictEqual(yield* status("GET /healthz HTTP/1.1\r\n\r\n"), "400")
-        assert.strictEqual(yield* status(`${get}Bad Header: x\r\n\r\n`), "400")
         const post = `POST ${create} HTTP/1.1\r\nHost: x\r\n`
         assert.strictEqual(
           yield* status(`${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`),

@@ -86,7 +86,8 @@ const watched = async (context: BrowserContext, url: string): Promise<ConsolePag
       await page.goto(`${url}/console${path}`)
     },
     axeFindings: async () => {
-      await page.evaluate(axe.source)
+      // Stays while the page is not loaded again
+      if (await page.evaluate("!globalThis.axe")) await page.evaluate(axe.source)
       return page.evaluate(runAxe)
     },
     assertFits: async () => {

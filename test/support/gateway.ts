@@ -12,6 +12,7 @@ import { inspect } from "node:util"
 import { AppConfig } from "../../src/config/Config.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Credits from "../../src/domain/Credits.ts"
+import { heartbeatSeconds } from "../../src/domain/limits/Limits.ts"
 import type { Scope as KeyScope } from "../../src/domain/Scope.ts"
 import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
 import { parseEgressAllow } from "../../src/egress/EgressAllow.ts"
@@ -29,7 +30,7 @@ import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
-import { startedDatabase } from "./stores.ts"
+import { startedDatabase, stores } from "./stores.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
 export const adminToken = "operator-token-of-the-tests"
@@ -41,9 +42,9 @@ const egressAllow = "127.0.0.1,::1,localhost"
 export const baseUrl = "http://gateway.test"
 
 /**
- * Heartbeats and the work that comes with them are nearly all that a clock moved by minutes costs. This is the longest
- * interval at which a process that is alone behaves as with the usual one: its turn to look for due deliveries lasts 9
- * seconds, and its heartbeats count for 10.
+ * Seconds between heartbeats of a gateway that is alone on its store. They and the work that comes with them are nearly
+ * all that a moved clock costs. This is the longest interval at which such a process behaves as with the usual one: its
+ * turn to look for due deliveries lasts 9 seconds, and its heartbeats count for 10.
  */
 export const longHeartbeat = 8
 
@@ -66,7 +67,7 @@ export interface GatewayOptions {
   readonly stores?: typeof Gateway.stores
   /** The delivery store that the test uses, for example one whose responses are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
-  /** `longHeartbeat` for a gateway that is alone on its store, in a test whose clock moves for long. */
+  /** Seconds between heartbeats. Default: `longHeartbeat` on a store of its own, else the usual interval. */
   readonly heartbeatSeconds?: number | undefined
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>
@@ -123,9 +124,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(
-          options.heartbeatSeconds === undefined
-            ? Layer.empty
-            : Layer.succeed(HeartbeatSeconds, options.heartbeatSeconds)
+          Layer.succeed(HeartbeatSeconds, options.heartbeatSeconds ?? usualHeartbeat(options))
         ),
         Layer.provideMerge(
           Layer.effect(
@@ -155,6 +154,12 @@ export const layerGateway = (options: GatewayOptions = {}) =>
       )
     })
   )
+
+const usualHeartbeat = ({ database, env }: GatewayOptions) => {
+  const isAlone = database === undefined || database === stores.postgres
+  // With a `DATABASE_URL` more than one process uses the store
+  return isAlone && env?.["DATABASE_URL"] === undefined ? longHeartbeat : heartbeatSeconds
+}
 
 const temporaryFolder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "gateway-test-"))),

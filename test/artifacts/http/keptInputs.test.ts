@@ -1,11 +1,11 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { readdir } from "node:fs/promises"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { base64, pngOfBytes } from "../../support/media.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 /** docs/reference/keys-and-limits.md#kept-inputs */
 
@@ -43,8 +43,8 @@ const files = Effect.flatMap(AppConfig, ({ artifactStore }) =>
   })
 )
 
-describeStores("kept inputs", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("kept inputs", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("are removed soon after their task was cancelled or has failed, and no others", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -78,47 +78,48 @@ describeStores("kept inputs", (database) => {
     )
   })
 
-  layer(layerGateway({ database, env: { KEPT_INPUT_BYTES_PER_USER: "100000" } }), {
-    timeout: "60 seconds"
-  })("with KEPT_INPUT_BYTES_PER_USER", (it) => {
-    it.effect(
-      "are bounded for a user, exactly, by 429 code 1202; nothing of a refused create stays",
-      () =>
-        Effect.gen(function* () {
-          const [user, other] = [yield* makeUser(), yield* makeUser()]
-          const once = { "idempotency-key": "first" }
-          const first = yield* user.call("POST", edit, hang, once)
-          assert.strictEqual(first.status, 202, first.text)
-          const before = (yield* files).length
-          // The first of its two media would fit
-          const tooMany = yield* user.call("POST", edit, bodyOf("[[sim:hang]]", 2))
-          assert.deepStrictEqual([tooMany.status, tooMany.json.code], [429, 1202])
-          assert.strictEqual(tooMany.headers.get("retry-after"), "60")
-          assert.include(tooMany.json.detail, "100000 bytes")
-          assert.strictEqual(yield* inputsOf(user.id), 1)
-          assert.strictEqual((yield* files).length, before)
+  layer(layerGateway({ database: stores.postgres, env: { KEPT_INPUT_BYTES_PER_USER: "100000" } }))(
+    "with KEPT_INPUT_BYTES_PER_USER",
+    (it) => {
+      it.effect(
+        "are bounded for a user, exactly, by 429 code 1202; nothing of a refused create stays",
+        () =>
+          Effect.gen(function* () {
+            const [user, other] = [yield* makeUser(), yield* makeUser()]
+            const once = { "idempotency-key": "first" }
+            const first = yield* user.call("POST", edit, hang, once)
+            assert.strictEqual(first.status, 202, first.text)
+            const before = (yield* files).length
+            // The first of its two media would fit
+            const tooMany = yield* user.call("POST", edit, bodyOf("[[sim:hang]]", 2))
+            assert.deepStrictEqual([tooMany.status, tooMany.json.code], [429, 1202])
+            assert.strictEqual(tooMany.headers.get("retry-after"), "60")
+            assert.include(tooMany.json.detail, "100000 bytes")
+            assert.strictEqual(yield* inputsOf(user.id), 1)
+            assert.strictEqual((yield* files).length, before)
 
-          const racing = yield* Effect.all(
-            Array.from({ length: 12 }, () => user.call("POST", edit, hang)),
-            { concurrency: "unbounded" }
-          )
-          assert.strictEqual(racing.filter(({ status }) => status === 202).length, 1)
-          assert.strictEqual(racing.filter(({ json }) => json.code === 1202).length, 11)
-          assert.strictEqual(yield* inputsOf(user.id), 2)
-          assert.strictEqual((yield* files).length, before + 1)
+            const racing = yield* Effect.all(
+              Array.from({ length: 12 }, () => user.call("POST", edit, hang)),
+              { concurrency: "unbounded" }
+            )
+            assert.strictEqual(racing.filter(({ status }) => status === 202).length, 1)
+            assert.strictEqual(racing.filter(({ json }) => json.code === 1202).length, 11)
+            assert.strictEqual(yield* inputsOf(user.id), 2)
+            assert.strictEqual((yield* files).length, before + 1)
 
-          // A repeat, another user and a body without media are not refused
-          const again = yield* user.call("POST", edit, hang, once)
-          assert.deepStrictEqual([again.status, again.text], [202, first.text])
-          assert.strictEqual((yield* other.call("POST", edit, hang)).status, 202)
-          const text = "/vendors/alibaba/v1/text-to-image-max/generation"
-          assert.strictEqual((yield* user.call("POST", text, { prompt: "a" })).status, 202)
+            // A repeat, another user and a body without media are not refused
+            const again = yield* user.call("POST", edit, hang, once)
+            assert.deepStrictEqual([again.status, again.text], [202, first.text])
+            assert.strictEqual((yield* other.call("POST", edit, hang)).status, 202)
+            const text = "/vendors/alibaba/v1/text-to-image-max/generation"
+            assert.strictEqual((yield* user.call("POST", text, { prompt: "a" })).status, 202)
 
-          yield* user.call("DELETE", `${edit}/${first.json.task_info.id}`)
-          yield* advance("60 seconds")
-          yield* eventually(inputsOf(user.id), (count) => count === 1)
-          assert.strictEqual((yield* user.call("POST", edit, hang)).status, 202)
-        })
-    )
-  })
+            yield* user.call("DELETE", `${edit}/${first.json.task_info.id}`)
+            yield* advance("60 seconds")
+            yield* eventually(inputsOf(user.id), (count) => count === 1)
+            assert.strictEqual((yield* user.call("POST", edit, hang)).status, 202)
+          })
+      )
+    }
+  )
 })

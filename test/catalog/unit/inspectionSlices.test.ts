@@ -93,13 +93,16 @@ const hostile: Readonly<Record<string, readonly [() => Uint8Array, ImageRules | 
   ]
 }
 
+const turnMillisMax = 20
+
 /**
  * The longest time of the processor between two turns of the event loop, in milliseconds. Other processes
- * of the machine do not count; the better of three runs, because the collector and the compiler do.
+ * of the machine do not count; the best of five runs, because the collector and the compiler do. A run within
+ * the limit is the last.
  */
 const longestTurn = async (run: () => Promise<unknown>): Promise<number> => {
   let best = Infinity
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 5 && best >= turnMillisMax; round += 1) {
     let longest = 0
     let isOver = false
     let before = process.threadCpuUsage()
@@ -119,8 +122,6 @@ const longestTurn = async (run: () => Promise<unknown>): Promise<number> => {
   }
   return best
 }
-
-const turnMillisMax = 20
 
 describe("media inspection never holds the event loop for more than 20 ms", () => {
   for (const [what, [make, rules]] of Object.entries(hostile)) {

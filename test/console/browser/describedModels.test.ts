@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
+import { looks } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
@@ -18,11 +19,6 @@ const folder = temporaryFolder("described-console")
 const catalog = join(folder, "catalog.json")
 writeFileSync(catalog, JSON.stringify({ vendors: [describedDoors] }))
 afterAll(() => rmSync(folder, { recursive: true }))
-
-const looks = async (it: ConsolePage) => {
-  assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
-  await it.assertFits()
-}
 
 const choose = async ({ page }: ConsolePage, model: string) => {
   await page.getByRole("link", { name: "Playground", exact: true }).first().click()

@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { signOut } from "../../support/consoleSteps.ts"
+import { looks, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
@@ -22,12 +22,6 @@ const create = Effect.gen(function* () {
   })
 })
 
-const looks = (it: ConsolePage) =>
-  Effect.promise(async () => {
-    assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
-    await it.assertFits()
-  })
-
 const heading = (it: ConsolePage, name: string) =>
   Effect.promise(() => it.page.getByRole("heading", { level: 1, name, exact: true }).waitFor())
 
@@ -43,13 +37,13 @@ describe("the first pages of the console", () => {
           // A deep link leads to sign-in, and back
           yield* Effect.promise(() => open("/tasks?status=completed"))
           yield* heading(screen, "Sign in")
-          yield* looks(screen)
+          yield* Effect.promise(() => looks(screen))
           assert.include(page.url(), "/console/sign-in?next=")
           yield* signInOnPage(screen, adminToken, userId)
           yield* heading(screen, "Home")
           assert.notInclude(page.url(), "#")
           yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
-          yield* looks(screen)
+          yield* Effect.promise(() => looks(screen))
           const id = yield* create
           // Home learns of it by itself
           yield* Effect.promise(async () => {
@@ -65,7 +59,7 @@ describe("the first pages of the console", () => {
             await page.getByRole("button", { name: "Completed", exact: true }).click()
             await page.getByRole("cell", { name: "Completed" }).waitFor()
           })
-          yield* looks(screen)
+          yield* Effect.promise(() => looks(screen))
           yield* Effect.promise(() => page.getByRole("link", { name: title }).click())
           yield* heading(screen, title)
           yield* Effect.promise(async () => {
@@ -81,7 +75,7 @@ describe("the first pages of the console", () => {
             await page.getByText("7.50 credits charged").waitFor()
             await page.getByText("Attempt 1 at alibaba").waitFor()
           })
-          yield* looks(screen)
+          yield* Effect.promise(() => looks(screen))
           yield* Effect.promise(async () => {
             await page.getByRole("button", { name: "Run again" }).click()
             const dialog = page.getByRole("dialog")
@@ -110,14 +104,14 @@ describe("the first pages of the console", () => {
         const { open, page } = screen
         yield* Effect.promise(() => open("/tasks"))
         yield* heading(screen, "Sign in")
-        yield* looks(screen)
+        yield* Effect.promise(() => looks(screen))
         yield* Effect.promise(async () => {
           await page.getByLabel("E-mail address").fill("nobody@example.com")
           await page.getByLabel("Password").fill("wrong")
           await page.keyboard.press("Enter")
           await page.getByRole("alert").getByText("Trace id").waitFor()
         })
-        yield* looks(screen)
+        yield* Effect.promise(() => looks(screen))
         yield* Effect.promise(async () => {
           await page.getByText("Use an API key").click()
           await page.getByLabel("API key or operator token").fill(key)
@@ -125,20 +119,20 @@ describe("the first pages of the console", () => {
         })
         yield* heading(screen, "Tasks")
         yield* Effect.promise(() => page.getByRole("table").waitFor())
-        yield* looks(screen)
+        yield* Effect.promise(() => looks(screen))
         yield* Effect.promise(async () => {
           await page.getByRole("button", { name: "Menu", exact: true }).click()
-          await looks(screen).pipe(Effect.runPromise)
+          await looks(screen)
           await page.getByRole("link", { name: "Home", exact: true }).click()
           await page.getByRole("heading", { name: "Latest tasks" }).waitFor()
         })
         yield* heading(screen, "Home")
-        yield* looks(screen)
+        yield* Effect.promise(() => looks(screen))
         yield* Effect.promise(async () => {
           await page.getByRole("link", { name: title }).first().click()
           await page.getByRole("heading", { name: "Timeline" }).waitFor()
         })
-        yield* looks(screen)
+        yield* Effect.promise(() => looks(screen))
         assert.deepStrictEqual(screen.faults, [])
       })
     )
@@ -167,7 +161,7 @@ describe("the first pages of the console", () => {
         yield* heading(screen, "Page not found")
         yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
         yield* Effect.promise(() => page.getByText("Every wallet matches").waitFor())
-        yield* looks(screen)
+        yield* Effect.promise(() => looks(screen))
         assert.deepStrictEqual(screen.faults, [])
       })
     )

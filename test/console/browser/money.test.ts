@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises"
 import { showDay, showFullDay } from "../../../src/console/format/days.ts"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, hostile } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
@@ -20,25 +20,6 @@ const create = (url: string, key: string) =>
     await response.text()
     return response.status
   })
-
-const looks = async (it: ConsolePage) => {
-  assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
-  await it.assertFits()
-}
-
-const opened = async (it: ConsolePage, title: string) => {
-  await it.page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
-  await it.page.locator(".loading").first().waitFor({ state: "detached" })
-}
-
-const goTo = async (it: ConsolePage, link: string, title = link) => {
-  await it.page
-    .getByRole("navigation")
-    .getByRole("link", { name: link, exact: true })
-    .first()
-    .click()
-  await opened(it, title)
-}
 
 const fileOf = async ({ page }: ConsolePage) => {
   const download = page.waitForEvent("download")

@@ -5,7 +5,7 @@ import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act } from "../../support/consoleSteps.ts"
+import { act, goTo, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
@@ -25,21 +25,6 @@ const receiver = {
       const outcome = mockOutcome(receiver.status)
       return { ...outcome, answer: `${attack} broken`, remoteAddress: "127.0.0.1" }
     })
-}
-
-const looks = async (it: ConsolePage) => {
-  assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
-  await it.assertFits()
-}
-
-const opened = async (it: ConsolePage, title: string) => {
-  await it.page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
-  await it.page.locator(".loading").first().waitFor({ state: "detached" })
-}
-
-const goTo = async (it: ConsolePage, link: string, title = link) => {
-  await it.page.getByRole("link", { name: link, exact: true }).first().click()
-  await opened(it, title)
 }
 
 /** A picture: its price as one types, its run, its program. */

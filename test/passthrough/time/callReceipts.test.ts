@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -10,7 +10,7 @@ import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { LogRetention } from "../../../src/process/retention/LogRetention.ts"
 import { PartitionStore } from "../../../src/process/retention/PartitionStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 import {
   breaches,
   callEnd,
@@ -32,12 +32,12 @@ const open = Effect.fnUntraced(function* (user: UserId) {
 
 const close = (start: CallStart) => writeCalls({ ends: [callEnd(start, 1)] })
 
-describeStores("receipts of calls", (database) => {
+describe("receipts of calls", () => {
   const Live = Layer.mergeAll(LogRetention.layer, CallStore.layer).pipe(
     Layer.provide(AppConfig.layerOf({})),
     Layer.provideMerge(PartitionStore.layer),
     Layer.provideMerge(walletStores),
-    Layer.provideMerge(database)
+    Layer.provideMerge(startedDatabase)
   )
 
   // The store's clock is real: only the times in its statements are the test's

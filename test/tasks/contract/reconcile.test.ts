@@ -97,13 +97,15 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
     it.effect("shows all jobs that match", () =>
       Effect.gen(function* () {
         const now = Date.now()
+        // Shown as it was sent
+        const mine = "mine:\nin two lines"
         const jobs = [
-          yield* submitAt("mine", now),
+          yield* submitAt(mine, now),
           yield* submitAt("another's", now),
-          yield* submitAt("mine", now)
+          yield* submitAt(mine, now)
         ]
         upstream.pageSize = 1
-        const found = yield* jobsLike(yield* connect, order("mine"), now)
+        const found = yield* jobsLike(yield* connect, order(mine), now)
         const expected = tellsPrompt ? [jobs[0], jobs[2]] : jobs
         assert.sameMembers(ids(found), expected as Array<string>)
       })

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Handle } from "../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -208,7 +208,7 @@ describe("a vendor that cannot cancel", () => {
 
 const rounds = 60
 
-describeStores("cancel against completion", (database) => {
+describe("cancel against completion", () => {
   const done = new Map<string, Deferred.Deferred<void>>()
   const finishOf = (id: string) => {
     const finished = done.get(id) ?? Deferred.makeUnsafe<void>()
@@ -231,7 +231,7 @@ describeStores("cancel against completion", (database) => {
         pollAfter: Duration.zero
       })
   }
-  layer(layerGateway({ database, vendor }), { timeout: "120 seconds" })((it) => {
+  layer(layerGateway({ database: stores.postgres, vendor }))((it) => {
     it.effect(`exactly one winner in each of ${rounds} rounds, and the wallet agrees with it`, () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -1,8 +1,7 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerGateway, makeUser } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/keys-and-limits.md#maximum-of-a-request */
 
@@ -12,8 +11,8 @@ const chat = "/v1/chat/completions"
 const body = { prompt: "[[sim:hang]]" }
 const hello = { model: "gpt-4o", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }
 
-describeStores("X-Service-Max-Cost", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("X-Service-Max-Cost", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     const most = (amount: string) => ({ "x-service-max-cost": amount })
 
     it.effect("a create that costs more is 402 code 1103, and makes and holds nothing", () =>

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { EventLogStore } from "../../../src/webhooks/EventLogStore.ts"
@@ -12,7 +12,7 @@ import {
   operator
 } from "../../support/gateway.ts"
 import { base64, png } from "../../support/media.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 import { breachesOf } from "../../support/wallets.ts"
 
 /** docs/reference/batches.md */
@@ -64,8 +64,8 @@ const assertNothing = Effect.fnUntraced(function* (userId: string) {
   assert.isEmpty(runs)
 })
 
-describeStores("task batches", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("task batches", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("tasks of several models, each with its hold, in the order of the request", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -391,7 +391,7 @@ describeStores("task batches", (database) => {
 
   layer(
     layerGateway({
-      database,
+      database: stores.postgres,
       env: { RATE_LIMIT_PER_MINUTE: "10", CONCURRENT_TASKS_PER_KEY: "6" }
     }),
     { timeout: "60 seconds" }

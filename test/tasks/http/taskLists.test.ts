@@ -1,18 +1,17 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const several = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const video = "/vendors/service/v1/text-to-video-spark/generation"
 
 /** docs/reference/tasks.md#history */
-describeStores("a task in a list", (database) => {
-  layer(layerGateway({ database, env: { SIMULATOR_DELAY: "1 second" } }), {
+describe("a task in a list", () => {
+  layer(layerGateway({ env: { SIMULATOR_DELAY: "1 second" } }), {
     timeout: "60 seconds"
   })((it) => {
     it.effect("has the beginning of its prompt, the name of its key and its first result", () =>

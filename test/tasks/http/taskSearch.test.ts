@@ -1,16 +1,15 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 /** docs/reference/tasks.md#search */
-describeStores("a search among tasks", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("a search among tasks", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     it.effect("finds by words of the prompt, by metadata and by every id, and nobody else's", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -1,13 +1,12 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { dataUri, pngOfBytes } from "../../support/media.ts"
-import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-describeStores("GET /manage/v1/tasks", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("GET /manage/v1/tasks", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     it.effect("one task's timeline: moves, attempts, ledger, deliveries, trace ids, receipt", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -1,11 +1,10 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { ownPage, signedIn, signIn } from "../../support/browser.ts"
 import { callWith, layerGateway, makeUser } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { beginPost } from "../../support/slowBody.ts"
-import { describeStores } from "../../support/stores.ts"
 
 /** Who may change keys, sessions and endpoints. docs/reference/keys-and-limits.md#who-changes-access */
 
@@ -41,8 +40,8 @@ const makeObjects = Effect.fnUntraced(function* (
   }
 })
 
-describeStores("changes of keys, sessions and endpoints", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("changes of keys, sessions and endpoints", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     it.effect("a secret that was replaced changes none of them, by its session neither", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
@@ -10,7 +10,6 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/wallet.md#wallet-audit */
 
@@ -35,8 +34,8 @@ const drift = Effect.gen(function* () {
   return shown
 })
 
-describeStores("the audit of spend limits", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("the audit of spend limits", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     it.effect(
       "is 0 over tasks, calls and periods, and counts each limit that cannot be right",
       () =>

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
@@ -8,9 +8,8 @@ import { advance, eventually, layerGateway, makeUser, operator } from "../../sup
 import type { callWith } from "../../support/gateway.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
-import { describeStores } from "../../support/stores.ts"
 
-/** docs/reference/passthrough.md#requests-and-responses: R-PRIVACY-5, R-PRIVACY-6, on both stores */
+/** docs/reference/passthrough.md#requests-and-responses: R-PRIVACY-5, R-PRIVACY-6 */
 
 const manage = "/manage/v1"
 const chat = "/v1/chat/completions"
@@ -51,8 +50,8 @@ const keptRows = Effect.gen(function* () {
   return row!.count
 })
 
-describeStores("requests and responses of calls", (database) => {
-  layer(layerGateway({ database, env }), { timeout: "120 seconds" })((it) => {
+describe("requests and responses of calls", () => {
+  layer(layerGateway({ env }), { timeout: "120 seconds" })((it) => {
     it.effect("are not kept before their user switches it on", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -232,7 +231,7 @@ describeStores("requests and responses of calls", (database) => {
     )
   })
 
-  layer(layerGateway({ database, env: { ...env, BODY_RETENTION: "1 hour" } }), {
+  layer(layerGateway({ env: { ...env, BODY_RETENTION: "1 hour" } }), {
     timeout: "120 seconds"
   })((it) => {
     it.effect("are deleted after BODY_RETENTION", () =>

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ownPage, signedIn } from "../../support/browser.ts"
 import {
@@ -10,7 +10,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 /** docs/reference/sessions.md#inference */
 
@@ -29,8 +29,8 @@ const makePerson = Effect.gen(function* () {
   return { ...user, at, browser: yield* signedIn({ email, password }) }
 })
 
-describeStores("inference by session", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("inference by session", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("a task and a call are charged to the user's one console key", () =>
       Effect.gen(function* () {
         const { browser, call } = yield* makePerson

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -11,7 +11,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 /** `PATCH /manage/v1/api-keys/{id}`: names, spend limits, models, rates, tasks and expiry of one key. */
 
@@ -90,8 +90,8 @@ const sendSlowly = Effect.fnUntraced(function* (
   return [response.status, code]
 })
 
-describeStores("a change of an API key", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("a change of an API key", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("may be part of the create: the key has its limits from the beginning", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
@@ -487,9 +487,9 @@ describeStores("a change of an API key", (database) => {
   })
 })
 
-describeStores("a key with a limit of its own beside the configured ones", (database) => {
+describe("a key with a limit of its own beside the configured ones", () => {
   const env = { RATE_LIMIT_PER_MINUTE: "4", CONCURRENT_TASKS_PER_KEY: "2" }
-  layer(layerGateway({ database, env }), { timeout: "60 seconds" })((it) => {
+  layer(layerGateway({ database: stores.postgres, env }))((it) => {
     it.effect("has the lower one of both", () =>
       Effect.gen(function* () {
         const { call, change } = yield* makeKeys

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -12,7 +12,6 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 /** `POST /manage/v1/api-keys/{id}/rotate`. docs/reference/keys-and-limits.md#rotation */
 
@@ -64,8 +63,8 @@ const outcomes = Effect.fnUntraced(function* (call: Call) {
 })
 const works = [200]
 
-describeStores("the rotation of an API key", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("the rotation of an API key", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     it.effect(
       "gives a new secret; id, limits and what was spent stay, and both work in the grace",
       () =>
@@ -256,8 +255,8 @@ describeStores("the rotation of an API key", (database) => {
   })
 })
 
-describeStores("a key that has limits", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("a key that has limits", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     const limits = {
       spend_limit: "1.00",
       allowed_models: ["gpt-4o"],

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -11,12 +11,12 @@ import {
   operator,
   readResult
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 const keyed = (key: string) => ({ "idempotency-key": key })
 
-describeStores("Idempotency-Key of the management API", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("Idempotency-Key of the management API", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("50 equal top-ups in parallel: one ledger row, 50 equal responses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })

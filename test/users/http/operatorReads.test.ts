@@ -1,8 +1,7 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ownPage, signedIn } from "../../support/browser.ts"
 import { adminToken, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/keys-and-limits.md#operator: everything of a user, and nothing of it changed. */
 
@@ -10,8 +9,8 @@ const manage = "/manage/v1"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hook = { url: "https://hooks.example.com/a", events: ["task.created"] }
 
-describeStores("the operator", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("the operator", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
     it.effect("reads what a user reads, by token and by session, with ?user_id=", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import {
@@ -10,7 +10,6 @@ import {
   makeUser
 } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { describeStores } from "../../support/stores.ts"
 
 const manage = "/manage/v1"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -23,8 +22,8 @@ vendor.script = openAiScript
 const env = { OPENAI_API_KEY: `sk-secret-aaaa;name=a;base=${vendor.origin}/v1` }
 
 /** docs/reference/keys-and-limits.md#over-all-users */
-describeStores("the operator over all users", (database) => {
-  layer(layerGateway({ database, env }), { timeout: "60 seconds" })((it) => {
+describe("the operator over all users", () => {
+  layer(layerGateway({ env }), { timeout: "60 seconds" })((it) => {
     it.effect("finds what has an id or a trace, and whose it is", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,7 @@ import {
   operator
 } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 /** docs/reference/sessions.md#passkeys */
 
@@ -70,8 +70,8 @@ const makeOwner = Effect.gen(function* () {
 
 const codes = ({ json, status }: Pick<HttpResult, "json" | "status">) => [status, json?.code]
 
-describeStores("passkeys", (database) => {
-  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+describe("passkeys", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("a passkey is made in a session, is listed, and signs in beside the password", () =>
       Effect.gen(function* () {
         const person = yield* makePerson

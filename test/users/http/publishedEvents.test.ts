@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
@@ -12,7 +12,7 @@ import {
   operator,
   secondsUntil
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 /** docs/reference/http.md#events-of-a-user, ADR 0232: the stream of events loses none and sends none twice */
 
@@ -127,8 +127,8 @@ const expected = (ids: ReadonlyArray<string>) =>
 // Tasks end when the test says so
 const env = { SIMULATOR_DELAY: "10 hours" }
 
-describeStores("the stream of events", (database) => {
-  layer(layerGateway({ database, env }), { timeout: "60 seconds" })((it) => {
+describe("the stream of events", () => {
+  layer(layerGateway({ database: stores.postgres, env }))((it) => {
     it.effect("of 400 tasks, of which old ones end when hundreds are newer", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 10_000 })
@@ -198,7 +198,7 @@ describeStores("the stream of events", (database) => {
     )
   })
 
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("has both alerts of two crossings, and an old one in no later stream", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 1000 })

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
@@ -13,10 +13,9 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 import { contents } from "../../support/tableContents.ts"
 
-/** docs/reference/privacy.md, on both stores. */
+/** docs/reference/privacy.md */
 
 const manage = "/manage/v1"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -92,8 +91,8 @@ const ledger = Effect.fnUntraced(function* (id: string) {
     WHERE user_id = ${id} ORDER BY seq`
 })
 
-describeStores("a user is deleted", (database) => {
-  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+describe("a user is deleted", () => {
+  layer(layerGateway(), { timeout: "120 seconds" })((it) => {
     it.effect(
       "access ends at once, tasks end, and nothing personal is left; the ledger stays",
       () =>

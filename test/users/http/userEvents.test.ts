@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { signedIn } from "../../support/browser.ts"
@@ -13,7 +13,7 @@ import {
   operator,
   secondsUntil
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 /** docs/reference/http.md#events-of-a-user */
 
@@ -75,8 +75,8 @@ const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: num
     assert.strictEqual(count(), times)
   })
 
-describeStores("events of a user", (database) => {
-  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+describe("events of a user", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("are all tasks and deliveries as they stand, then each change", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

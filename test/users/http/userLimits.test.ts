@@ -6,7 +6,7 @@ import { makeEndpointId } from "../../../src/domain/Ids.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { RequestQuotas } from "../../../src/users/RequestQuotas.ts"
 import { callWith, layerGateway, makeUser, operator } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const body = { prompt: "[[sim:hang]]" }
@@ -29,58 +29,52 @@ const anotherKey = Effect.fnUntraced(function* (user: User) {
   return callWith(key)
 })
 
-const timeout = { timeout: "60 seconds" } as const
+describe("USER_RATE_LIMIT_PER_MINUTE", () => {
+  layer(layerGateway({ database: stores.postgres, env: { USER_RATE_LIMIT_PER_MINUTE: "6" } }))(
+    (it) => {
+      it.effect("bounds the requests of all keys of a user together: 429 code 1201", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const second = yield* anotherKey(user)
+          const other = yield* makeUser()
+          const calls = [user.call, second, user.call, second, user.call, second]
+          for (const [n, call] of calls.entries()) {
+            const answer = yield* call("GET", nobody)
+            assert.strictEqual(answer.status, 404)
+            assert.deepStrictEqual(rateOf(answer.headers).slice(0, 2), ["6", String(5 - n)])
+          }
+          for (const call of [user.call, second, yield* anotherKey(user)]) {
+            const refused = yield* call("GET", nobody)
+            assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+            assert.deepStrictEqual(rateOf(refused.headers), ["6", "0", "10", "10"])
+            assert.match(refused.json.detail, /user/u)
+          }
+          assert.strictEqual((yield* other.call("GET", nobody)).status, 404)
+          yield* TestClock.adjust("10 seconds")
+          assert.strictEqual((yield* second("GET", nobody)).status, 404)
+          assert.strictEqual((yield* user.call("GET", nobody)).status, 429)
+        })
+      )
 
-describeStores("USER_RATE_LIMIT_PER_MINUTE", (database) => {
-  layer(
-    layerGateway({ database, env: { USER_RATE_LIMIT_PER_MINUTE: "6" } }),
-    timeout
-  )((it) => {
-    it.effect("bounds the requests of all keys of a user together: 429 code 1201", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const second = yield* anotherKey(user)
-        const other = yield* makeUser()
-        const calls = [user.call, second, user.call, second, user.call, second]
-        for (const [n, call] of calls.entries()) {
-          const answer = yield* call("GET", nobody)
-          assert.strictEqual(answer.status, 404)
-          assert.deepStrictEqual(rateOf(answer.headers).slice(0, 2), ["6", String(5 - n)])
-        }
-        for (const call of [user.call, second, yield* anotherKey(user)]) {
-          const refused = yield* call("GET", nobody)
-          assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
-          assert.deepStrictEqual(rateOf(refused.headers), ["6", "0", "10", "10"])
-          assert.match(refused.json.detail, /user/u)
-        }
-        assert.strictEqual((yield* other.call("GET", nobody)).status, 404)
-        yield* TestClock.adjust("10 seconds")
-        assert.strictEqual((yield* second("GET", nobody)).status, 404)
-        assert.strictEqual((yield* user.call("GET", nobody)).status, 429)
-      })
-    )
-
-    it.effect("counts calls of the passthrough too, and is exact when 50 come at once", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const second = yield* anotherKey(user)
-        const answers = yield* Effect.all(
-          Array.from({ length: 50 }, (_, n) =>
-            (n % 2 === 0 ? user.call : second)("GET", "/v1/models")
-          ),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(answers.filter(({ status }) => status === 200).length, 6)
-        assert.strictEqual(answers.filter(({ json }) => json?.code === 1201).length, 44)
-      })
-    )
-  })
+      it.effect("counts calls of the passthrough too, and is exact when 50 come at once", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const second = yield* anotherKey(user)
+          const answers = yield* Effect.all(
+            Array.from({ length: 50 }, (_, n) =>
+              (n % 2 === 0 ? user.call : second)("GET", "/v1/models")
+            ),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(answers.filter(({ status }) => status === 200).length, 6)
+          assert.strictEqual(answers.filter(({ json }) => json?.code === 1201).length, 44)
+        })
+      )
+    }
+  )
 
   const both = { RATE_LIMIT_PER_MINUTE: "3", USER_RATE_LIMIT_PER_MINUTE: "4" }
-  layer(
-    layerGateway({ database, env: both }),
-    timeout
-  )((it) => {
+  layer(layerGateway({ database: stores.postgres, env: both }))((it) => {
     it.effect("beside the key's: the nearer limit stands in the headers and refuses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -102,77 +96,72 @@ describeStores("USER_RATE_LIMIT_PER_MINUTE", (database) => {
   })
 })
 
-describeStores("CONCURRENT_TASKS_PER_USER", (database) => {
-  layer(
-    layerGateway({ database, env: { CONCURRENT_TASKS_PER_USER: "3" } }),
-    timeout
-  )((it) => {
-    it.effect("bounds the unfinished tasks of all keys of a user together: 429 code 1202", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const second = yield* anotherKey(user)
-        const other = yield* makeUser()
-        const answers = yield* Effect.all(
-          Array.from({ length: 40 }, (_, n) =>
-            (n % 2 === 0 ? user.call : second)("POST", path, body)
-          ),
-          { concurrency: "unbounded" }
-        )
-        const taken = answers.filter(({ status }) => status === 202)
-        assert.strictEqual(taken.length, 3)
-        for (const { headers, json, status } of answers) {
-          if (status === 202) continue
-          assert.deepStrictEqual([status, json.code], [429, 1202])
-          assert.strictEqual(headers.get("retry-after"), "2")
-          assert.match(json.detail, /user/u)
-        }
-        assert.strictEqual((yield* other.call("POST", path, body)).status, 202)
-        yield* second("DELETE", `${path}/${taken[0]!.json.task_info.id}`)
-        assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
-        assert.strictEqual((yield* second("POST", path, body)).json.code, 1202)
-      })
-    )
-  })
+describe("CONCURRENT_TASKS_PER_USER", () => {
+  layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_USER: "3" } }))(
+    (it) => {
+      it.effect("bounds the unfinished tasks of all keys of a user together: 429 code 1202", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const second = yield* anotherKey(user)
+          const other = yield* makeUser()
+          const answers = yield* Effect.all(
+            Array.from({ length: 40 }, (_, n) =>
+              (n % 2 === 0 ? user.call : second)("POST", path, body)
+            ),
+            { concurrency: "unbounded" }
+          )
+          const taken = answers.filter(({ status }) => status === 202)
+          assert.strictEqual(taken.length, 3)
+          for (const { headers, json, status } of answers) {
+            if (status === 202) continue
+            assert.deepStrictEqual([status, json.code], [429, 1202])
+            assert.strictEqual(headers.get("retry-after"), "2")
+            assert.match(json.detail, /user/u)
+          }
+          assert.strictEqual((yield* other.call("POST", path, body)).status, 202)
+          yield* second("DELETE", `${path}/${taken[0]!.json.task_info.id}`)
+          assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
+          assert.strictEqual((yield* second("POST", path, body)).json.code, 1202)
+        })
+      )
+    }
+  )
 })
 
-describeStores("MANAGE_RATE_LIMIT_PER_MINUTE", (database) => {
-  layer(
-    layerGateway({ database, env: { MANAGE_RATE_LIMIT_PER_MINUTE: "6" } }),
-    timeout
-  )((it) => {
-    it.effect("bounds a user's management requests: 429 code 1201 with Retry-After", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const second = yield* anotherKey(user)
-        const other = yield* makeUser()
-        const ask = (call: User["call"]) => call("GET", "/manage/v1/wallet")
-        for (const call of [user.call, second, user.call, second, user.call, second]) {
-          assert.strictEqual((yield* ask(call)).status, 200)
-        }
-        for (const call of [user.call, second]) {
-          const refused = yield* ask(call)
-          assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
-          assert.strictEqual(refused.headers.get("retry-after"), "10")
-        }
-        assert.strictEqual((yield* ask(other.call)).status, 200)
-        // Neither inference nor the operator counts
-        assert.strictEqual((yield* user.call("GET", nobody)).status, 404)
-        for (let n = 0; n < 8; n += 1) {
-          assert.strictEqual((yield* operator("GET", "/manage/v1/users")).status, 200)
-        }
-        yield* TestClock.adjust("10 seconds")
-        assert.strictEqual((yield* ask(user.call)).status, 200)
-        assert.strictEqual((yield* ask(user.call)).status, 429)
-      })
-    )
-  })
+describe("MANAGE_RATE_LIMIT_PER_MINUTE", () => {
+  layer(layerGateway({ database: stores.postgres, env: { MANAGE_RATE_LIMIT_PER_MINUTE: "6" } }))(
+    (it) => {
+      it.effect("bounds a user's management requests: 429 code 1201 with Retry-After", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const second = yield* anotherKey(user)
+          const other = yield* makeUser()
+          const ask = (call: User["call"]) => call("GET", "/manage/v1/wallet")
+          for (const call of [user.call, second, user.call, second, user.call, second]) {
+            assert.strictEqual((yield* ask(call)).status, 200)
+          }
+          for (const call of [user.call, second]) {
+            const refused = yield* ask(call)
+            assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+            assert.strictEqual(refused.headers.get("retry-after"), "10")
+          }
+          assert.strictEqual((yield* ask(other.call)).status, 200)
+          // Neither inference nor the operator counts
+          assert.strictEqual((yield* user.call("GET", nobody)).status, 404)
+          for (let n = 0; n < 8; n += 1) {
+            assert.strictEqual((yield* operator("GET", "/manage/v1/users")).status, 200)
+          }
+          yield* TestClock.adjust("10 seconds")
+          assert.strictEqual((yield* ask(user.call)).status, 200)
+          assert.strictEqual((yield* ask(user.call)).status, 429)
+        })
+      )
+    }
+  )
 })
 
 describe("test events", () => {
-  layer(
-    layerGateway(),
-    timeout
-  )((it) => {
+  layer(layerGateway())((it) => {
     it.effect("100 a day and endpoint: then 429 code 1201", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -234,11 +223,8 @@ const makeLimited = Effect.gen(function* () {
   }
 })
 
-describeStores("limits that the operator sets on one user", (database) => {
-  layer(
-    layerGateway({ database }),
-    timeout
-  )((it) => {
+describe("limits that the operator sets on one user", () => {
+  layer(layerGateway({ database: stores.postgres }))((it) => {
     it.effect("are shown by PATCH, GET and the list; what is absent stays, null removes", () =>
       Effect.gen(function* () {
         const { at, call, id, set } = yield* makeLimited
@@ -393,10 +379,7 @@ describeStores("limits that the operator sets on one user", (database) => {
   })
 
   const env = { USER_RATE_LIMIT_PER_MINUTE: "2", CONCURRENT_TASKS_PER_USER: "1" }
-  layer(
-    layerGateway({ database, env }),
-    timeout
-  )((it) => {
+  layer(layerGateway({ database: stores.postgres, env }))((it) => {
     it.effect("stand in place of the configured ones, lower or higher", () =>
       Effect.gen(function* () {
         const { call, set } = yield* makeLimited

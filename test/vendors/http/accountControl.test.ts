@@ -1,11 +1,10 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import { describeStores } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#draining-an-account */
@@ -40,8 +39,8 @@ const chat = { model: "gpt-4o", max_tokens: 10, messages: [] }
 const image = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const prompt = { prompt: "A lighthouse", n: 1 }
 
-describeStores("vendor accounts", (database) => {
-  layer(layerGateway({ database, env, areVendorsLive: true }), {
+describe("vendor accounts", () => {
+  layer(layerGateway({ env, areVendorsLive: true }), {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {

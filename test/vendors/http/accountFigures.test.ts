@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll } from "vitest"
@@ -9,7 +9,6 @@ import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
 import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { chatCompletion, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import { describeStores } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#draining-an-account, ADR 0164 */
@@ -42,8 +41,8 @@ const image = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const prompt = { prompt: "A lighthouse", n: 2 }
 const micro = (amount: string) => Math.round(Number(amount) * 1e6)
 
-describeStores("figures of vendor accounts", (database) => {
-  layer(layerGateway({ database, env, areVendorsLive: true }), {
+describe("figures of vendor accounts", () => {
+  layer(layerGateway({ env, areVendorsLive: true }), {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {

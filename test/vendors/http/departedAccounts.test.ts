@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeEach } from "vitest"
@@ -13,7 +13,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#accounts-that-leave, ADR 0186 */
@@ -45,7 +45,7 @@ const reaches = (call: Call, own: string, status: string) =>
   )
 const submitsOf = (vendor: Upstream) => vendor.paidSubmits
 
-describeStores("an account that left the configuration", (database) => {
+describe("an account that left the configuration", () => {
   /** Gateways one after the other on one store: restarts. */
   const onOneStore = <E>(
     test: (
@@ -57,7 +57,7 @@ describeStores("an account that left the configuration", (database) => {
     ) => Effect.Effect<void, E>
   ) =>
     Effect.scoped(
-      Effect.flatMap(Layer.build(database), (built) =>
+      Effect.flatMap(Layer.build(startedDatabase), (built) =>
         test(
           (env, work, heartbeatSeconds) =>
             Effect.provide(
@@ -229,7 +229,7 @@ describeStores("an account that left the configuration", (database) => {
   )
 })
 
-describeStores("a task that waits for a slot", (database) => {
+describe("a task that waits for a slot", () => {
   it.effect("of an account that is drained goes to another one", () =>
     Effect.gen(function* () {
       first.runningPolls = 1_000_000
@@ -248,7 +248,6 @@ describeStores("a task that waits for a slot", (database) => {
     }).pipe(
       Effect.provide(
         layerGateway({
-          database,
           env: { DASHSCOPE_API_KEY: `${one},${two}` },
           areVendorsLive: true
         })

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
@@ -391,11 +392,13 @@ describe("the wallet over HTTP", () => {
     it.effect("a long ledger is exported completely", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 100 })
-        yield* Effect.forEach(
-          Array.from({ length: 1100 }),
-          () => operator("POST", `/manage/v1/users/${user.id}/top-ups`, { amount: "0.01" }),
-          { concurrency: 16 }
-        )
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after, operation_id,
+            subject_id, trace_id, created_at)
+          SELECT ${user.id}::uuid, n, 'release', 0, 100000000, 0, 'release:' || i, i, md5(n::text), to_timestamp(0)
+          FROM (SELECT n, gen_random_uuid() AS i FROM generate_series(2, 1101) n) x`
+        yield* sql`UPDATE wallets SET entry_count = 1101 WHERE user_id = ${user.id}`
         const file = yield* user.call("GET", "/manage/v1/wallet/entries?format=csv")
         const numbers = file.text
           .split("\r\n")

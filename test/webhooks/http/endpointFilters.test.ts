@@ -3,13 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
-import {
-  advance,
-  eventually,
-  layerGateway,
-  longHeartbeat,
-  makeUser
-} from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -182,6 +176,6 @@ describe("webhook.failing", () => {
       const own = (yield* sentTo(broken)).map((request) => eventOf(request).type)
       assert.notInclude(own, "webhook.failing")
       assert.deepStrictEqual(yield* sentTo("https://127.0.0.1/stranger"), [])
-    }).pipe(Effect.provide(layerGateway({ webhook, heartbeatSeconds: longHeartbeat })))
+    }).pipe(Effect.provide(layerGateway({ webhook })))
   )
 })

@@ -1,11 +1,10 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
-/** docs/reference/webhooks.md#expiring-keys: R-WEBHOOK-22, on both stores */
+/** docs/reference/webhooks.md#expiring-keys: R-WEBHOOK-22 */
 
 const manage = "/manage/v1"
 const receiver = "https://127.0.0.1/keys"
@@ -23,8 +22,8 @@ const inDays = (days: number) =>
 
 const scan = advance("6 minutes", "30 seconds")
 
-describeStores("key.expiring", (database) => {
-  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+describe("key.expiring", () => {
+  layer(layerGateway(), { timeout: "120 seconds" })((it) => {
     it.effect("tells subscribed endpoints once for each time at which a key expires", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

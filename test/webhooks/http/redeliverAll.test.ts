@@ -1,10 +1,9 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
-import { describeStores } from "../../support/stores.ts"
 
 const manage = "/manage/v1"
 const redeliver = `${manage}/webhook-deliveries/redeliver`
@@ -26,8 +25,8 @@ const makeWorld = Effect.gen(function* () {
   return { user, id, statuses }
 })
 
-describeStores("deliveries that match a filter", (database) => {
-  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+describe("deliveries that match a filter", () => {
+  layer(layerGateway(), { timeout: "120 seconds" })((it) => {
     it.effect("are sent again, all or by endpoint, status, type and time", () =>
       Effect.gen(function* () {
         const { id, statuses, user } = yield* makeWorld
@@ -81,9 +80,9 @@ describeStores("deliveries that match a filter", (database) => {
   })
 })
 
-describeStores("the operator's view of the queues", (database) => {
+describe("the operator's view of the queues", () => {
   const webhook = () => Effect.succeed(mockOutcome(500))
-  layer(layerGateway({ database, webhook }), { timeout: "120 seconds" })((it) => {
+  layer(layerGateway({ webhook }), { timeout: "120 seconds" })((it) => {
     it.effect("counts what is unfinished, due and late, and the drift", () =>
       Effect.gen(function* () {
         const empty = yield* queues

@@ -204,22 +204,6 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway()))
   )
 
-  it.effect("a rotation between two attempts: the retry is signed with both", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id, secret } = yield* makeEndpoint(user)
-      const { delivery_id } = yield* sendTest(user, id)
-      yield* settled(user, delivery_id, "pending")
-      yield* eventually(log.sent, (sent) => sent.length === 1)
-      const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
-      yield* advance("16 seconds")
-      const [, retry] = yield* eventually(log.sent, (sent) => sent.length === 2)
-      assert.strictEqual(retry?.request.secret, rotated.json.secret)
-      assert.strictEqual(retry?.request.previousSecret, secret)
-    }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
-  )
-
   it.effect("disabled between retries: pending becomes skipped, and can be sent again", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
